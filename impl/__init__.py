@@ -1,0 +1,46 @@
+"""A pure-Python autograd, torch-shaped, on NumPy: `import impl as torch`."""
+
+from __future__ import annotations
+
+import numpy as _np
+
+# Overflow, division by zero and invalid values are results here, as in torch, not events; setting
+# this once costs nothing, while a context manager around each operation costs more than the
+# operation.
+_np.seterr(all="ignore")
+
+from impl import views as _views  # noqa: E402, F401
+from impl import creation as _creation  # noqa: E402, F401
+from impl import operators as _operators  # noqa: E402, F401  defines every operator
+from impl import autograd, nn  # noqa: E402
+from impl.dtypes import (  # noqa: E402
+    bfloat16,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
+from impl.dtypes import bool_ as bool  # noqa: E402
+from impl.modes import (  # noqa: E402
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from impl.operator import FUNCTIONS as _FUNCTIONS  # noqa: E402
+from impl.tensor import Size, Tensor, device  # noqa: E402
+
+__version__ = "0.1.0"
+
+globals().update(_FUNCTIONS)
+autograd.Variable = Tensor

@@ -1,0 +1,5 @@
+"""`torch.autograd.graph`."""
+
+from impl.graph import Node
+
+__all__ = ["Node"]

@@ -1,0 +1,171 @@
+"""Element types, their categories, and torch's promotion between them."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+
+
+class dtype:
+    """An element type, printed as torch prints it (`torch.float32`)."""
+
+    __slots__ = ("category", "itemsize", "legacy", "name", "numpy")
+
+    def __init__(self, name: str, numpy_type, category: int, legacy: str) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy_type)
+        self.category = category
+        self.itemsize = self.numpy.itemsize
+        self.legacy = legacy  # what torch's C++ messages call it
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOATING
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return (_named, (self.name,))
+
+
+def _named(name: str) -> dtype:
+    return BY_NAME[name]
+
+
+bool_ = dtype("bool", np.bool_, BOOL, "Bool")
+uint8 = dtype("uint8", np.uint8, INTEGRAL, "Byte")
+int8 = dtype("int8", np.int8, INTEGRAL, "Char")
+int16 = dtype("int16", np.int16, INTEGRAL, "Short")
+int32 = dtype("int32", np.int32, INTEGRAL, "Int")
+int64 = dtype("int64", np.int64, INTEGRAL, "Long")
+float16 = dtype("float16", np.float16, FLOATING, "Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16")
+float32 = dtype("float32", np.float32, FLOATING, "Float")
+float64 = dtype("float64", np.float64, FLOATING, "Double")
+complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat")
+complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble")
+
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+ALL += (complex64, complex128)
+BY_NAME = {d.name: d for d in ALL}
+BY_NUMPY = {d.numpy: d for d in ALL}
+CATEGORY = {d.numpy: d.category for d in ALL}
+DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= FLOATING)
+REDUCED = frozenset((float16.numpy, bfloat16.numpy))
+
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    """The floating dtype that factories and integer-to-float promotion use."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the default floating dtype.
+
+    Raises TypeError for anything but a floating dtype (torch.set_default_dtype's reference).
+    """
+    global _default
+    if not isinstance(d, dtype):
+        raise TypeError("invalid dtype object")
+    if not d.is_floating_point:
+        raise TypeError(
+            f"only floating-point types are supported as the default type, but got {d}"
+        )
+    _default = d
+
+
+def complex_of(d: dtype) -> dtype:
+    """The complex dtype whose parts have the floating dtype `d`."""
+    return complex128 if d is float64 else complex64
+
+
+def real_of(d: dtype) -> dtype:
+    """The dtype of the parts of a complex dtype; any other dtype is returned as it is."""
+    return {complex64: float32, complex128: float64}.get(d, d)
+
+
+# Within the floating category torch promotes half with bfloat16 to float32; the integers
+# promote as NumPy's do, uint8 with a signed type to the next wider signed one.
+def _join(a: dtype, b: dtype) -> dtype:
+    if a is b:
+        return a
+    if {a, b} == {float16, bfloat16}:
+        return float32
+    if a.category != b.category:
+        low, high = (a, b) if a.category < b.category else (b, a)
+        if high.category == COMPLEX and low is float64:
+            return complex128
+        return high
+    if a.category == FLOATING:
+        return a if _RANK[a] > _RANK[b] else b
+    return BY_NUMPY[np.promote_types(a.numpy, b.numpy)]
+
+
+_RANK = {float16: 0, bfloat16: 0, float32: 1, float64: 2}
+JOIN = {(a, b): _join(a, b) for a in ALL for b in ALL}
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest dtype to which both cast without a change of category (torch.promote_types)."""
+    return JOIN[a, b]
+
+
+def category_of_number(value) -> int:
+    """The category of a Python number; bool is tested first because it is an int."""
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, (int, np.integer)):
+        return INTEGRAL
+    if isinstance(value, (float, np.floating)):
+        return FLOATING
+    return COMPLEX
+
+
+def dtype_of_number(value) -> dtype:
+    """The dtype a Python number has as an operand: bool, int64, or the default (complex) float."""
+    category = category_of_number(value)
+    if category == FLOATING:
+        return _default
+    return (bool_, int64, None, complex_of(_default))[category]
+
+
+def result_dtype(operands) -> dtype:
+    """The dtype torch computes in: `operands` are arrays, NumPy scalars (0-dim) or Python numbers.
+
+    Three priorities (tensors with dimensions, 0-dim tensors, Python numbers) each promote among
+    themselves; a lower one only counts when its category is higher
+    (torch's documentation, "Tensor Attributes: torch.dtype").
+    """
+    dimensioned = zero_dim = number = None
+    for value in operands:
+        d = BY_NUMPY.get(getattr(value, "dtype", None))
+        if d is None:
+            d = dtype_of_number(value)
+            number = d if number is None else JOIN[number, d]
+        elif value.ndim:
+            dimensioned = d if dimensioned is None else JOIN[dimensioned, d]
+        else:
+            zero_dim = d if zero_dim is None else JOIN[zero_dim, d]
+    result = dimensioned
+    for lower in (zero_dim, number):
+        if lower is None:
+            continue
+        if result is None:
+            result = lower
+        elif lower.category > result.category:
+            if lower.category == COMPLEX and result.category == FLOATING:
+                result = complex_of(result)
+            elif lower is number and lower.category == FLOATING:
+                result = _default
+            else:
+                result = JOIN[result, lower]
+    return result

@@ -1,0 +1,459 @@
+"""The backward pass: which nodes run, in which order, and where the gradients go."""
+
+from __future__ import annotations
+
+import heapq
+import sys
+import warnings
+
+import numpy as np
+
+from impl import messages
+from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
+from impl.graph import AccumulateGrad, gradient_edge
+from impl.hooks import retain_grad, run_node_hooks, run_tensor_hooks
+from impl.interpretation import (
+    TAPED_INTERPRETATION,
+    RawInterpretation,
+    expandable,
+)
+from impl.modes import STATE
+from impl.operator import TAPED, new
+from impl.storage import empty_strided, is_contiguous, is_dense
+from impl.tensor import Tensor
+
+
+class _Task:
+    """One backward pass. Iterative: a chain of any length takes no stack."""
+
+    def __init__(self, interpretation, keep_graph: bool) -> None:
+        self.interpretation = interpretation
+        self.keep_graph = keep_graph
+        self.needed: dict | None = None  # with inputs: which nodes lead to one; None: all
+        self.captures: dict = {}  # {node: [(output number, position of the input)]}
+        self.captured: list = []
+
+    # -- preparation ------------------------------------------------------------------------
+
+    def _dependencies(self, roots) -> dict:
+        counts: dict = {}
+        seen = set()
+        pending = []
+        for node in roots:
+            if node not in seen:
+                seen.add(node)
+                pending.append(node)
+        while pending:
+            for edge in pending.pop().edges:
+                if edge is not None:
+                    node = edge[0]
+                    if node in counts:
+                        counts[node] += 1
+                    else:
+                        counts[node] = 1
+                    if node not in seen:
+                        seen.add(node)
+                        pending.append(node)
+        return counts
+
+    def select(self, roots, targets, execute_targets: bool) -> None:
+        """Mark the nodes between the roots and the targets, the only ones that will run."""
+        leads: dict = {node: execute_targets for node in targets}
+        order, seen = [], set()
+        pending = [(node, False) for node in roots]
+        while pending:
+            node, done = pending.pop()
+            if done:
+                order.append(node)
+                continue
+            if node in seen:
+                continue
+            seen.add(node)
+            pending.append((node, True))
+            for edge in node.edges:
+                if edge is not None and edge[0] not in seen:
+                    pending.append((edge[0], False))
+        reaches = dict.fromkeys(targets, True)
+        for node in order:
+            for edge in node.edges:
+                if edge is not None and reaches.get(edge[0]):
+                    reaches[node] = True
+                    leads[node] = True
+                    break
+        self.needed = leads
+
+    # -- the pass ---------------------------------------------------------------------------
+
+    def run(self, roots) -> None:
+        """`roots` are (edge, gradient) in the caller's order."""
+        interpretation, needed = self.interpretation, self.needed
+        add, shape_dtype = interpretation.add, interpretation.shape_dtype
+        buffers: dict = {}
+        starts = dict.fromkeys(edge[0] for edge, _ in roots)
+        counts = self._dependencies(starts)
+        for (node, number), gradient in roots:
+            self._deliver(buffers, node, number, gradient)
+        ready: list = []
+        tie = 0
+        for node in starts:
+            if not counts.get(node):
+                heapq.heappush(ready, (-node.sequence, tie, node))
+                tie += 1
+        push, pop = heapq.heappush, heapq.heappop
+        while ready:
+            node = pop(ready)[2]
+            grads = buffers.pop(node, None)
+            if needed is not None and node not in needed:
+                continue
+            if grads is None:
+                grads = [None] * len(node.meta)
+            outputs = self._step(node, grads)
+            grads = None
+            if outputs is None:
+                continue
+            edges = node.edges
+            for i in range(len(edges)):
+                edge = edges[i]
+                if edge is None:
+                    continue
+                target, number = edge
+                value = outputs[i]
+                outputs[i] = None
+                if value is not None:
+                    shape, dtype = shape_dtype(value)
+                    expected = target.meta[number]
+                    if shape != expected[0] or dtype is not expected[1]:
+                        value = self._fit(node, i, value, expected)
+                    buffer = buffers.get(target)
+                    if buffer is None:
+                        buffer = buffers[target] = [None] * len(target.meta)
+                    held = buffer[number]
+                    buffer[number] = value if held is None else add(held, value)
+                    held = value = None
+                remaining = counts[target] = counts[target] - 1
+                if not remaining:
+                    push(ready, (-target.sequence, tie, target))
+                    tie += 1
+
+    def _deliver(self, buffers, node, number, gradient) -> None:
+        buffer = buffers.get(node)
+        if buffer is None:
+            buffer = buffers[node] = [None] * len(node.meta)
+        held = buffer[number]
+        buffer[number] = gradient if held is None else self.interpretation.add(held, gradient)
+
+    def _step(self, node, grads):
+        """Run one node with its hooks; None if it is only captured, not run."""
+        interpretation = self.interpretation
+        hooked = node.tensor_hooks or node.retained or type(node) is AccumulateGrad
+        if hooked:
+            grads = self._tensor_hooks(node, grads)
+        if self.needed is not None:
+            for number, position in self.captures.get(node, ()):
+                self.captured[position] = grads[number]
+            if not self.needed[node]:
+                return None
+        if node.pre_hooks:
+            grads = self._node_hooks(node.pre_hooks, grads)
+        if type(node) is AccumulateGrad:
+            self._accumulate(node.variable, grads)
+            if node.post_hooks:
+                self._node_hooks(node.post_hooks, [], grads)
+            return None
+        wanted = None
+        if self.needed is not None:
+            wanted = [
+                e is not None and (e[0] in self.needed) for e in node.edges
+            ]
+        outputs = node.evaluate(grads, interpretation, wanted)
+        if node.post_hooks:
+            outputs = self._node_hooks(node.post_hooks, outputs, grads)
+        if not self.keep_graph:
+            node.release()
+        return outputs
+
+    def _fit(self, node, position: int, value, expected):
+        """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
+        shape, dtype = self.interpretation.shape_dtype(value)
+        if shape != expected[0]:
+            if not expandable(expected[0], shape):
+                raise RuntimeError(
+                    f"Function {node.name()} returned an invalid gradient at index {position} - "
+                    f"got {list(shape)} but expected shape compatible with {list(expected[0])}"
+                )
+            value = self.interpretation.sum_to(value, expected[0])
+        if dtype != expected[1]:
+            value = self.interpretation.cast(value, expected[1])
+        return value
+
+    # -- hooks ------------------------------------------------------------------------------
+
+    def _lift(self, value):
+        return None if value is None else self.interpretation.lift(value)
+
+    def _unlift(self, value):
+        return value if value is None or self.interpretation.records else value._raw
+
+    def _lower(self, value):
+        return None if value is None else self.interpretation.lower(value)
+
+    def _tensor_hooks(self, node, grads):
+        grads = list(grads)
+        for number in range(len(grads)):
+            hooks = node.hooks_of_output(number)
+            if hooks:
+                if type(node) is AccumulateGrad and grads[number] is None:
+                    continue
+                gradient = self._lift(grads[number])
+                result = run_tensor_hooks(hooks, gradient)
+                # Unreplaced, it is not kept as a tensor: the leaf may still take it over.
+                grads[number] = self._lower(result) if result is not gradient else (
+                    self._unlift(gradient)
+                )
+            reference = node.retained.get(number) if node.retained else None
+            tensor = reference and reference()
+            if tensor is not None and grads[number] is not None:
+                gradient = self._lift(grads[number])
+                held = tensor._grad
+                tensor._grad = (
+                    gradient.clone() if held is None else held + gradient
+                )
+        return grads
+
+    def _node_hooks(self, hooks, values, *rest):
+        lifted = tuple(self._lift(v) for v in values)
+        others = [tuple(self._lift(v) for v in r) for r in rest]
+        return [self._lower(v) for v in run_node_hooks(hooks, lifted, *others)]
+
+    # -- leaves -----------------------------------------------------------------------------
+
+    def _accumulate(self, leaf: Tensor, grads) -> None:
+        gradient = grads[0]
+        if gradient is None or not leaf._requires_grad:
+            return
+        if self.interpretation.records:
+            self._accumulate_taped(leaf, gradient)
+        else:
+            del grads[0]
+            held = leaf._grad
+            if held is None:
+                leaf._grad = self._first(leaf, gradient)
+            elif held.requires_grad and held._node is None:
+                leaf._grad = held + self.interpretation.lift(gradient)
+            else:
+                from impl import inplace
+
+                sum_ = held._raw + gradient
+                inplace.check_fits(held, sum_, ())
+                inplace.write(held, sum_)
+        if leaf._post_accumulate:
+            for hook in list(leaf._post_accumulate.values()):
+                if hook(leaf) is not None:
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+    def _first(self, leaf: Tensor, gradient) -> Tensor:
+        """The first gradient: taken over if nobody else holds it, else copied in the leaf's layout.
+
+        The layout is the leaf's where the leaf is dense, row-major otherwise
+        (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
+        """
+        shape, strides = leaf._raw.shape, leaf.stride()
+        dense = is_dense(shape, strides)
+        if type(gradient) is not np.ndarray:
+            return new(gradient)
+        size = gradient.itemsize
+        own = tuple(s // size for s in gradient.strides)
+        if dense:
+            fits = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
+        else:
+            fits = is_contiguous(shape, own)
+        wanted = leaf._strides if dense else None
+        # Referenced by our caller's name, ours, and getrefcount's argument: nobody else.
+        if (fits or not gradient.size) and gradient.base is None and sys.getrefcount(gradient) <= 3:
+            return new(gradient, wanted)
+        copy = empty_strided(shape, strides if dense else (), gradient.dtype) if dense else None
+        if copy is None:
+            return new(np.array(gradient, order="C"))
+        copy[...] = gradient
+        return new(copy, wanted)
+
+    def _accumulate_taped(self, leaf: Tensor, gradient: Tensor) -> None:
+        held = leaf._grad
+        if held is not None:
+            leaf._grad = held + gradient
+        else:
+            leaf._grad = TAPED.clone_for_leaf(gradient, leaf)
+
+
+# -- the calls ------------------------------------------------------------------------------
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+    """Accumulate the gradients of `tensors`, weighted by their cotangents, into the leaves.
+
+    Args:
+        tensors: a tensor or a sequence of them, of any shape; each must require grad.
+        grad_tensors: for each its cotangent (same shape, cast to its dtype) or None, which is
+            allowed for one real element and means one.
+        retain_graph: keep what the graph saved; by default as `create_graph`.
+        create_graph: record the computation of the gradients.
+        inputs: accumulate into these tensors only.
+
+    Raises RuntimeError on a shape mismatch, a missing cotangent, a freed graph, or a saved tensor
+    that was modified (torch.autograd.backward).
+    """
+    if inputs is not None:
+        inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        if len(inputs) == 0:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    cotangents = _cotangents(tensors, _as_tuple(grad_tensors, len(tensors)), create_graph)
+    if retain_graph is None:
+        retain_graph = create_graph
+    if create_graph and inputs is None:
+        warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
+    _execute(tensors, cotangents, retain_graph, create_graph, inputs, accumulate=True)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of `outputs`, weighted by their cotangents, with respect to `inputs`.
+
+    Returns a tuple with one tensor per input (of its shape and dtype), or None for one that was
+    not used when `allow_unused`; zeros with `materialize_grads`. Arguments and errors as
+    `backward`, and RuntimeError for an input that does not require grad or was not used
+    (torch.autograd.grad).
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, "
+            "but got: allow_unused=False."
+        )
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if is_grads_batched:
+        raise NotImplementedError("is_grads_batched")
+    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    cotangents = _cotangents(outputs, _as_tuple(grad_outputs, len(outputs)), create_graph)
+    if retain_graph is None:
+        retain_graph = create_graph
+    results = _execute(outputs, cotangents, retain_graph, create_graph, inputs, accumulate=False)
+    for i, result in enumerate(results):
+        if result is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
+    if materialize_grads:
+        from impl import creation
+
+        results = [
+            creation.zeros_like(inputs[i]) if r is None else r for i, r in enumerate(results)
+        ]
+    return tuple(results)
+
+
+def _as_tuple(grad_tensors, count: int) -> tuple:
+    if grad_tensors is None:
+        return (None,) * count
+    if isinstance(grad_tensors, Tensor):
+        return (grad_tensors,)
+    return tuple(grad_tensors)
+
+
+def _cotangents(tensors, grads, create_graph: bool) -> list:
+    result = []
+    for i, (out, cotangent) in enumerate(zip(tensors, grads, strict=False)):
+        if isinstance(cotangent, Tensor):
+            _check_cotangent(i, out, cotangent)
+            result.append(cotangent)
+        elif cotangent is None:
+            result.append(_implicit(out) if out.requires_grad else None)
+        else:
+            raise TypeError(
+                "gradients can be either Tensors or None, but got " + type(cotangent).__name__
+            )
+    if len(grads) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    return result
+
+
+def _implicit(out: Tensor) -> Tensor:
+    if out._raw.size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    d = BY_NUMPY[out._raw.dtype]
+    if not d.is_floating_point:
+        raise RuntimeError(
+            f"grad can be implicitly created only for real scalar outputs but got {d}"
+        )
+    return new(np.ones(out._raw.shape, out._raw.dtype))
+
+
+def _check_cotangent(i: int, out: Tensor, cotangent: Tensor) -> None:
+    if cotangent._raw.shape != out._raw.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {cotangent.shape} and "
+            f"output[{i}] has a shape of {out.shape}."
+        )
+    a, b = cotangent._raw.dtype, out._raw.dtype
+    if (CATEGORY[a] == COMPLEX) != (CATEGORY[b] == COMPLEX):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same "
+            f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {BY_NUMPY[a]} and "
+            f"output[{i}] has a dtype of {BY_NUMPY[b]}."
+        )
+
+
+def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool):
+    interpretation = TAPED_INTERPRETATION if create_graph else RawInterpretation()
+    roots = []
+    previous = STATE.enabled
+    STATE.enabled = bool(create_graph)
+    try:
+        for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
+            edge = gradient_edge(tensor)
+            if edge is None:
+                raise RuntimeError(
+                    f"element {i} of tensors does not require grad and does not have a grad_fn"
+                )
+            if cotangent is None:
+                raise RuntimeError(f"element {i} of gradients tuple is None")
+            lowered = interpretation.lower(cotangent)
+            if cotangent._raw.dtype != tensor._raw.dtype:
+                lowered = interpretation.cast(lowered, tensor._raw.dtype)
+            roots.append((edge, lowered))
+        task = _Task(interpretation, keep_graph)
+        if inputs is not None:
+            _aim(task, roots, inputs, accumulate)
+        task.run(roots)
+        return [None if c is None else interpretation.result(c) for c in task.captured]
+    finally:
+        STATE.enabled = previous
+
+
+def _aim(task: _Task, roots, inputs, accumulate: bool) -> None:
+    targets = []
+    for position, tensor in enumerate(inputs):
+        if accumulate:
+            if tensor.grad_fn is not None or not tensor.requires_grad:
+                retain_grad(tensor)
+        elif not tensor.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        edge = gradient_edge(tensor)
+        if edge is not None:
+            targets.append(edge[0])
+            if not accumulate:
+                task.captures.setdefault(edge[0], []).append((edge[1], position))
+    if not accumulate:
+        task.captured = [None] * len(inputs)
+    task.select([edge[0] for edge, _ in roots], targets, execute_targets=accumulate)

@@ -1,0 +1,209 @@
+"""Writing in place: what is forbidden, what is counted, and how history is rewritten."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl import hooks, messages
+from impl.dtypes import BY_NUMPY
+from impl.graph import Node, gradient_edge
+from impl.modes import STATE
+from impl.operator import TAPED, new
+from impl.storage import Storage, contiguous_strides, strided
+from impl.tensor import Tensor, requires_grad
+from impl.views import check_creation, geometry
+
+
+def check(target: Tensor, differentiable: bool) -> None:
+    """Whether a write to `target` may be recorded.
+
+    `differentiable` says that the target or an operand requires grad. Raises RuntimeError for a
+    view that must not be written, a leaf that requires grad, and a view of one.
+    """
+    if not (differentiable and STATE.enabled):
+        return
+    if target._view is not None:
+        check_creation(target, base_changed=False)
+        if target.requires_grad and target._view.base.grad_fn is None:
+            raise RuntimeError(messages.VIEW_LEAF_INPLACE)
+    if target.requires_grad and target.grad_fn is None:
+        raise RuntimeError(messages.LEAF_INPLACE)
+
+
+def check_fits(target: Tensor, value, operands) -> None:
+    """Whether an array can be written to `target`: memory, shape and dtype.
+
+    Raises RuntimeError when elements of the target share memory, when the shape would change, and
+    when the dtype cannot be cast.
+    """
+    shape = target._raw.shape
+    check_overlap(target)
+    for operand in operands:
+        if isinstance(operand, Tensor) and operand._storage.buffer is target._storage.buffer:
+            _check_partial_overlap(target, operand)
+    if np.shape(value) != shape:
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape "
+            f"{list(np.shape(value))}"
+        )
+    check_cast(value.dtype, target._raw.dtype)
+
+
+def check_overlap(target: Tensor) -> None:
+    """Raise RuntimeError when elements of `target` share memory (an expanded tensor)."""
+    if target._strides is not None and any(
+        s == 0 and n > 1 for s, n in zip(target._strides, target._raw.shape, strict=True)
+    ):
+        raise RuntimeError(messages.OVERLAP)
+
+
+def check_cast(source, target) -> None:
+    """Raise RuntimeError when a result of one NumPy dtype must not be written to another."""
+    a, b = BY_NUMPY[source], BY_NUMPY[target]
+    if a.category > b.category:
+        raise RuntimeError(
+            f"result type {a.legacy} can't be cast to the desired output type {b.legacy}"
+        )
+
+
+def _check_partial_overlap(target: Tensor, operand: Tensor) -> None:
+    if geometry(target) == geometry(operand):
+        return
+    if np.may_share_memory(target._raw, operand._raw) and np.shares_memory(
+        target._raw, operand._raw
+    ):
+        raise RuntimeError(messages.PARTIAL_OVERLAP)
+
+
+def write(target: Tensor, value) -> None:
+    """Store a value of the target's shape, and count it."""
+    target._array()[...] = value
+    target._storage.version += 1
+
+
+def rebase(target: Tensor, node: Node) -> None:
+    """Make `node` the history of `target` after a write.
+
+    Through a view the whole base is rewritten: its gradient is what `node` makes of the slice, and
+    itself elsewhere (torch's CopySlices). The view then reads its history from the base.
+    """
+    view = target._view
+    if view is None:
+        _set_history(target, node)
+        return
+    _set_history(view.base, CopySlices(view.base, target, node))
+    target.grad_fn  # noqa: B018  the view's own history is made anew at once
+    if target._retains_grad:
+        hooks.move_to(target._node, target)
+    target._hooks = None
+
+
+def _set_history(tensor: Tensor, node: Node) -> None:
+    hooks.move_to(node, tensor)
+    tensor._node = node
+    tensor._nr = 0
+
+
+class CopySlices(Node):
+    """A write through a view, seen from the base: the slice's node within the base's gradient."""
+
+    def __init__(self, base: Tensor, target: Tensor, inner: Node) -> None:
+        super().__init__()
+        self.base = geometry(base)
+        self.slice = geometry(target)
+        self.inner = inner
+        self.edges = (gradient_edge(base), *inner.edges[1:])
+        self.meta = ((base._raw.shape, base._raw.dtype),)
+
+    def evaluate(self, grads, interpretation, wanted):
+        if self.inner is None:
+            raise RuntimeError(messages.FREED)
+        gradient = grads[0]
+        if gradient is None:
+            return [None] * len(self.edges)
+        if interpretation.records:
+            return self._evaluate_tensors(gradient, interpretation, wanted)
+        base = self.base
+        flat = np.zeros(_extent(self.base), gradient.dtype)
+        whole = strided(flat, base.shape, base.strides, 0)
+        whole[...] = gradient
+        offset = self.slice.offset - base.offset
+        part = strided(flat, self.slice.shape, self.slice.strides, offset)
+        inner = self.inner.evaluate([part.copy()], interpretation, wanted)
+        part[...] = 0 if inner[0] is None else inner[0]
+        return [whole, *inner[1:]]
+
+    def _evaluate_tensors(self, gradient: Tensor, interpretation, wanted):
+        whole = TAPED.clone_strided(gradient, self.base.shape, self.base.strides)
+        offset = self.slice.offset - self.base.offset
+        part = TAPED.as_strided(whole, self.slice.shape, self.slice.strides, offset)
+        inner = self.inner.evaluate([part.clone()], interpretation, wanted)
+        if inner[0] is None:
+            part.zero_()
+        else:
+            part.copy_(inner[0])
+        return [whole, *inner[1:]]
+
+    def release(self) -> None:
+        self.inner = None
+
+
+def _extent(g) -> int:
+    if 0 in g.shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(g.shape, g.strides, strict=True))
+
+
+# -- out= -------------------------------------------------------------------------------------
+
+
+def check_out(name: str, out: Tensor, differentiable: bool) -> None:
+    """Raise RuntimeError when grad mode is on and an argument or `out` requires grad."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if differentiable or (STATE.enabled and requires_grad(out)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+
+
+def write_out(out: Tensor, value) -> None:
+    """Store a result in `out`, which is resized to its shape (with a warning unless empty)."""
+    shape = np.shape(value)
+    check_cast(value.dtype, out._raw.dtype)
+    if out._raw.shape != shape:
+        if out._raw.size:
+            warnings.warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(out._raw.shape)}, which does not match the required output shape "
+                f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release "
+                "outputs will not be resized unless they have zero elements. You can explicitly "
+                "reuse an out tensor t by resizing it, inplace, to zero elements with "
+                "t.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
+        resize(out, shape)
+    check_overlap(out)
+    write(out, value)
+
+
+def resize(tensor: Tensor, shape) -> None:
+    """Give a tensor another shape, row-major, over memory that keeps what fits."""
+    size = int(np.prod(shape))
+    flat = tensor._storage.flat
+    if size + tensor._offset > flat.size:
+        grown = np.empty(size + tensor._offset, flat.dtype)
+        grown[: flat.size] = flat
+        version = tensor._storage.version
+        tensor._storage = Storage(grown)
+        tensor._storage.version = version
+        flat = grown
+    tensor._raw = strided(flat, shape, contiguous_strides(shape), tensor._offset)
+    tensor._strides = None
+
+
+__all__ = ["CopySlices", "check", "check_fits", "new", "rebase", "resize", "write", "write_out"]

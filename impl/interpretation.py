@@ -1,0 +1,146 @@
+"""The two interpretations of a gradient formula: over raw arrays, and over tensors that record.
+
+An ordinary backward has nobody to record for, so its gradients are bare arrays and its formulas
+run on kernels. With `create_graph=True` the same formulas run on tensors with operators, and what
+they record is the graph of the second derivative.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, REDUCED
+from impl.operator import RAW, TAPED, new
+from impl.storage import strides_of
+from impl.tensor import Tensor
+
+
+def sum_to(raw, shape):
+    """Sum an array over the dimensions along which `shape` was broadcast to its shape.
+
+    Reduced-precision sums are accumulated in float32, as torch does.
+    """
+    lead = raw.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        lead + i for i, n in enumerate(shape) if n == 1 and raw.shape[lead + i] != 1
+    )
+    if raw.dtype in REDUCED:
+        return raw.astype(np.float32).sum(axes, keepdims=True).reshape(shape).astype(raw.dtype)
+    return raw.sum(axes, keepdims=True).reshape(shape)
+
+
+def expandable(shape, to) -> bool:
+    """Whether `shape` broadcasts to exactly `to`."""
+    if len(shape) > len(to):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
+class RawInterpretation:
+    """Gradients are arrays; formulas run on kernels."""
+
+    F = RAW
+    records = False
+
+    def __init__(self) -> None:
+        # Gradients that came in as tensors, by their array: autograd.grad returns the caller's own
+        # cotangent where the derivative is the identity.
+        self.given: dict[int, Tensor] = {}
+
+    def unpack(self, saved, node):
+        return saved.array(node)
+
+    def lower(self, tensor: Tensor):
+        raw = tensor._raw
+        if type(raw) is not np.ndarray:
+            raw = tensor._array()
+        self.given[id(raw)] = tensor
+        return raw
+
+    def lift(self, raw) -> Tensor:
+        """A tensor over a gradient array: the given one if it is that, or an alias of its memory."""
+        known = self.given.get(id(raw))
+        if known is not None:
+            return known
+        if type(raw) is not np.ndarray or raw.base is None:
+            return new(raw, strides_of(raw))
+        return self._alias(raw)
+
+    def result(self, raw) -> Tensor:
+        """`lift`, and the same tensor again for the same array: torch does not copy results."""
+        tensor = self.given[id(raw)] = self.lift(raw)
+        return tensor
+
+    def _alias(self, raw) -> Tensor:
+        owner = raw.base
+        while isinstance(owner, np.ndarray) and owner.base is not None:
+            owner = owner.base
+        for tensor in self.given.values():
+            flat = tensor._storage.flat
+            if flat is owner or flat.base is owner:
+                address = raw.__array_interface__["data"][0] - flat.__array_interface__["data"][0]
+                result = new(raw, strides_of(raw))
+                result._storage = tensor._storage
+                result._offset = address // raw.itemsize
+                return result
+        return new(raw, strides_of(raw))
+
+    def add(self, a, b):
+        return a + b
+
+    def shape_dtype(self, value):
+        return value.shape, value.dtype
+
+    def sum_to(self, value, shape):
+        return sum_to(value, shape)
+
+    def cast(self, value, dtype):
+        if CATEGORY[value.dtype] == COMPLEX and CATEGORY[dtype] != COMPLEX:
+            value = value.real
+        return value.astype(dtype)
+
+
+class TapedInterpretation:
+    """Gradients are tensors; formulas run on operators, which record."""
+
+    F = TAPED
+    records = True
+
+    def unpack(self, saved, node):
+        saved.array(node)  # for its checks
+        if saved.tensor is not None:
+            return saved.tensor
+        output = Tensor.__new__(Tensor)
+        raw = saved.raw
+        if type(raw) is not type(saved.storage.buffer) and not raw.ndim:
+            raw = saved.storage.buffer
+        output._raw = raw
+        output._storage = saved.storage
+        output._strides, output._offset = saved.strides
+        output._node = node
+        output._nr = saved.number
+        return output
+
+    def lower(self, tensor: Tensor) -> Tensor:
+        return tensor
+
+    def lift(self, value: Tensor) -> Tensor:
+        return value
+
+    def result(self, value: Tensor) -> Tensor:
+        return value
+
+    def add(self, a, b):
+        return a + b
+
+    def shape_dtype(self, value):
+        return value._raw.shape, value._raw.dtype
+
+    def sum_to(self, value, shape):
+        return TAPED.sum_to(value, shape)
+
+    def cast(self, value, dtype):
+        return value.to(BY_NUMPY[dtype])
+
+
+TAPED_INTERPRETATION = TapedInterpretation()

@@ -1,0 +1,162 @@
+"""Storages and layouts: a buffer with one version counter, and the strides over it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Storage:
+    """A buffer shared by a tensor, its views and its detached aliases, with one version counter.
+
+    `buffer` identifies the memory: two storages over the same buffer alias each other but count
+    their versions apart, as `.data` does. It is a NumPy scalar until somebody needs to share or
+    write it, because arithmetic on scalars is many times cheaper than on 0-d arrays.
+    """
+
+    __slots__ = ("_flat", "buffer", "version")
+
+    def __init__(self, buffer) -> None:
+        self.buffer = buffer
+        self.version = 0
+        self._flat = None
+
+    @property
+    def flat(self) -> np.ndarray:
+        """The whole memory as one 1-d array, in address order."""
+        if self._flat is None:
+            buffer = self.buffer
+            if type(buffer) is not np.ndarray:
+                buffer = self.buffer = np.array(buffer)
+            self._flat = buffer.reshape(-1) if buffer.flags.c_contiguous else buffer.ravel("K")
+        return self._flat
+
+    # torch spells the identity of a storage this way (UntypedStorage._cdata).
+    @property
+    def _cdata(self) -> int:
+        return id(self.flat if type(self.buffer) is not np.ndarray else self.buffer)
+
+    def data_ptr(self) -> int:
+        return self.flat.__array_interface__["data"][0] if self.flat.size else 0
+
+    def nbytes(self) -> int:
+        return self.flat.nbytes
+
+
+def contiguous_strides(shape) -> tuple[int, ...]:
+    """Row-major strides in elements, as torch gives them: sizes below one count as one."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size if size > 1 else 1
+    strides.reverse()
+    return tuple(strides)
+
+
+def is_contiguous(shape, strides) -> bool:
+    """Whether row-major; the strides of dimensions of size one do not matter."""
+    step = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size == 0:
+            return True
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return True
+
+
+def is_dense(shape, strides) -> bool:
+    """Whether non-overlapping and dense: some permutation of the dimensions is contiguous."""
+    step = 1
+    for stride, size in sorted((st, sz) for sz, st in zip(shape, strides, strict=True) if sz != 1):
+        if size == 0:
+            return True
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def strided(flat: np.ndarray, shape, strides, offset: int) -> np.ndarray:
+    """A NumPy view of `flat` (1-d, contiguous) with sizes, strides and offset in elements."""
+    if 0 in shape:
+        return np.empty(shape, flat.dtype)
+    size = flat.itemsize
+    return np.ndarray(shape, flat.dtype, flat, offset * size, [s * size for s in strides])
+
+
+def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
+    """An uninitialised dense array whose strides are the given ones."""
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    return strided(np.empty(extent, dtype), shape, strides, 0)
+
+
+def strides_of(array) -> tuple[int, ...] | None:
+    """The strides of an array in elements, or None when they are the row-major ones."""
+    if array.ndim == 0 or array.size == 0:
+        return None
+    if array.ndim == 1 and array.shape[0] == 1:
+        return None
+    size = array.itemsize
+    strides = tuple(s // size for s in array.strides)
+    if strides == contiguous_strides(array.shape):
+        return None
+    if array.flags.c_contiguous and 0 not in strides:
+        return None
+    return strides
+
+
+def elementwise_strides(shape, operands) -> tuple[int, ...] | None:
+    """The strides torch gives an element-wise result over `operands` [(shape, strides), ...].
+
+    Operands of equal shape that are all contiguous, or all dense with equal strides, pass their
+    layout on. Otherwise the dimensions are ordered by the first operand whose strides tell them
+    apart (ATen's TensorIterator); a broadcast dimension, of stride 0, tells nothing. None stands
+    for row-major.
+    """
+    ndim = len(shape)
+    if all(s == shape for s, _ in operands):
+        if all(is_contiguous(s, st) for s, st in operands):
+            return None
+        first = operands[0][1]
+        if is_dense(shape, first) and all(st == first for _, st in operands):
+            return first
+    aligned = []
+    for op_shape, op_strides in operands:
+        pad = ndim - len(op_shape)
+        aligned.append(
+            [0] * pad
+            + [
+                0 if n == 1 and shape[pad + i] != 1 else op_strides[i]
+                for i, n in enumerate(op_shape)
+            ]
+        )
+    order = list(range(ndim - 1, -1, -1))
+    for i in range(1, ndim):
+        right = i
+        for left in range(i - 1, -1, -1):
+            comparison = _compare(order[left], order[right], shape, aligned)
+            if comparison > 0:
+                order[left], order[right] = order[right], order[left]
+                right = left
+            elif comparison < 0:
+                break
+    strides, step = [0] * ndim, 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim] if shape[dim] > 1 else 1
+    result = tuple(strides)
+    return None if result == contiguous_strides(shape) else result
+
+
+def _compare(a: int, b: int, shape, aligned) -> int:
+    for strides in aligned:
+        if strides[a] == 0 or strides[b] == 0:
+            continue
+        if strides[a] != strides[b]:
+            return -1 if strides[a] < strides[b] else 1
+        if shape[a] > shape[b]:
+            return 1
+    return 0

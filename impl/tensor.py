@@ -1,0 +1,489 @@
+"""The Tensor: a strided view of a storage, with the flags and links that autograd keeps on it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl import messages
+from impl.dtypes import BY_NUMPY, FLOATING, dtype
+from impl.graph import gradient_edge
+from impl.storage import Storage, contiguous_strides, is_contiguous
+
+
+class Size(tuple):
+    """A tensor's sizes, printed as torch prints them."""
+
+    def numel(self) -> int:
+        n = 1
+        for size in self:
+            n *= size
+        return n
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index):
+        item = super().__getitem__(index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __add__(self, other):
+        return Size(tuple(self) + tuple(other))
+
+
+class device:
+    """Where a tensor lives; here always the CPU."""
+
+    def __init__(self, type: str = "cpu", index: int | None = None) -> None:
+        self.type = str(type).split(":")[0]
+        self.index = index
+        if self.type != "cpu":
+            raise RuntimeError(f"impl has no device '{type}'")
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, device) and other.type == self.type
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __str__(self) -> str:
+        return self.type
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')"
+
+
+CPU = device("cpu")
+
+
+def requires_grad(tensor: Tensor) -> bool:
+    """Whether operators on `tensor` are recorded: its own flag, a history, or its base's."""
+    return (
+        tensor._node is not None
+        or tensor._requires_grad
+        or (tensor._view is not None and requires_grad(tensor._view.base))
+    )
+
+
+class _TensorType(type):
+    """`Tensor(...)` builds float32 data as torch's legacy constructor does."""
+
+    def __call__(cls, *args, **kwargs):
+        if "__init__" in cls.__dict__ or cls is not Tensor:
+            return super().__call__(*args, **kwargs)
+        from impl import creation
+
+        return creation.legacy_constructor(dtype_of_default(), *args)
+
+
+def dtype_of_default() -> dtype:
+    from impl.dtypes import get_default_dtype
+
+    return get_default_dtype()
+
+
+class Tensor(metaclass=_TensorType):
+    """An n-dimensional array of one dtype that autograd can follow.
+
+    Operators are attached by the modules of `impl.operators`; this class holds what is not one:
+    metadata, flags, the gradient, and the links to the graph.
+    """
+
+    # Defaults on the class keep the creation of a tensor to the two attributes it always has,
+    # `_raw` (array, or NumPy scalar if 0-dim and never shared) and `_storage`.
+    _strides = None  # None: row-major
+    _offset = 0
+    _node = None
+    _nr = 0
+    _requires_grad = False
+    _grad = None
+    _view = None
+    _accumulator = None
+    _hooks = None
+    _post_accumulate = None
+    _retains_grad = False
+
+    _raw: np.ndarray
+    _storage: Storage
+
+    def _array(self) -> np.ndarray:
+        """The value as an array that can be written and shared."""
+        raw = self._raw
+        if type(raw) is not np.ndarray:
+            storage = self._storage
+            if type(storage.buffer) is not np.ndarray:
+                storage.buffer = np.array(raw)
+            raw = self._raw = storage.buffer.reshape(())
+        return raw
+
+    # -- metadata ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._raw.shape)
+
+    def size(self, dim: int | None = None):
+        return self.shape if dim is None else self._raw.shape[dim]
+
+    def stride(self, dim: int | None = None):
+        strides = self._strides
+        if strides is None:
+            strides = contiguous_strides(self._raw.shape)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        return self._offset
+
+    @property
+    def ndim(self) -> int:
+        return self._raw.ndim
+
+    def dim(self) -> int:
+        return self._raw.ndim
+
+    def numel(self) -> int:
+        return int(self._raw.size)
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtype:
+        return BY_NUMPY[self._raw.dtype]
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    @property
+    def layout(self):
+        import impl
+
+        return impl.strided
+
+    @property
+    def itemsize(self) -> int:
+        return self._raw.dtype.itemsize
+
+    def element_size(self) -> int:
+        return self._raw.dtype.itemsize
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.category == FLOATING
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_contiguous(self, *, memory_format=None) -> bool:
+        return self._strides is None or is_contiguous(self._raw.shape, self._strides)
+
+    def is_inference(self) -> bool:
+        return False
+
+    def is_pinned(self) -> bool:
+        return False
+
+    def type(self, dtype=None):
+        """The legacy name of the tensor's type, or a cast."""
+        if dtype is not None:
+            return self.to(dtype)
+        return f"torch.{self.dtype.legacy}Tensor"
+
+    def __len__(self) -> int:
+        if self._raw.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._raw.shape[0]
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def untyped_storage(self) -> Storage:
+        self._array()
+        return self._storage
+
+    def data_ptr(self) -> int:
+        self._array()
+        return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    # -- autograd ---------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if self.grad_fn is not None:
+            text = "you can only change requires_grad flags of leaf variables."
+            if value is False:
+                text += (
+                    " If you want to use a computed variable in a subgraph that doesn't require "
+                    "differentiation use var_no_grad = var.detach()."
+                )
+            raise RuntimeError(text)
+        self._set_requires_grad(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set the flag of a leaf. Raises RuntimeError on integers, and to clear a non-leaf's."""
+        if self.grad_fn is not None:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to "
+                    "use a computed variable in a subgraph that doesn't require differentiation "
+                    "use var_no_grad = var.detach()."
+                )
+            return self
+        self._set_requires_grad(bool(requires_grad))
+        return self
+
+    def _set_requires_grad(self, value: bool) -> None:
+        if value and self.dtype.category < FLOATING:
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
+        self._requires_grad = value
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self):
+        """The node that made this value; a view's is renewed when its base was written since."""
+        record = self._view
+        if (
+            record is not None
+            and record.version != self._storage.version
+            and (self._node is not None or requires_grad(record.base))
+        ):
+            from impl import views
+
+            views.refresh(self, record)
+        return self._node
+
+    @property
+    def output_nr(self) -> int:
+        self.grad_fn  # noqa: B018  renewing a view's history also renews its number
+        return self._nr
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retains_grad
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient. On a non-leaf that does not retain it, a warning and None."""
+        if self._grad is None and not self._retains_grad and not self.is_leaf:
+            warnings.warn(messages.NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value) -> None:
+        if value is None:
+            self._grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                "assigned grad expected to be a Tensor or None but got grad of type "
+                f"{type(value).__name__}"
+            )
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value._raw.dtype != self._raw.dtype:
+            got = str(value.dtype).removeprefix("torch.")
+            names = {"float32": "float", "float64": "double", "float16": "c10::Half"}
+            raise RuntimeError(
+                messages.GRAD_DTYPE.format(names.get(got, got), self.dtype.legacy)
+            )
+        if value._raw.shape != self._raw.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
+                f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor are "
+                "the same size"
+            )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+        """Accumulate gradients into the leaves; see `autograd.backward`."""
+        from impl import engine
+
+        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook):
+        from impl import hooks
+
+        return hooks.register_tensor_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        from impl import hooks
+
+        return hooks.register_post_accumulate(self, hook)
+
+    def retain_grad(self) -> None:
+        from impl import hooks
+
+        hooks.retain_grad(self)
+
+    # -- aliases ----------------------------------------------------------------------------
+
+    def detach(self) -> Tensor:
+        """The same storage and version counter, without history."""
+        from impl import views
+
+        return views.alias(self, views.geometry(self))
+
+    def detach_(self) -> Tensor:
+        """Drop the history in place. Raises RuntimeError on a view."""
+        if self._view is not None:
+            raise RuntimeError(messages.DETACH_VIEW)
+        self._node = None
+        self._nr = 0
+        self._requires_grad = False
+        self._hooks = None
+        self._retains_grad = False
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same storage with a version counter of its own: writes here are not noticed."""
+        result = self.detach()
+        result._storage = Storage(self._storage.buffer)
+        return result
+
+    @data.setter
+    def data(self, value) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if requires_grad(self) and value.dtype.category < FLOATING:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
+        version = self._storage.version
+        self._raw = value._array()
+        self._storage = Storage(value._storage.buffer)
+        self._storage.version = version
+        self._strides, self._offset = value._strides, value._offset
+
+    # -- to Python --------------------------------------------------------------------------
+
+    def item(self):
+        """The only element as a Python number. Raises RuntimeError for more than one."""
+        if self._raw.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
+            )
+        return _python(self._raw.reshape(()))
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers (a number if 0-dim)."""
+        return _python(self._raw)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The memory itself as an array; writes on either side are seen on the other."""
+        if force:
+            return self.detach()._array()
+        if requires_grad(self):
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. "
+                "Use tensor.detach().numpy() instead."
+            )
+        return self._array()
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __bool__(self) -> bool:
+        if self._raw.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        if self._raw.size > 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self._raw.reshape(()))
+
+    def __float__(self) -> float:
+        self._warn_conversion()
+        return float(self.item())
+
+    def __int__(self) -> int:
+        self._warn_conversion()
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        self._warn_conversion()
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._raw.size != 1 or self.dtype.category >= FLOATING:
+            raise TypeError(
+                "only integer tensors of a single element can be converted to an index"
+            )
+        return int(self.item())
+
+    def _warn_conversion(self) -> None:
+        if requires_grad(self):
+            warnings.warn(messages.SCALAR_CONVERSION, UserWarning, stacklevel=3)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        from impl import printing
+
+        return printing.text(self)
+
+    def __format__(self, spec: str) -> str:
+        if self._raw.ndim == 0 and spec:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __deepcopy__(self, memo) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may "
+                "be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        import copy
+
+        from impl import operator
+
+        result = operator.new(self._raw.copy())
+        result._requires_grad = self._requires_grad
+        result._grad = copy.deepcopy(self._grad, memo)
+        memo[id(self)] = result
+        return result
+
+
+def _python(raw):
+    if raw.dtype.kind == "V":  # bfloat16, which NumPy knows no conversion for
+        raw = raw.astype(np.float32)
+    return raw.tolist()
+
+
+__all__ = ["Size", "Tensor", "device", "gradient_edge", "requires_grad"]

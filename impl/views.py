@@ -1,0 +1,285 @@
+"""Views: tensors over part of another's storage, and how they follow its history.
+
+A view operator is a function on geometries: from the sizes, strides and offset of its input to
+those of its result. The same function makes the tensor's view, the array's view in formulas, and
+(through `as_strided`) the slice that a rewritten history differentiates.
+
+    @view(node="TransposeBackward0")
+    def transpose(self: Geometry, dim0, dim1) -> Geometry: ...
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from impl import messages
+from impl.graph import gradient_edge
+from impl.modes import STATE
+from impl.operator import FUNCTIONS, RAW, TAPED, Array, Operator, _spelling, operator
+from impl.storage import contiguous_strides, strided
+from impl.tensor import Tensor, requires_grad
+
+DEFAULT, NO_GRAD, MULTI = "default", "no_grad", "multi"
+
+
+class Geometry(NamedTuple):
+    """Sizes, strides and offset over a storage, in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+class View:
+    """What a view knows of its base: the root tensor, how the view came about, and the version
+    of the storage up to which its grad_fn is current (torch's DifferentiableViewMeta)."""
+
+    __slots__ = ("base", "creation", "version")
+
+    def __init__(self, base: Tensor, creation: str, version: int) -> None:
+        self.base = base
+        self.creation = creation
+        self.version = version
+
+
+def geometry(tensor: Tensor) -> Geometry:
+    return Geometry(tensor._raw.shape, tensor.stride(), tensor._offset)
+
+
+def alias(tensor: Tensor, target: Geometry) -> Tensor:
+    """A tensor over the same storage, counter included, with no history: what detach() returns."""
+    shape, strides, offset = target
+    raw = tensor._array()
+    result = Tensor.__new__(Tensor)
+    result._storage = storage = tensor._storage
+    if shape == raw.shape and offset == tensor._offset and strides == tensor.stride():
+        result._raw = raw
+    else:
+        result._raw = strided(storage.flat, shape, strides, offset)
+    if strides != contiguous_strides(shape):
+        result._strides = strides
+    result._offset = offset
+    return result
+
+
+def view_of(tensor: Tensor, target: Geometry, multiple: bool = False) -> Tensor:
+    """A view of `tensor`, related to the root of its views, without a node yet."""
+    result = alias(tensor, target)
+    creation = (MULTI if multiple else DEFAULT) if STATE.enabled else NO_GRAD
+    parent = tensor._view
+    base = tensor
+    if parent is not None:
+        base = parent.base
+        if creation == DEFAULT:
+            creation = parent.creation
+    result._view = View(base, creation, result._storage.version)
+    return result
+
+
+class ViewOperator(Operator):
+    """A primitive whose results are views of its first argument."""
+
+    def __init__(self, function, node, multiple: bool) -> None:
+        self.geometry = function
+        self.multiple = multiple
+        super().__init__(_array_kernel(function, multiple), node, None, False, ("result",), True)
+
+    def __call__(self, tensor, *args):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"{self.name}(): argument 'input' (position 1) must be Tensor, "
+                f"not {type(tensor).__name__}"
+            )
+        targets = self.geometry(geometry(tensor), *args)
+        if not self.multiple:
+            targets = (targets,)
+        results = [view_of(tensor, t, self.multiple) for t in targets]
+        if results and STATE.enabled and self.bits and requires_grad(tensor):
+            every = (tensor, *args)
+            node = self.node(every, results, 1, (gradient_edge(tensor),))
+            node.meta = tuple((r._raw.shape, r._raw.dtype) for r in results)
+            for number, result in enumerate(results):
+                result._node = node
+                result._nr = number
+        return tuple(results) if self.multiple else results[0]
+
+    def inplace(self, tensor, *args):
+        """Change the geometry of the tensor itself (`t_`, `squeeze_`); counts as a write."""
+        from impl import inplace
+
+        inplace.check(tensor, requires_grad(tensor))
+        target = self.geometry(geometry(tensor), *args)
+        node = None
+        if STATE.enabled and requires_grad(tensor):
+            node = self.node((tensor, *args), (tensor,), 1, (gradient_edge(tensor),))
+        changed = alias(tensor, target)
+        tensor._raw, tensor._strides, tensor._offset = (
+            changed._raw,
+            changed._strides,
+            changed._offset,
+        )
+        tensor._storage.version += 1
+        if node is not None:
+            node.meta = ((tensor._raw.shape, tensor._raw.dtype),)
+            inplace.rebase(tensor, node)
+        return tensor
+
+
+def _array_kernel(function, multiple: bool):
+    @functools.wraps(function)
+    def kernel(raw, *args):
+        array = np.asarray(raw)
+        size = array.itemsize
+        if array.size:
+            source = Geometry(array.shape, tuple(s // size for s in array.strides), 0)
+        else:
+            source = Geometry(array.shape, contiguous_strides(array.shape), 0)
+        targets = function(source, *args)
+        views = [_array_view(array, t) for t in (targets if multiple else (targets,))]
+        return tuple(views) if multiple else views[0]
+
+    kernel.__name__ = function.__name__
+    return kernel
+
+
+def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
+    if 0 in target.shape:
+        return np.empty(target.shape, array.dtype)
+    size = array.itemsize
+    start = array.__array_interface__["data"][0] + target.offset * size
+    window = np.asarray(_Memory(array, start, target.shape, [s * size for s in target.strides]))
+    # The array interface knows extension types (bfloat16) only as bytes.
+    return window if window.dtype == array.dtype else window.view(array.dtype)
+
+
+class _Memory:
+    """Describes a window of an array's memory to NumPy, and keeps the array alive."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: np.ndarray, address: int, shape, strides) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": tuple(shape),
+            "strides": tuple(strides),
+            "typestr": owner.dtype.str,
+            "version": 3,
+        }
+
+
+def view(
+    *,
+    node: str | None = None,
+    multiple: bool = False,
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+):
+    """Define a view operator from its function on geometries (the first parameter's).
+
+    `multiple` is for functions that return several views as one operation (`unbind`, `split`),
+    which forbids writing to them in place.
+    """
+
+    def define(geometry_function) -> ViewOperator:
+        from impl.operator import OPERATORS
+
+        op = ViewOperator(geometry_function, node, multiple)
+        OPERATORS[op.name] = op
+        call = _spelling(op, geometry_function, False)
+        setattr(RAW, op.name, op.kernel)
+        setattr(TAPED, op.name, call)
+        if function:
+            FUNCTIONS[op.name] = call
+        if method:
+            setattr(Tensor, op.name, call)
+        if inplace:
+            setattr(Tensor, op.name + "_", _spelling(op, geometry_function, False, inplace=True))
+        return op
+
+    return define
+
+
+@view(node="AsStridedBackward0")
+def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
+    """A view with any sizes, strides and offset (in elements) over the storage."""
+    offset = self.offset if storage_offset is None else storage_offset
+    return Geometry(tuple(size), tuple(stride), offset)
+
+
+@operator(function=False, method=False)
+def as_strided_backward(grad: Array, layout, size, stride, storage_offset) -> Array:
+    """Scatter the gradient of a strided view over the memory its input covers.
+
+    Where the view visits an element several times its gradients add up; where the input itself
+    has several elements in one place they share the sum (torch's note on as_strided's backward).
+    """
+    shape, strides, base = layout
+    offset = base if storage_offset is None else storage_offset
+    low = min(base, offset)
+    extent = max(_end(shape, strides, base), _end(size, stride, offset)) - low
+    flat = np.zeros(max(extent, 1), grad.dtype)
+    if 0 not in size:
+        np.add.at(flat, _places(size, stride, offset - low), grad)
+    if 0 in shape:
+        return np.zeros(shape, grad.dtype)
+    places = _places(shape, strides, base - low)
+    counts = np.zeros(flat.size, grad.real.dtype)
+    np.add.at(counts, places, 1)
+    if counts.max() > 1:
+        flat = flat / np.maximum(counts, 1)
+    return np.ascontiguousarray(flat[places])
+
+
+def _end(shape, strides, offset: int) -> int:
+    if 0 in shape:
+        return offset
+    return offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1
+
+
+def _places(shape, strides, offset: int) -> np.ndarray:
+    index = np.full((), offset)
+    for n, s in zip(shape, strides, strict=True):
+        index = index[..., None] + np.arange(n) * s
+    return index
+
+
+as_strided.gradient(
+    self=lambda F, grad, self_layout, size, stride, storage_offset: F.as_strided_backward(
+        grad, self_layout, size, stride, storage_offset
+    )
+)
+as_strided_backward.gradient(
+    grad=lambda F, grad, size, stride, storage_offset, layout: F.as_strided(
+        grad, size, stride, (layout[2] if storage_offset is None else storage_offset) - layout[2]
+    )
+)
+
+
+def refresh(tensor: Tensor, record: View) -> None:
+    """Give a view whose base was written since a grad_fn from the base's present history.
+
+    Raises RuntimeError for a view whose creation forbids that (several views, no_grad).
+    """
+    check_creation(tensor, base_changed=True)
+    node = as_strided.node(
+        (record.base, tensor._raw.shape, tensor.stride(), tensor._offset),
+        (tensor,),
+        1,
+        (gradient_edge(record.base),),
+    )
+    tensor._node = node
+    tensor._nr = 0
+    record.version = tensor._storage.version
+
+
+def check_creation(tensor: Tensor, base_changed: bool) -> None:
+    """Raise RuntimeError if the view's history must not be rewritten."""
+    creation = tensor._view.creation
+    if creation != DEFAULT:
+        text = messages.view_misuse(creation, tensor._node, tensor._nr, base_changed)
+        raise RuntimeError(text)
