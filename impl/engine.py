@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import heapq
-import sys
 import warnings
 
 import numpy as np
 
-from impl import messages
+from impl import inplace, messages
 from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
 from impl.graph import AccumulateGrad, gradient_edge
 from impl.hooks import retain_grad, run_node_hooks, run_tensor_hooks
@@ -30,6 +29,8 @@ class _Task:
         self.interpretation = interpretation
         self.keep_graph = keep_graph
         self.needed: dict | None = None  # with inputs: which nodes lead to one; None: all
+        # How often a waiting gradient was added to in place: its version, should it surface.
+        self.additions: dict = {}
         self.captures: dict = {}  # {node: [(output number, position of the input)]}
         self.captured: list = []
 
@@ -88,6 +89,7 @@ class _Task:
         """`roots` are (edge, gradient) in the caller's order."""
         interpretation, needed = self.interpretation, self.needed
         add, shape_dtype = interpretation.add, interpretation.shape_dtype
+        unshared, additions = interpretation.unshared, self.additions
         buffers: dict = {}
         starts = dict.fromkeys(edge[0] for edge, _ in roots)
         counts = self._dependencies(starts)
@@ -128,7 +130,18 @@ class _Task:
                     if buffer is None:
                         buffer = buffers[target] = [None] * len(target.meta)
                     held = buffer[number]
-                    buffer[number] = value if held is None else add(held, value)
+                    if held is None:
+                        buffer[number] = value
+                    else:
+                        buffer[number] = None
+                        if unshared(held, 2):
+                            held += value
+                            key = (target, number)
+                            additions[key] = additions.get(key, 0) + 1
+                        else:
+                            held = add(held, value)
+                            additions.pop((target, number), None)
+                        buffer[number] = held
                     held = value = None
                 remaining = counts[target] = counts[target] - 1
                 if not remaining:
@@ -150,13 +163,13 @@ class _Task:
             grads = self._tensor_hooks(node, grads)
         if self.needed is not None:
             for number, position in self.captures.get(node, ()):
-                self.captured[position] = grads[number]
+                self.captured[position] = self._result(node, number, grads[number])
             if not self.needed[node]:
                 return None
         if node.pre_hooks:
             grads = self._node_hooks(node.pre_hooks, grads)
         if type(node) is AccumulateGrad:
-            self._accumulate(node.variable, grads)
+            self._accumulate(node, grads)
             if node.post_hooks:
                 self._node_hooks(node.post_hooks, [], grads)
             return None
@@ -187,6 +200,14 @@ class _Task:
         return value
 
     # -- hooks ------------------------------------------------------------------------------
+
+    def _result(self, node, number: int, value):
+        if value is None:
+            return None
+        result = self.interpretation.result(value)
+        if (node, number) in self.additions:
+            result._storage.version = self.additions[node, number]
+        return result
 
     def _lift(self, value):
         return None if value is None else self.interpretation.lift(value)
@@ -227,8 +248,9 @@ class _Task:
 
     # -- leaves -----------------------------------------------------------------------------
 
-    def _accumulate(self, leaf: Tensor, grads) -> None:
-        gradient = grads[0]
+    def _accumulate(self, node: AccumulateGrad, grads) -> None:
+        leaf, gradient = node.variable, grads[0]
+        additions = self.additions.pop((node, 0), 0)
         if gradient is None or not leaf._requires_grad:
             return
         if self.interpretation.records:
@@ -237,52 +259,71 @@ class _Task:
             del grads[0]
             held = leaf._grad
             if held is None:
-                leaf._grad = self._first(leaf, gradient)
-            elif held.requires_grad and held._node is None:
-                leaf._grad = held + self.interpretation.lift(gradient)
+                leaf._grad = self._first(leaf, gradient, additions)
             else:
-                from impl import inplace
-
-                sum_ = held._raw + gradient
-                inplace.check_fits(held, sum_, ())
-                inplace.write(held, sum_)
+                value = held._raw + gradient
+                inplace.check_fits(held, value, ())
+                inplace.write(held, value)
+                _warn_of_layout(leaf)
         if leaf._post_accumulate:
             for hook in list(leaf._post_accumulate.values()):
                 if hook(leaf) is not None:
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
-    def _first(self, leaf: Tensor, gradient) -> Tensor:
+    def _first(self, leaf: Tensor, gradient, additions: int) -> Tensor:
         """The first gradient: taken over if nobody else holds it, else copied in the leaf's layout.
 
         The layout is the leaf's where the leaf is dense, row-major otherwise
         (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
         """
         shape, strides = leaf._raw.shape, leaf.stride()
-        dense = is_dense(shape, strides)
-        if type(gradient) is not np.ndarray:
-            return new(gradient)
-        size = gradient.itemsize
-        own = tuple(s // size for s in gradient.strides)
-        if dense:
-            fits = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
-        else:
-            fits = is_contiguous(shape, own)
-        wanted = leaf._strides if dense else None
-        # Referenced by our caller's name, ours, and getrefcount's argument: nobody else.
-        if (fits or not gradient.size) and gradient.base is None and sys.getrefcount(gradient) <= 3:
-            return new(gradient, wanted)
-        copy = empty_strided(shape, strides if dense else (), gradient.dtype) if dense else None
-        if copy is None:
+        # Referenced by our caller's name, ours, and the call's own: nobody else.
+        if self.interpretation.unshared(gradient, 4) and _obeys(gradient, shape, strides):
+            result = self.interpretation.lift(gradient).detach()
+            result._storage.version = max(result._storage.version, additions)
+            return result
+        if not is_dense(shape, strides):
             return new(np.array(gradient, order="C"))
+        copy = empty_strided(shape, strides, gradient.dtype)
         copy[...] = gradient
-        return new(copy, wanted)
+        result = new(copy, leaf._strides)
+        # Made by copying into new memory, which counts as a write.
+        result._storage.version = 1
+        return result
 
     def _accumulate_taped(self, leaf: Tensor, gradient: Tensor) -> None:
         held = leaf._grad
         if held is not None:
             leaf._grad = held + gradient
+            _warn_of_layout(leaf)
         else:
             leaf._grad = TAPED.clone_for_leaf(gradient, leaf)
+
+
+def _obeys(gradient, shape, strides) -> bool:
+    size = gradient.dtype.itemsize
+    own = tuple(s // size for s in gradient.strides)
+    if not gradient.size:
+        return True
+    if is_dense(shape, strides):
+        return all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
+    return is_contiguous(shape, own)
+
+
+def _warn_of_layout(leaf: Tensor) -> None:
+    """Warn when a `.grad` the user gave has another layout than the leaf asks for."""
+    shape, strides = leaf._raw.shape, leaf.stride()
+    if leaf._strides is None and leaf._grad._strides is None:
+        return
+    own = leaf._grad.stride()
+    if is_dense(shape, strides):
+        obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
+    else:
+        obeys = is_contiguous(shape, own)
+    if not obeys:
+        warnings.warn(
+            messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2
+        )
 
 
 # -- the calls ------------------------------------------------------------------------------
@@ -436,7 +477,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         task.run(roots)
-        return [None if c is None else interpretation.result(c) for c in task.captured]
+        return task.captured
     finally:
         STATE.enabled = previous
 

@@ -138,6 +138,10 @@ class AccumulateGrad(Node):
     def hooks_of_output(self, number: int):
         return self.variable._hooks
 
+    def name(self) -> str:
+        """torch qualifies the names of the nodes its engine is made of."""
+        return "torch::autograd::AccumulateGrad"
+
 
 def accumulator(leaf) -> AccumulateGrad:
     """The leaf's AccumulateGrad: one while any graph holds it, as torch's weak pointer has it."""

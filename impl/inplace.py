@@ -149,6 +149,9 @@ class CopySlices(Node):
     def release(self) -> None:
         self.inner = None
 
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
 
 def _extent(g) -> int:
     if 0 in g.shape:

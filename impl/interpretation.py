@@ -7,11 +7,13 @@ they record is the graph of the second derivative.
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, REDUCED
 from impl.operator import RAW, TAPED, new
-from impl.storage import strides_of
+from impl.storage import Storage, strides_of
 from impl.tensor import Tensor
 
 
@@ -83,10 +85,22 @@ class RawInterpretation:
                 result._storage = tensor._storage
                 result._offset = address // raw.itemsize
                 return result
-        return new(raw, strides_of(raw))
+        result = new(raw, strides_of(raw))
+        if isinstance(owner, np.ndarray):
+            address = raw.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+            result._storage = Storage(owner)
+            result._offset = address // raw.itemsize
+        return result
 
     def add(self, a, b):
         return a + b
+
+    def unshared(self, value, references: int) -> bool:
+        """Whether only the caller holds the array, so that it may be reused.
+
+        `references` is how many references the caller accounts for, the call's included.
+        """
+        return sys.getrefcount(value) <= references + 1 and getattr(value, "base", None) is None
 
     def shape_dtype(self, value):
         return value.shape, value.dtype
@@ -132,6 +146,9 @@ class TapedInterpretation:
 
     def add(self, a, b):
         return a + b
+
+    def unshared(self, value, references: int) -> bool:
+        return False
 
     def shape_dtype(self, value):
         return value._raw.shape, value._raw.dtype

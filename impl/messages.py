@@ -64,7 +64,7 @@ SCALAR_CONVERSION = (
 
 def operation(node) -> str:
     """How messages name a node's operation: without `Backward0` (since torch 2.13)."""
-    name = node.name()
+    name = type(node).__name__
     head, separator, tail = name.rpartition("Backward")
     return head if separator and tail.isdigit() else name
 
@@ -108,3 +108,12 @@ def broadcast(shapes) -> str:
                 )
         a = [y if x == 1 else x for x, y in zip(left, right, strict=True)]
     return "shapes cannot be broadcast"
+
+
+def layout_contract(shape, strides, expected) -> str:
+    """An accumulated gradient whose layout differs from its leaf's."""
+    return (
+        "grad and param do not obey the gradient layout contract. This is not an error, but may "
+        f"impair performance.\ngrad.sizes() = {list(shape)}, strides() = {list(strides)}\n"
+        f"param.sizes() = {list(shape)}, strides() = {list(expected)}"
+    )

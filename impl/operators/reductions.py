@@ -1,25 +1,403 @@
-"""Reductions."""
+"""Sums, means, products, variances, and the logical reductions.
+
+Gradients follow torch's derivatives: a reduction's gradient is restored to the reduced dimensions
+and spread by expansion; products divide by the element where no element is zero.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from impl.operator import TAPED, Array, function, operator
+from impl.dimensions import wrap_dim, wrap_dims
+from impl.dtypes import (
+    BY_NUMPY,
+    FLOATING,
+    INTEGRAL,
+    REDUCED,
+    float32,
+    get_default_dtype,
+    int64,
+)
+from impl.operator import TAPED, Array, formula_operation, function, operator
+
+
+def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
+    """Apply a NumPy reduction; half and bfloat16 are accumulated in float32."""
+    if raw.dtype in REDUCED:
+        wide = reduction(raw.astype(np.float32), axis=axis, keepdims=keepdims, **options)
+        return wide.astype(raw.dtype)
+    return reduction(raw, axis=axis, keepdims=keepdims, **options)
+
+
+def restore(F, value, dims, keepdim: bool, ndim: int):
+    """Put the reduced dimensions back, with size one, where `keepdim` did not keep them."""
+    if keepdim or ndim == 0:
+        return value
+    for dim in sorted(wrap_dims(dims, ndim)):
+        value = F.unsqueeze(value, dim)
+    return value
+
+
+def _numel(shape, dims=None) -> int:
+    return math.prod(shape[d] for d in wrap_dims(dims, len(shape)))
+
+
+def _cast_for(input, dtype, to_float: bool = False, integers_to=int64):
+    """The input in the dtype the reduction works in."""
+    if dtype is None:
+        category = input.dtype.category
+        if to_float and category < FLOATING:
+            dtype = get_default_dtype()
+        elif not to_float and category <= INTEGRAL:
+            dtype = integers_to
+    return input if dtype is None or dtype is input.dtype else input._cast_unrecorded(dtype)
+
+
+# -- sum and mean -----------------------------------------------------------------------------
 
 
 @operator(node="SumBackward0", function=False, method=False)
-def sum_all(self: Array) -> Array:
-    return self.sum()
-
-
-@operator(function=False, method=False)
-def expand(self: Array, shape) -> Array:
-    return np.broadcast_to(self, shape)
+def sum_all(self: Array, dtype=None) -> Array:
+    if dtype is not None:
+        self = self.astype(dtype.numpy)
+    elif BY_NUMPY[self.dtype].category <= INTEGRAL:
+        self = self.astype(np.int64)
+    return accumulate(np.sum, self)
 
 
 sum_all.gradient(self=lambda F, grad, self_shape: F.expand(grad, self_shape))
 
 
+@operator(node="SumBackward1", function=False, method=False)
+def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
+    if dtype is not None:
+        self = self.astype(dtype.numpy)
+    elif BY_NUMPY[self.dtype].category <= INTEGRAL:
+        self = self.astype(np.int64)
+    return accumulate(np.sum, self, wrap_dims(dim, self.ndim), keepdim)
+
+
+def _sum_backward(F, grad, shape, dim, keepdim):
+    return F.expand(restore(F, grad, dim, keepdim, len(shape)), shape)
+
+
+sum_dim.gradient(
+    self=lambda F, grad, self_shape, dim, keepdim: _sum_backward(F, grad, self_shape, dim, keepdim)
+)
+
+
 @function("sum")
-def sum_(self, dim=None):
-    return sum_all(self)
+def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
+    result = sum_all(input, dtype) if dim is None and not keepdim else (
+        sum_dim(input, dim, keepdim, dtype)
+    )
+    return result if out is None else _store(out, result, "sum")
+
+
+def _store(out, result, name: str):
+    from impl import inplace
+
+    inplace.check_out(name, out, result.requires_grad)
+    inplace.write_out(out, result._raw)
+    return out
+
+
+@operator(node="MeanBackward0", function=False, method=False)
+def mean_all(self: Array, dtype=None) -> Array:
+    return accumulate(np.mean, self if dtype is None else self.astype(dtype.numpy))
+
+
+mean_all.gradient(
+    self=lambda F, grad, self_shape: F.div_scalar(F.expand(grad, self_shape), _numel(self_shape))
+)
+
+
+@operator(node="MeanBackward1", function=False, method=False)
+def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
+    raw = self if dtype is None else self.astype(dtype.numpy)
+    return accumulate(np.mean, raw, wrap_dims(dim, self.ndim), keepdim)
+
+
+mean_dim.gradient(
+    self=lambda F, grad, self_shape, dim, keepdim: F.div_scalar(
+        _sum_backward(F, grad, self_shape, dim, keepdim), _numel(self_shape, dim)
+    )
+)
+
+
+@function()
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean of all elements, or over `dim`. Raises RuntimeError for integers (torch.mean)."""
+    kind = dtype or input.dtype
+    if kind.category < FLOATING:
+        what = "Input dtype" if dtype is None else "Optional dtype"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {what} must be either a floating point or "
+            f"complex dtype. Got: {kind.legacy}"
+        )
+    result = mean_all(input, dtype) if dim is None and not keepdim else (
+        mean_dim(input, dim, keepdim, dtype)
+    )
+    return result if out is None else _store(out, result, "mean")
+
+
+@operator(node="NansumBackward0", function=False, method=False)
+def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
+    raw = self if dtype is None else self.astype(dtype.numpy)
+    if BY_NUMPY[raw.dtype].category <= INTEGRAL:
+        raw = raw.astype(np.int64)
+    else:
+        raw = np.where(np.isnan(raw), raw.dtype.type(0), raw)
+    return accumulate(np.sum, raw, wrap_dims(dim, self.ndim), keepdim)
+
+
+nansum_dim.gradient(
+    self=lambda F, grad, self, self_shape, dim, keepdim: _sum_backward(
+        F, grad, self_shape, dim, keepdim
+    )
+    * F.logical_not(F.isnan(self))
+)
+
+
+@function()
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
+    return nansum_dim(input, dim, keepdim, dtype)
+
+
+@function()
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """The mean of what is not NaN (torch.nanmean)."""
+    count = input.isnan().logical_not().sum(dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+# -- product ----------------------------------------------------------------------------------
+
+
+@operator(node="ProdBackward0", function=False, method=False)
+def prod_all(self: Array) -> Array:
+    return accumulate(np.prod, self)
+
+
+@operator(node="ProdBackward1", function=False, method=False)
+def prod_dim(self: Array, dim, keepdim=False) -> Array:
+    return accumulate(np.prod, self, wrap_dim(dim, self.ndim) if self.ndim else None, keepdim)
+
+
+def _products_of_others(F, value, dim: int):
+    """For each element the product of the others along `dim`, without division."""
+    size = value.shape[dim]
+    ones = F.ones_like(F.narrow(value, dim, 0, 1))
+    before = F.cumprod(F.cat([ones, F.narrow(value, dim, 0, size - 1)], dim), dim)
+    rest = F.flip(F.narrow(value, dim, 1, size - 1), (dim,))
+    after = F.flip(F.cumprod(F.cat([ones, rest], dim), dim), (dim,))
+    return before * after
+
+
+def _prod_backward(F, grad, value, result):
+    if value.ndim == 0:
+        return grad * 1
+    if F.numel(value) == 0:
+        return F.zeros_like(value)
+    if not F.has_zero(value):
+        return grad * (result / value)
+    flat = F.reshape(value, (-1,))
+    return grad * F.reshape(_products_of_others(F, flat, 0), value.shape)
+
+
+def _prod_dim_backward(F, grad, value, result, dim, keepdim):
+    if value.ndim == 0:
+        return grad * 1
+    dim = wrap_dim(dim, value.ndim)
+    if not keepdim:
+        grad, result = F.unsqueeze(grad, dim), F.unsqueeze(result, dim)
+    if not F.has_zero(value):
+        return grad * (result / value)
+    return grad * _products_of_others(F, value, dim)
+
+
+prod_all.gradient(self=lambda F, grad, self, result: _prod_backward(F, grad, self, result))
+prod_dim.gradient(
+    self=lambda F, grad, self, result, dim, keepdim: _prod_dim_backward(
+        F, grad, self, result, dim, keepdim
+    )
+)
+
+
+@function()
+def prod(input, dim=None, keepdim=False, *, dtype=None):
+    """The product of all elements, or over one dimension (torch.prod)."""
+    if dtype is not None:
+        input = input.to(dtype)
+    elif input.dtype.category <= INTEGRAL:
+        input = input.to(int64)
+    return prod_all(input) if dim is None else prod_dim(input, dim, keepdim)
+
+
+@formula_operation
+def has_zero(value) -> bool:
+    return bool((value == 0).any())
+
+
+@formula_operation
+def numel(value) -> int:
+    return int(value.size)
+
+
+@formula_operation
+def sum_to(value, shape):
+    from impl.interpretation import sum_to as reduce
+
+    return reduce(value, shape)
+
+
+TAPED.has_zero = lambda value: bool((value._raw == 0).any())
+TAPED.numel = lambda value: value.numel()
+
+
+def _sum_to_tensor(value, shape):
+    """Sum a broadcast tensor down to `shape`, with the nodes torch uses for it."""
+    lead = value.ndim - len(shape)
+    dims = [
+        i for i in range(value.ndim)
+        if i < lead or (shape[i - lead] == 1 and value._raw.shape[i] != 1)
+    ]
+    result = sum_dim(value, tuple(dims), True, None) if dims else value
+    return result.view(tuple(shape)) if lead else result
+
+
+TAPED.sum_to = _sum_to_tensor
+
+
+# -- variance ---------------------------------------------------------------------------------
+
+
+def _correction(correction, unbiased) -> float:
+    if unbiased is not None:
+        return 1 if unbiased else 0
+    return 1 if correction is None else correction
+
+
+def _variance(raw, dim, correction, keepdim):
+    dims = wrap_dims(dim, raw.ndim)
+    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    mean = wide.mean(axis=dims, keepdims=True)
+    deviation = wide - mean
+    total = np.sum(deviation * deviation, axis=dims, keepdims=keepdim)
+    divisor = max(_numel(raw.shape, dim) - correction, 0)
+    return (total / total.dtype.type(divisor)).astype(raw.dtype)
+
+
+@operator(node="VarBackward0", function=False, method=False)
+def var_correction(self: Array, dim, correction, keepdim) -> Array:
+    return _variance(self, dim, correction, keepdim)
+
+
+def _mean_keeping(F, value, dim):
+    return F.mean_all(value) if dim is None else F.mean_dim(value, dim, True)
+
+
+def _var_backward(F, grad, value, dim, correction, keepdim):
+    shape = value.shape
+    count = _numel(shape, dim) - correction
+    if dim is not None:
+        grad = restore(F, grad, dim, keepdim, len(shape))
+    factor = 2.0 / count if count > 0 else (math.nan if count == 0 else math.inf)
+    if count == 0:
+        factor = math.inf
+    return F.mul_scalar(grad, factor) * (value - _mean_keeping(F, value, dim))
+
+
+var_correction.gradient(
+    self=lambda F, grad, self, dim, correction, keepdim: _var_backward(
+        F, grad, self, dim, correction, keepdim
+    )
+)
+
+
+@operator(node="StdBackward0", function=False, method=False)
+def std_correction(self: Array, dim, correction, keepdim) -> Array:
+    return np.sqrt(_variance(self, dim, correction, keepdim))
+
+
+def _std_backward(F, grad, value, result, dim, correction, keepdim):
+    scaled = F.masked_fill(grad / F.mul_scalar(result, 2), result == 0, 0)
+    return _var_backward(F, scaled, value, dim, correction, keepdim)
+
+
+std_correction.gradient(
+    self=lambda F, grad, self, result, dim, correction, keepdim: _std_backward(
+        F, grad, self, result, dim, correction, keepdim
+    )
+)
+
+
+def _spread(apply, input, dim, unbiased, correction, keepdim):
+    if isinstance(dim, bool):  # var(unbiased)
+        dim, unbiased = None, dim
+    fix = _correction(correction, unbiased)
+    name = "var" if apply is var_correction else "std"
+    if input.dtype.category < FLOATING:
+        raise RuntimeError(f"{name} only supports floating point and complex dtypes")
+    if _numel(input._raw.shape, dim) - fix <= 0:
+        import warnings
+
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=3,
+        )
+    if dim is not None and isinstance(dim, int):
+        dim = (dim,)
+    return apply(input, dim, fix, keepdim)
+
+
+@function()
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance with Bessel's correction by default (torch.var)."""
+    return _spread(var_correction, input, dim, unbiased, correction, keepdim)
+
+
+@function()
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation; its gradient is zero where it is zero (torch.std)."""
+    return _spread(std_correction, input, dim, unbiased, correction, keepdim)
+
+
+# -- logical ----------------------------------------------------------------------------------
+
+
+@operator(function=False, method=False)
+def all_dim(self: Array, dim=None, keepdim=False) -> Array:
+    return np.asarray(self).astype(bool).all(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+
+
+@operator(function=False, method=False)
+def any_dim(self: Array, dim=None, keepdim=False) -> Array:
+    return np.asarray(self).astype(bool).any(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+
+
+@function("all")
+def all_(input, dim=None, keepdim=False):
+    """Whether every element is true (torch.all)."""
+    return all_dim(input, dim, keepdim)
+
+
+@function("any")
+def any_(input, dim=None, keepdim=False):
+    """Whether some element is true (torch.any)."""
+    return any_dim(input, dim, keepdim)
+
+
+@function()
+def count_nonzero(input, dim=None):
+    """How many elements differ from zero (torch.count_nonzero)."""
+    return (input != 0).sum(dim)
+
+
+__all__ = ["accumulate", "float32", "restore"]

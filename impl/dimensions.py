@@ -1,0 +1,38 @@
+"""Dimension arguments: negative ones counted from the end, lists of them, and torch's errors."""
+
+from __future__ import annotations
+
+import operator as _python
+
+
+def wrap_dim(dim, ndim: int) -> int:
+    """`dim` as a non-negative index into `ndim` dimensions (a 0-dim tensor counts as 1-dim).
+
+    Raises IndexError when out of range.
+    """
+    dim = _python.index(dim)
+    size = max(ndim, 1)
+    if not -size <= dim < size:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], "
+            f"but got {dim})"
+        )
+    return dim + size if dim < 0 else dim
+
+
+def wrap_dims(dims, ndim: int) -> tuple[int, ...]:
+    """Several dimensions; None and the empty list stand for all of them.
+
+    Raises IndexError when one is out of range and RuntimeError when one appears twice.
+    """
+    if dims is None:
+        return tuple(range(ndim))
+    if isinstance(dims, int):
+        dims = (dims,)
+    if len(dims) == 0:
+        return tuple(range(ndim))
+    wrapped = tuple(wrap_dim(d, ndim) for d in dims)
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped if ndim else ()

@@ -1,0 +1,350 @@
+"""The max and min family: who wins, who is tied, and where the gradient goes.
+
+Element-wise maximum halves on ties; fmax prefers its first operand. The full reductions and
+amax/amin share among all tied elements; reductions that return an index send everything to it
+(torch's derivatives for these operators; torch.amax's documentation states the difference).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from impl.dimensions import wrap_dim, wrap_dims
+from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.tensor import Tensor
+
+
+class _Indexed(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class _Extremes(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+
+def indexed(pair) -> _Indexed:
+    """The (values, indices) pair as torch's return types print and unpack it."""
+    return _Indexed(*pair)
+
+
+# -- element-wise -----------------------------------------------------------------------------
+
+
+@operator(promote="arithmetic", elementwise=True, out=True)
+def maximum(self: Array, other: Array) -> Array:
+    """The larger element; NaN if either is NaN. A tie's gradient is halved (torch.maximum)."""
+    return np.maximum(self, other)
+
+
+@operator(promote="arithmetic", elementwise=True, out=True)
+def minimum(self: Array, other: Array) -> Array:
+    """The smaller element; NaN if either is NaN. A tie's gradient is halved (torch.minimum)."""
+    return np.minimum(self, other)
+
+
+def _halve(F, grad, tied, lost):
+    return F.masked_fill(F.where(tied, F.div_scalar(grad, 2), grad), lost, 0)
+
+
+maximum.gradient(
+    self=lambda F, grad, self, other: _halve(F, grad, self == other, self < other),
+    other=lambda F, grad, self, other: _halve(F, grad, self == other, self > other),
+)
+minimum.gradient(
+    self=lambda F, grad, self, other: _halve(F, grad, self == other, self > other),
+    other=lambda F, grad, self, other: _halve(F, grad, self == other, self < other),
+)
+
+
+@operator(promote="arithmetic", elementwise=True, out=True)
+def fmax(self: Array, other: Array) -> Array:
+    """The larger element, a number before NaN; a tie goes to the first operand (torch.fmax)."""
+    return np.fmax(self, other)
+
+
+@operator(promote="arithmetic", elementwise=True, out=True)
+def fmin(self: Array, other: Array) -> Array:
+    """The smaller element, a number before NaN; a tie goes to the first operand (torch.fmin)."""
+    return np.fmin(self, other)
+
+
+def _first_of(F, wins, other):
+    return F.logical_or(wins, F.isnan(other))
+
+
+fmax.gradient(
+    self=lambda F, grad, self, other: F.masked_fill(
+        grad, F.logical_not(_first_of(F, self >= other, other)), 0
+    ),
+    other=lambda F, grad, self, other: F.masked_fill(grad, _first_of(F, self >= other, other), 0),
+)
+fmin.gradient(
+    self=lambda F, grad, self, other: F.masked_fill(
+        grad, F.logical_not(_first_of(F, self <= other, other)), 0
+    ),
+    other=lambda F, grad, self, other: F.masked_fill(grad, _first_of(F, self <= other, other), 0),
+)
+
+
+# -- reductions that share --------------------------------------------------------------------
+
+
+def _evenly(F, grad, value, result):
+    """Share among every element equal to the result; all NaN ones when the result is NaN."""
+    mask = F.isnan(value) if F.is_nan(result) else value == result
+    return F.masked_fill(F.new_zeros(grad, value.shape), mask, grad / F.count_of(mask, grad))
+
+
+@formula_operation
+def is_nan(value) -> bool:
+    return bool(np.isnan(value))
+
+
+@formula_operation
+def count_of(mask, like):
+    return like.dtype.type(np.count_nonzero(mask))
+
+
+@formula_operation
+def new_zeros(like, shape):
+    return np.zeros(shape, like.dtype)
+
+
+TAPED.is_nan = lambda value: bool(np.isnan(value._raw))
+TAPED.count_of = lambda mask, like: mask.sum()
+TAPED.new_zeros = lambda like, shape: like.new_zeros(shape)
+
+
+def _shared(F, grad, value, result, dim, keepdim):
+    """Share among the tied elements of each reduced slice; a NaN slice divides zero by zero."""
+    dims = wrap_dims(dim, value.ndim)
+    if not keepdim and value.ndim:
+        kept = tuple(1 if i in dims else n for i, n in enumerate(value.shape))
+        grad, result = F.view(grad, kept), F.view(result, kept)
+    mask = result == value
+    return grad / F.sum_dim(mask, dims, True) * mask
+
+
+def _require_elements(name: str, raw, dims) -> None:
+    """Raise IndexError when a reduced dimension is empty: an extremum has no identity."""
+    if raw.size:
+        return
+    if dims is None or len(dims) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+            "Specify the reduction dim with the 'dim' argument."
+        )
+    for dim in wrap_dims(dims, raw.ndim):
+        if raw.ndim and raw.shape[dim] == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim {dim} to have non-zero size."
+            )
+
+
+@operator(node="MaxBackward1", function=False, method=False)
+def max_all(self: Array) -> Array:
+    _require_elements("max", self, None)
+    return np.max(self)
+
+
+@operator(node="MinBackward1", function=False, method=False)
+def min_all(self: Array) -> Array:
+    _require_elements("min", self, None)
+    return np.min(self)
+
+
+max_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
+min_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
+
+
+@operator(node="AmaxBackward0", function=False, method=False)
+def amax_dim(self: Array, dim, keepdim) -> Array:
+    _require_elements("amax", self, dim)
+    return np.max(self, axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+
+
+@operator(node="AminBackward0", function=False, method=False)
+def amin_dim(self: Array, dim, keepdim) -> Array:
+    _require_elements("amin", self, dim)
+    return np.min(self, axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+
+
+for _op in (amax_dim, amin_dim):
+    _op.gradient(
+        self=lambda F, grad, self, result, dim, keepdim: _shared(
+            F, grad, self, result, dim, keepdim
+        )
+    )
+
+
+@function()
+def amax(input, dim=(), keepdim=False):
+    """The maximum over any dimensions (all by default), ties sharing evenly (torch.amax)."""
+    return amax_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim)
+
+
+@function()
+def amin(input, dim=(), keepdim=False):
+    """The minimum over any dimensions (all by default), ties sharing evenly (torch.amin)."""
+    return amin_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim)
+
+
+@operator(outputs=("min", "max"), node="AminmaxBackward0", function=False, method=False)
+def aminmax_dim(self: Array, dim, keepdim) -> Array:
+    if self.size == 0 and dim is None:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity."
+        )
+    _require_elements("aminmax", self, None if dim is None else (dim,))
+    axis = None if dim is None else wrap_dims(dim, self.ndim)
+    array = np.asarray(self)
+    if dim is None and keepdim:
+        axis = tuple(range(array.ndim))
+    return array.min(axis=axis, keepdims=keepdim), array.max(axis=axis, keepdims=keepdim)
+
+
+def _aminmax_backward(F, value, dim, keepdim, grad_min, grad_max, low, high):
+    dims = None if dim is None else (dim,)
+    parts = [
+        _shared(F, grad, value, result, dims, keepdim)
+        for grad, result in ((grad_min, low), (grad_max, high))
+        if grad is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+aminmax_dim.gradient(
+    self=lambda F, self, dim, keepdim, grad_min, grad_max, min, max: _aminmax_backward(
+        F, self, dim, keepdim, grad_min, grad_max, min, max
+    )
+)
+
+
+@function()
+def aminmax(input, *, dim=None, keepdim=False):
+    """The minimum and the maximum, ties of each sharing evenly (torch.aminmax)."""
+    return _Extremes(*aminmax_dim(input, dim, keepdim))
+
+
+# -- reductions that return an index ----------------------------------------------------------
+
+
+def to_index(F, grad, dim, indices, shape, keepdim):
+    """Send each gradient to the one element its index names (value_selecting_reduction)."""
+    if not keepdim and len(shape):
+        dim = wrap_dim(dim, len(shape))
+        grad, indices = F.unsqueeze(grad, dim), F.unsqueeze(indices, dim)
+    return F.scatter(F.new_zeros(grad, shape), dim, indices, grad)
+
+
+def select(array, index, dim: int, keepdim: bool):
+    """Take along `dim` the element each index names, and give both in the reduced shape."""
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    index = np.expand_dims(index, dim) if index.ndim < array.ndim else index
+    values = np.take_along_axis(array, index, dim)
+    if keepdim:
+        return values, index.astype(np.int64)
+    return values.squeeze(dim), index.squeeze(dim).astype(np.int64)
+
+
+def first_nan_or(array, dim: int, index):
+    """The first NaN along `dim` where there is one, else `index`."""
+    if array.dtype.kind not in "fcV":
+        return index
+    nan = np.isnan(array)
+    if not nan.any():
+        return index
+    return np.where(nan.any(dim), nan.argmax(dim), index)
+
+
+def _extreme(self, dim, keepdim, arg, name):
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    _require_elements(name, array, (dim,))
+    if array.ndim == 0:
+        return select(array, None, dim, keepdim)
+    index = first_nan_or(array, dim, arg(array, axis=dim))
+    return select(array, index, dim, keepdim)
+
+
+@operator(node="MaxBackward0", outputs=("values", "indices"), function=False, method=False)
+def max_dim(self: Array, dim, keepdim) -> Array:
+    return _extreme(self, dim, keepdim, np.argmax, "max")
+
+
+@operator(node="MinBackward0", outputs=("values", "indices"), function=False, method=False)
+def min_dim(self: Array, dim, keepdim) -> Array:
+    return _extreme(self, dim, keepdim, np.argmin, "min")
+
+
+for _op in (max_dim, min_dim):
+    _op.differentiable("values").gradient(
+        self=lambda F, grad, dim, indices, self_shape, keepdim: to_index(
+            F, grad, dim, indices, self_shape, keepdim
+        )
+    )
+
+
+def _no_complex(name: str, input) -> None:
+    if isinstance(input, Tensor) and input.dtype.is_complex:
+        raise NotImplementedError(f'"{name}_all" not implemented for \'{input.dtype.legacy}\'')
+
+
+@function("max")
+def max_(input, dim=None, keepdim=False, *, other=None, out=None):
+    """The maximum of all elements; over `dim` with indices; or of two tensors (torch.max)."""
+    other = dim if isinstance(dim, Tensor) else other
+    if other is not None:
+        return maximum(input, other) if out is None else maximum.into(out, (input, other))
+    _no_complex("max", input)
+    return max_all(input) if dim is None else indexed(max_dim(input, dim, keepdim))
+
+
+@function("min")
+def min_(input, dim=None, keepdim=False, *, other=None, out=None):
+    """The minimum of all elements; over `dim` with indices; or of two tensors (torch.min)."""
+    other = dim if isinstance(dim, Tensor) else other
+    if other is not None:
+        return minimum(input, other) if out is None else minimum.into(out, (input, other))
+    _no_complex("min", input)
+    return min_all(input) if dim is None else indexed(min_dim(input, dim, keepdim))
+
+
+def _arg(self, dim, keepdim, arg, name):
+    array = np.asarray(self)
+    if dim is None:
+        if array.size == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                "Specify the reduction dim with the 'dim' argument."
+            )
+        flat = array.reshape(-1)
+        index = np.int64(first_nan_or(flat, 0, arg(flat, axis=0)))
+        return np.full((1,) * array.ndim, index) if keepdim else index
+    dim = wrap_dim(dim, array.ndim)
+    _require_elements(name, array, (dim,))
+    if array.ndim == 0:
+        return np.int64(0)
+    index = np.asarray(first_nan_or(array, dim, arg(array, axis=dim)), np.int64)
+    return np.expand_dims(index, dim) if keepdim else index
+
+
+@operator()
+def argmax(self: Array, dim=None, keepdim=False) -> Array:
+    """The index of the maximum, the first of several; not differentiable (torch.argmax)."""
+    return _arg(self, dim, keepdim, np.argmax, "argmax")
+
+
+@operator()
+def argmin(self: Array, dim=None, keepdim=False) -> Array:
+    """The index of the minimum, the first of several; not differentiable (torch.argmin)."""
+    return _arg(self, dim, keepdim, np.argmin, "argmin")
+
+
+__all__ = ["_evenly", "indexed", "select", "to_index"]

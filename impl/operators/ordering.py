@@ -1,0 +1,291 @@
+"""Sorting and selection by rank: sort, topk, kthvalue, median, mode, cummax and cummin.
+
+Each returns the indices it chose, and the gradient goes to those. Among equal elements torch
+promises an index only for `sort(stable=True)`; the others here take the first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dimensions import wrap_dim
+from impl.operator import Array, function, operator
+from impl.operators.extrema import _evenly, first_nan_or, indexed, select, to_index
+
+
+def _order(array, dim: int, descending: bool):
+    """A stable order along `dim`; NaN counts as larger than every number."""
+    if not descending:
+        return np.argsort(array, axis=dim, kind="stable")
+    # A stable descending order: the ascending order of the reversed array, reversed back.
+    reversed_ = np.flip(array, dim)
+    order = np.argsort(reversed_, axis=dim, kind="stable")
+    return array.shape[dim] - 1 - np.flip(order, dim)
+
+
+def _comparable(array):
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def _select_back(F, grad, dim, indices, self_shape):
+    return to_index(F, grad, dim, indices, self_shape, True)
+
+
+def _sorted(self, dim, descending):
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    order = _order(_comparable(array), dim, descending)
+    return np.take_along_axis(array, order, dim), order.astype(np.int64)
+
+
+@operator(node="SortBackward0", outputs=("values", "indices"), function=False, method=False)
+def sort_default(self: Array, dim, descending) -> Array:
+    return _sorted(self, dim, descending)
+
+
+@operator(node="SortBackward1", outputs=("values", "indices"), function=False, method=False)
+def sort_stable(self: Array, dim, descending) -> Array:
+    return _sorted(self, dim, descending)
+
+
+@operator(node="TopkBackward0", outputs=("values", "indices"), function=False, method=False)
+def topk_dim(self: Array, k, dim, largest) -> Array:
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    size = array.shape[dim] if array.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    order = np.take(_order(_comparable(array), dim, largest), np.arange(k), axis=dim)
+    return np.take_along_axis(array, order, dim), order.astype(np.int64)
+
+
+for _op in (sort_default, sort_stable, topk_dim):
+    _op.differentiable("values").gradient(
+        self=lambda F, grad, dim, indices, self_shape: _select_back(
+            F, grad, dim, indices, self_shape
+        )
+    )
+
+
+@function()
+def sort(input, dim=-1, descending=False, *, stable=None):
+    """The elements in order along `dim`, with their indices (torch.sort)."""
+    if stable is None:
+        return indexed(sort_default(input, dim, descending))
+    return indexed(sort_stable(input, dim, descending))
+
+
+@function()
+def argsort(input, dim=-1, descending=False, stable=False):
+    """The indices that sort along `dim` (torch.argsort)."""
+    return sort_stable(input.detach(), dim, descending)[1]
+
+
+@function()
+def msort(input):
+    """Sorted along the first dimension (torch.msort)."""
+    return sort_default(input, 0, False)[0]
+
+
+@function()
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """The k largest (or smallest) elements along `dim`, in order (torch.topk)."""
+    return indexed(topk_dim(input, int(k), dim, largest))
+
+
+# -- one element by rank ----------------------------------------------------------------------
+
+
+def _ranked(self, rank: int, dim, keepdim: bool):
+    array = np.asarray(self)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    order = np.argsort(_comparable(array), axis=dim, kind="stable")
+    return select(array, np.take(order, rank, axis=dim), dim, keepdim)
+
+
+@operator(node="KthvalueBackward0", outputs=("values", "indices"), function=False, method=False)
+def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    size = array.shape[dim] if array.ndim else 1
+    if array.ndim and size == 0:
+        raise IndexError(
+            f"kthvalue(): Expected reduction dim {dim} to have non-zero size."
+        )
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    return _ranked(array, k - 1, dim, keepdim)
+
+
+@operator(node="MedianBackward0", function=False, method=False)
+def median_all(self: Array) -> Array:
+    return _median(np.asarray(self).reshape(-1), skip_nan=False)
+
+
+@operator(node="NanmedianBackward0", function=False, method=False)
+def nanmedian_all(self: Array) -> Array:
+    return _median(np.asarray(self).reshape(-1), skip_nan=True)
+
+
+def _median(flat, skip_nan: bool):
+    """The lower median. NaN if any element is, or if none is left."""
+    real = flat.dtype.kind in "fV"
+    nan = np.isnan(flat) if real else np.zeros(flat.shape, bool)
+    if flat.size == 0:
+        return flat.dtype.type(np.nan) if real else np.iinfo(flat.dtype).min
+    if nan.any() and not (skip_nan and not nan.all()):
+        return flat[nan.argmax()].copy()
+    rest = flat[~nan]
+    return np.sort(_comparable(rest), kind="stable")[(rest.size - 1) // 2].astype(flat.dtype)
+
+
+median_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
+nanmedian_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
+
+
+def _median_along(self, dim, keepdim, skip_nan: bool, name: str):
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    size = array.shape[dim]
+    if size == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+    order = np.argsort(_comparable(array), axis=dim, kind="stable")
+    if skip_nan and array.dtype.kind in "fV":
+        # NaN sort last: the lower median of the rest is at a rank that differs by row.
+        count = size - np.isnan(array).sum(dim, keepdims=True)
+        rank = np.maximum(count - 1, 0) // 2
+        index = np.take_along_axis(order, rank, dim).squeeze(dim)
+    else:
+        index = np.take(order, (size - 1) // 2, axis=dim)
+        index = first_nan_or(array, dim, index)
+    return select(array, np.asarray(index), dim, keepdim)
+
+
+@operator(node="MedianBackward1", outputs=("values", "indices"), function=False, method=False)
+def median_dim(self: Array, dim, keepdim) -> Array:
+    return _median_along(self, dim, keepdim, False, "median")
+
+
+@operator(node="NanmedianBackward1", outputs=("values", "indices"), function=False, method=False)
+def nanmedian_dim(self: Array, dim, keepdim) -> Array:
+    return _median_along(self, dim, keepdim, True, "nanmedian")
+
+
+@operator(node="ModeBackward0", outputs=("values", "indices"), function=False, method=False)
+def mode_dim(self: Array, dim, keepdim) -> Array:
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    if array.shape[dim] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    index = np.apply_along_axis(_mode_index, dim, _comparable(array))
+    return select(array, index, dim, keepdim)
+
+
+def _mode_index(row) -> int:
+    """The last position of the most frequent value, the smallest of several; NaN is never equal
+    to NaN, so each counts once."""
+    values, counts = np.unique(row, return_counts=True, equal_nan=False)
+    winner = values[counts.argmax()]
+    if np.isnan(winner):
+        return int(np.isnan(row).argmax())
+    return int(np.flatnonzero(row == winner)[-1])
+
+
+for _op in (kthvalue_dim, median_dim, nanmedian_dim, mode_dim):
+    _op.differentiable("values").gradient(
+        self=lambda F, grad, dim, indices, self_shape, keepdim: to_index(
+            F, grad, dim, indices, self_shape, keepdim
+        )
+    )
+
+
+@function()
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
+    return indexed(kthvalue_dim(input, int(k), dim, keepdim))
+
+
+@function()
+def median(input, dim=None, keepdim=False):
+    """The lower median; without `dim` its gradient is shared by ties (torch.median)."""
+    return median_all(input) if dim is None else indexed(median_dim(input, dim, keepdim))
+
+
+@function()
+def nanmedian(input, dim=None, keepdim=False):
+    """The lower median of what is not NaN (torch.nanmedian)."""
+    return nanmedian_all(input) if dim is None else indexed(nanmedian_dim(input, dim, keepdim))
+
+
+@function()
+def mode(input, dim=-1, keepdim=False):
+    """The most frequent value along `dim`, the smallest of several (torch.mode)."""
+    return indexed(mode_dim(input, dim, keepdim))
+
+
+# -- running extrema --------------------------------------------------------------------------
+
+
+def _running(self, dim, better):
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    rows = np.moveaxis(_comparable(array), dim, 0)
+    index = np.zeros(rows.shape, np.int64)
+    if rows.shape[0]:
+        best, at = rows[0].copy(), np.zeros(rows.shape[1:], np.int64)
+        for i in range(1, rows.shape[0]):
+            takes = np.isnan(rows[i]) | (better(rows[i], best) & ~np.isnan(best))
+            best = np.where(takes, rows[i], best)
+            at = np.where(takes, i, at)
+            index[i] = at
+    index = np.ascontiguousarray(np.moveaxis(index, 0, dim))
+    return np.take_along_axis(array, index, dim), index
+
+
+@operator(node="CummaxBackward0", outputs=("values", "indices"), function=False, method=False)
+def cummax_dim(self: Array, dim) -> Array:
+    return _running(self, dim, np.greater_equal)
+
+
+@operator(node="CumminBackward0", outputs=("values", "indices"), function=False, method=False)
+def cummin_dim(self: Array, dim) -> Array:
+    return _running(self, dim, np.less_equal)
+
+
+def _running_backward(F, grad, dim, indices, shape):
+    if 0 in shape:
+        return F.new_zeros(grad, shape)
+    return F.scatter_add(F.new_zeros(grad, shape), dim, indices, grad)
+
+
+for _op in (cummax_dim, cummin_dim):
+    _op.differentiable("values").gradient(
+        self=lambda F, grad, dim, indices, self_shape: _running_backward(
+            F, grad, dim, indices, self_shape
+        )
+    )
+
+
+@function()
+def cummax(input, dim):
+    """The running maximum and where it is; an equal later element takes over (torch.cummax)."""
+    return indexed(cummax_dim(input, dim))
+
+
+@function()
+def cummin(input, dim):
+    """The running minimum and where it is; an equal later element takes over (torch.cummin)."""
+    return indexed(cummin_dim(input, dim))
+
+
