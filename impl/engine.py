@@ -414,9 +414,9 @@ def _as_tuple(grad_tensors, count: int) -> tuple:
 
 def _cotangents(tensors, grads, create_graph: bool) -> list:
     result = []
-    for i, (out, cotangent) in enumerate(zip(tensors, grads, strict=False)):
+    for out, cotangent in zip(tensors, grads, strict=False):
         if isinstance(cotangent, Tensor):
-            _check_cotangent(i, out, cotangent)
+            _check_cotangent(grads, out, cotangent)
             result.append(cotangent)
         elif cotangent is None:
             result.append(_implicit(out) if out.requires_grad else None)
@@ -424,8 +424,9 @@ def _cotangents(tensors, grads, create_graph: bool) -> list:
             raise TypeError(
                 "gradients can be either Tensors or None, but got " + type(cotangent).__name__
             )
-    if len(grads) != len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    # Cotangents in excess were dropped by the pairing, as torch drops them.
+    if len(result) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(result)} gradients")
     return result
 
 
@@ -440,14 +441,17 @@ def _implicit(out: Tensor) -> Tensor:
     return new(np.ones(out._raw.shape, out._raw.dtype))
 
 
-def _check_cotangent(i: int, out: Tensor, cotangent: Tensor) -> None:
+def _check_cotangent(grads: tuple, out: Tensor, cotangent: Tensor) -> None:
     if cotangent._raw.shape != out._raw.shape:
+        # torch finds the position by comparing tensors, which raises for any but the first.
+        i = grads.index(cotangent)
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {cotangent.shape} and "
             f"output[{i}] has a shape of {out.shape}."
         )
     a, b = cotangent._raw.dtype, out._raw.dtype
     if (CATEGORY[a] == COMPLEX) != (CATEGORY[b] == COMPLEX):
+        i = grads.index(cotangent)
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same "
             f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {BY_NUMPY[a]} and "

@@ -32,14 +32,15 @@ def check(target: Tensor, differentiable: bool) -> None:
         raise RuntimeError(messages.LEAF_INPLACE)
 
 
-def check_fits(target: Tensor, value, operands) -> None:
+def check_fits(target: Tensor, value, operands, overlaps: bool = False) -> None:
     """Whether an array can be written to `target`: memory, shape and dtype.
 
     Raises RuntimeError when elements of the target share memory, when the shape would change, and
     when the dtype cannot be cast.
     """
     shape = target._raw.shape
-    check_overlap(target)
+    if not overlaps:
+        check_overlap(target)
     for operand in operands:
         if isinstance(operand, Tensor) and operand._storage.buffer is target._storage.buffer:
             _check_partial_overlap(target, operand)

@@ -60,6 +60,20 @@ SCALAR_CONVERSION = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first."
 )
+ADD_FLOAT_ALPHA = (
+    "For integral input tensors, argument alpha must not be a floating point number."
+)
+ADD_BOOL_ALPHA = "Boolean alpha only supported for Boolean results."
+SUBTRACT_BOOLS = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+    "`logical_xor()` operator instead."
+)
+_INVERT = (
+    "is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator "
+    "instead."
+)
+SUBTRACT_BOOL = f"Subtraction, the `-` operator, with a bool tensor {_INVERT}"
+NEGATE_BOOL = f"Negation, the `-` operator, on a bool tensor {_INVERT}"
 
 
 def operation(node) -> str:

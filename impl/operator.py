@@ -42,6 +42,7 @@ from impl.storage import (
     contiguous_strides,
     elementwise_strides,
     empty_strided,
+    strides_of,
 )
 from impl.tensor import Tensor, requires_grad
 
@@ -166,6 +167,9 @@ class OperatorNode(Node):
 class Operator:
     """A primitive operator; calling it applies it to tensors. See the module's text."""
 
+    validate = None  # checks the raw arguments before they are promoted
+    numbers = False  # whether Python numbers stand for 0-dim tensors
+
     def __init__(self, kernel, node, promote, elementwise, outputs, fresh) -> None:
         self.kernel = _positional(kernel)
         self.name = kernel.__name__.rstrip("_")
@@ -185,10 +189,12 @@ class Operator:
         self.tensor_positions = tuple(
             i for i, n in enumerate(self.parameters) if annotated[n].startswith("Array")
         )
+        self.numbers = len(self.tensor_positions) > 1
         lists = [n for n in self.parameters if annotated[n].startswith("list[Array")]
         self.list_position = self.position[lists[0]] if lists else None
         self.list_edges = False
         self.bits: tuple = ()
+        self.overlaps = False  # written in place, elements may share memory
         self.node_class = type(self.node_name, (OperatorNode,), {"operator": self})
         self.node_class.__module__ = "torch.autograd.functions"
 
@@ -212,6 +218,11 @@ class Operator:
             return function
 
         return define
+
+    def checked(self, validate) -> Operator:
+        """Decorate what raises, from the raw arguments as given, for those torch refuses."""
+        self.validate = validate
+        return validate
 
     def differentiable(self, *outputs: str) -> Operator:
         """Name the outputs that can require grad, when they are not all."""
@@ -290,7 +301,7 @@ class Operator:
                 raws[i] = a._raw
                 if a._strides is not None:
                     strided = True
-            elif a is not None and not isinstance(a, _NUMBERS):
+            elif a is not None and not (self.numbers and isinstance(a, _NUMBERS)):
                 raise TypeError(
                     f"{self.name}(): argument '{_public(self.parameters[i])}' (position {i + 1}) "
                     f"must be Tensor, not {type(a).__name__}"
@@ -308,6 +319,8 @@ class Operator:
         return raws, mask, strided
 
     def _run(self, raws):
+        if self.validate is not None:
+            self.validate(*raws)
         if self.promote is not None:
             self._promote(raws)
         try:
@@ -355,7 +368,9 @@ class Operator:
         if self.elementwise:
             if strided:
                 return new(*self._laid_out(raw, args))
-        elif raw.ndim > 1 and not raw.flags.c_contiguous and not self.fresh:
+        elif raw.ndim > 1 and not raw.flags.c_contiguous:
+            if self.fresh:
+                return new(raw, strides_of(raw))
             raw = np.ascontiguousarray(raw)
         return new(raw)
 
@@ -390,17 +405,27 @@ class Operator:
     def edges(self, args, mask: int) -> list:
         return [gradient_edge(args[i]) if mask & bit else None for bit, i in self.bits]
 
-    def node(self, args, outputs, mask: int, edges) -> OperatorNode:
-        """Record: a node with these edges that saves what the formulas for `mask` need."""
+    def node(self, args, outputs, mask: int, edges, targets=None) -> OperatorNode:
+        """Record: a node with these edges that saves what the formulas for `mask` need.
+
+        `targets` stand for the outputs, which are saved later, of a write that is yet to come.
+        """
         plan = self.plan(mask)
         node = self.node_class()
         node.plan = plan
         node.edges = tuple(edges)
         node.meta = tuple(
-            [(outputs[i]._raw.shape, outputs[i]._raw.dtype) for i in self.differentiable_outputs]
+            [(o._raw.shape, o._raw.dtype) for o in self._tracked(outputs or targets)]
         )
-        node.saved = [self._read(kind, which, args, outputs) for kind, which in plan.reads]
+        node.saved = [
+            None if outputs is None and kind == _OUTPUT
+            else self._read(kind, which, args, outputs or targets)
+            for kind, which in plan.reads
+        ]
         return node
+
+    def _tracked(self, outputs):
+        return [outputs[i] for i in self.differentiable_outputs]
 
     def _read(self, kind, which, args, outputs):
         if kind == _INPUT:
@@ -456,18 +481,20 @@ class Operator:
         raws, mask, _ = self._unwrap(args)
         inplace.check(target, mask != 0)
         result = self._run(raws)
-        inplace.check_fits(target, result, args[1:])
-        recorded = args
-        if mask and self._saves_target(mask):
-            # The formula needs what is about to be overwritten, so a copy is saved.
-            original = new(np.array(target._raw))
-            original._requires_grad = False
-            recorded = (original, *args[1:])
-        # The edges are those from before the write: afterwards the target has a new history.
-        edges = self.edges(args, mask)
+        inplace.check_fits(target, result, args[1:], self.overlaps)
+        if not (mask and target._raw.dtype in DIFFERENTIABLE):
+            inplace.write(target, result)
+            return target
+        # Edges and saved inputs are those from before the write: afterwards the target has a new
+        # history, and an operand that shares its memory is stale, as torch has it. If the formula
+        # needs what is about to be overwritten, a copy of it is saved, with its history.
+        recorded = (target.clone(), *args[1:]) if self._saves_target(mask) else args
+        node = self.node(recorded, None, mask, self.edges(args, mask), (target,))
         inplace.write(target, result)
-        if mask and target._raw.dtype in DIFFERENTIABLE:
-            inplace.rebase(target, self.node(recorded, (target,), mask, edges))
+        for i, (kind, which) in enumerate(node.plan.reads):
+            if kind == _OUTPUT:
+                node.saved[i] = self._read(kind, which, args, (target,))
+        inplace.rebase(target, node)
         return target
 
     def _saves_target(self, mask: int) -> bool:
@@ -515,6 +542,7 @@ def operator(
     inplace: bool = False,
     out: bool = False,
     fresh: bool = False,
+    numbers: bool = True,
 ):
     """Define a primitive operator from its kernel.
 
@@ -526,10 +554,12 @@ def operator(
         outputs: the outputs' names when there are several.
         function, method, inplace, out: which public spellings to make from it.
         fresh: keep the kernel's own strides (they are torch's) instead of making it row-major.
+        numbers: whether, of several operands, any may be a Python number.
     """
 
     def define(kernel) -> Operator:
         op = Operator(kernel, node, promote, elementwise, outputs, fresh)
+        op.numbers = op.numbers and numbers
         OPERATORS[op.name] = op
         call = _spelling(op, kernel, out)
         setattr(RAW, op.name, kernel)
@@ -557,12 +587,13 @@ def _spelling(op: Operator, kernel, out: bool, inplace: bool = False):
         if p.kind is p.KEYWORD_ONLY and not starred:
             pieces.append("*")
             starred = True
+        name = _public(p.name)
         if p.default is p.empty:
-            pieces.append(p.name)
+            pieces.append(name)
         else:
             defaults[f"_d{len(defaults)}"] = p.default
-            pieces.append(f"{p.name}=_d{len(defaults) - 1}")
-    arguments = ", ".join(op.parameters)
+            pieces.append(f"{name}=_d{len(defaults) - 1}")
+    arguments = ", ".join(map(_public, op.parameters))
     name = op.name + ("_" if inplace else "")
     if out:
         pieces += ([] if starred else ["*"]) + ["out=None"]
@@ -577,6 +608,16 @@ def _spelling(op: Operator, kernel, out: bool, inplace: bool = False):
     made.__doc__ = kernel.__doc__
     made.__qualname__ = name
     return made
+
+
+def alias(name: str, *others: str) -> None:
+    """Publish an operator's or a composite's spellings, in-place ones included, by other names."""
+    for other in others:
+        for suffix in ("", "_"):
+            if name + suffix in FUNCTIONS:
+                FUNCTIONS[other + suffix] = FUNCTIONS[name + suffix]
+            if hasattr(Tensor, name + suffix):
+                setattr(Tensor, other + suffix, getattr(Tensor, name + suffix))
 
 
 def function(name: str | None = None, *, method: bool = True, torch: bool = True):
@@ -609,6 +650,7 @@ __all__ = [
     "RAW",
     "TAPED",
     "Array",
+    "alias",
     "contiguous_strides",
     "formula_operation",
     "function",

@@ -82,10 +82,12 @@ def view_of(tensor: Tensor, target: Geometry, multiple: bool = False) -> Tensor:
 class ViewOperator(Operator):
     """A primitive whose results are views of its first argument."""
 
-    def __init__(self, function, node, multiple: bool) -> None:
+    def __init__(self, function, node, multiple: bool, inplace_node=None) -> None:
         self.geometry = function
         self.multiple = multiple
         super().__init__(_array_kernel(function, multiple), node, None, False, ("result",), True)
+        # In torch the in-place form of a view operator is an operator, and a node, of its own.
+        self.inplace_class = inplace_node and type(inplace_node, (self.node_class,), {})
 
     def __call__(self, tensor, *args):
         if not isinstance(tensor, Tensor):
@@ -115,6 +117,7 @@ class ViewOperator(Operator):
         node = None
         if STATE.enabled and requires_grad(tensor):
             node = self.node((tensor, *args), (tensor,), 1, (gradient_edge(tensor),))
+            node.__class__ = self.inplace_class
         changed = alias(tensor, target)
         tensor._raw, tensor._strides, tensor._offset = (
             changed._raw,
@@ -174,6 +177,7 @@ class _Memory:
 def view(
     *,
     node: str | None = None,
+    inplace_node: str | None = None,
     multiple: bool = False,
     function: bool = True,
     method: bool = True,
@@ -188,7 +192,7 @@ def view(
     def define(geometry_function) -> ViewOperator:
         from impl.operator import OPERATORS
 
-        op = ViewOperator(geometry_function, node, multiple)
+        op = ViewOperator(geometry_function, node, multiple, inplace_node)
         OPERATORS[op.name] = op
         call = _spelling(op, geometry_function, False)
         setattr(RAW, op.name, op.kernel)
@@ -208,7 +212,29 @@ def view(
 def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
     """A view with any sizes, strides and offset (in elements) over the storage."""
     offset = self.offset if storage_offset is None else storage_offset
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(stride)}"
+        )
     return Geometry(tuple(size), tuple(stride), offset)
+
+
+def check_bounds(tensor: Tensor, target: Geometry) -> None:
+    """Raise RuntimeError when a geometry reaches beyond the storage."""
+    size, stride, offset = target
+    itemsize = tensor._raw.dtype.itemsize
+    needed = 0 if 0 in size else offset + sum(
+        (n - 1) * s for n, s in zip(size, stride, strict=True)
+    ) + 1
+    if needed > tensor._storage.flat.size:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
+            f"and itemsize {itemsize} requiring a storage size of {needed * itemsize} are out of "
+            f"bounds for storage of size {tensor._storage.nbytes()}"
+        )
 
 
 @operator(function=False, method=False)
@@ -283,3 +309,16 @@ def check_creation(tensor: Tensor, base_changed: bool) -> None:
     if creation != DEFAULT:
         text = messages.view_misuse(creation, tensor._node, tensor._nr, base_changed)
         raise RuntimeError(text)
+
+
+@view(node="AliasBackward0", function=False, method=False)
+def alias_(self: Geometry) -> Geometry:
+    return self
+
+
+alias_.gradient(self=lambda F, grad: grad)
+
+
+def alias_view(tensor: Tensor) -> Tensor:
+    """A view of the whole tensor, recorded as an operation (`x[...]`)."""
+    return alias_(tensor)

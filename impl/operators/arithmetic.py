@@ -1,10 +1,18 @@
-"""Addition, multiplication and their relatives."""
+"""Addition, subtraction, multiplication, division with its rounding modes, and remainders."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.dtypes import BOOL, CATEGORY, FLOATING, category_of_number
+from impl.messages import (
+    ADD_BOOL_ALPHA,
+    ADD_FLOAT_ALPHA,
+    NEGATE_BOOL,
+    SUBTRACT_BOOL,
+    SUBTRACT_BOOLS,
+)
+from impl.operator import TAPED, Array, alias, formula_operation, function, operator
 from impl.tensor import Tensor
 
 
@@ -25,6 +33,163 @@ def conj(value):
 TAPED.conj = lambda value: value.conj() if value.is_complex() else value
 
 
+@formula_operation
+def zeros_like(value):
+    return np.zeros_like(value)
+
+
+def _zeros_like(value):
+    from impl import creation
+
+    return creation.zeros_like(value)
+
+
+TAPED.zeros_like = _zeros_like
+
+
+def category(value) -> int:
+    """The category of a raw value's dtype or of a Python number."""
+    d = getattr(value, "dtype", None)
+    return category_of_number(value) if d is None else CATEGORY[d]
+
+
+# -- torch's overloads for numbers, which its formulas use -------------------------------------
+#
+# In Python `x * 2` wraps the number as a tensor (MulBackward0); a formula in torch's C++ that
+# multiplies by a number records MulBackward1.
+
+
+@operator(node="MulBackward1", function=False, method=False, elementwise=True)
+def mul_scalar(self: Array, other) -> Array:
+    return self * other
+
+
+@operator(node="AddBackward1", function=False, method=False, elementwise=True)
+def add_scalar(self: Array, other) -> Array:
+    return self + other
+
+
+@operator(node="SubBackward1", function=False, method=False, elementwise=True)
+def sub_scalar(self: Array, other) -> Array:
+    return self - other
+
+
+@operator(node="DivBackward1", function=False, method=False, elementwise=True)
+def div_scalar(self: Array, other) -> Array:
+    return self / other
+
+
+mul_scalar.gradient(self=lambda F, grad, other: F.mul_scalar(grad, other))
+add_scalar.gradient(self=lambda F, grad: grad)
+sub_scalar.gradient(self=lambda F, grad: grad)
+div_scalar.gradient(self=lambda F, grad, other: F.div_scalar(grad, other))
+
+
+# -- addition and subtraction ------------------------------------------------------------------
+
+
+def _check_alpha(self, other, alpha) -> None:
+    if alpha == 1 and not isinstance(alpha, bool):
+        return
+    highest = max(category(self), category(other))
+    if isinstance(alpha, bool) and highest != BOOL:
+        raise RuntimeError(ADD_BOOL_ALPHA)
+    if highest < FLOATING and not isinstance(alpha, int):
+        raise RuntimeError(ADD_FLOAT_ALPHA)
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
+def add(self: Array, other: Array, *, alpha=1) -> Array:
+    """self + alpha * other; shapes broadcast, dtypes promote, bools are or-ed (torch.add).
+
+    Raises RuntimeError for a floating `alpha` with integers, and a bool one with numbers.
+    """
+    return self + other if alpha == 1 else self + (other * alpha).astype(other.dtype)
+
+
+add.checked(_check_alpha)
+add.gradient(
+    self=lambda F, grad: grad,
+    other=lambda F, grad, alpha: grad if alpha == 1 else F.mul_scalar(grad, conj_of(F, alpha)),
+)
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
+def sub(self: Array, other: Array, *, alpha=1) -> Array:
+    """self - alpha * other; shapes broadcast, dtypes promote (torch.sub).
+
+    Raises RuntimeError when an operand is bool.
+    """
+    return self - other if alpha == 1 else self - (other * alpha).astype(other.dtype)
+
+
+@sub.checked
+def _check_subtraction(self, other, alpha) -> None:
+    bools = (category(self) == BOOL) + (category(other) == BOOL)
+    if bools:
+        raise RuntimeError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
+    _check_alpha(self, other, alpha)
+
+
+sub.gradient(
+    self=lambda F, grad: grad,
+    other=lambda F, grad, alpha: _times(F, -grad, alpha),
+)
+
+
+def _times(F, value, alpha):
+    return value if alpha == 1 else F.mul_scalar(value, conj_of(F, alpha))
+
+
+@operator(promote="arithmetic", elementwise=True, function=False, method=False)
+def rsub(self: Array, other: Array, *, alpha=1) -> Array:
+    return other - self if alpha == 1 else other - (self * alpha).astype(self.dtype)
+
+
+@operator(
+    node="RsubBackward1", promote="arithmetic", elementwise=True, function=False, method=False
+)
+def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
+    return other - self if alpha == 1 else other - (self * alpha).astype(self.dtype)
+
+
+rsub.checked(_check_subtraction)
+rsub_scalar.checked(_check_subtraction)
+rsub.gradient(
+    self=lambda F, grad, alpha: _times(F, -grad, alpha),
+    other=lambda F, grad: grad,
+)
+rsub_scalar.gradient(self=lambda F, grad, alpha: _times(F, -grad, alpha))
+
+
+@function("rsub")
+def rsub_(input, other, *, alpha=1):
+    """other - alpha * input, where `other` is a tensor or a number (torch.rsub)."""
+    return (rsub if isinstance(other, Tensor) else rsub_scalar)(input, other, alpha)
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def neg(self: Array) -> Array:
+    """-self. Raises RuntimeError for bools (torch.neg)."""
+    if self.dtype.kind == "b":
+        raise RuntimeError(NEGATE_BOOL)
+    return -self
+
+
+neg.gradient(self=lambda F, grad: -grad)
+
+
+@function()
+def positive(input):
+    """The tensor itself. Raises RuntimeError for bools (torch.positive)."""
+    if input._raw.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+# -- multiplication ---------------------------------------------------------------------------
+
+
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
 def mul(self: Array, other: Array) -> Array:
     """The product; shapes broadcast, dtypes promote (torch.mul)."""
@@ -37,16 +202,6 @@ mul.gradient(
 )
 
 
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
-def add(self: Array, other: Array, *, alpha=1) -> Array:
-    """self + alpha * other; shapes broadcast, dtypes promote (torch.add)."""
-    return self + other if alpha == 1 else self + alpha * other
-
-
-add.gradient(
-    self=lambda F, grad: grad,
-    other=lambda F, grad, alpha: grad if alpha == 1 else grad * conj_of(F, alpha),
-)
-
-Tensor.__mul__ = Tensor.__rmul__ = lambda self, other: mul(self, other)
-Tensor.__add__ = Tensor.__radd__ = lambda self, other: add(self, other, 1)
+alias("sub", "subtract")
+alias("mul", "multiply")
+alias("neg", "negative")

@@ -1,11 +1,18 @@
-"""Clones and the copies the engine makes."""
+"""Copies: clone, contiguous, copy_, fill_ and zero_, and the copies the engine makes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from impl.operator import TAPED, Array, function, new, operator
-from impl.storage import empty_strided, is_dense
+from impl import views
+from impl.layouts import contiguous_format, preserve_format
+from impl.operator import RAW, TAPED, Array, function, new, operator
+from impl.operators.constants import dense_strides
+from impl.sizes import broadcast_shapes
+from impl.storage import empty_strided, is_contiguous, is_dense, strided
+from impl.tensor import Tensor
+
+# -- clone ------------------------------------------------------------------------------------
 
 
 @operator(function=False, method=False, node="CloneBackward0", fresh=True)
@@ -21,12 +28,198 @@ clone_layout.gradient(self=lambda F, grad: grad)
 
 
 @function()
-def clone(input, *, memory_format=None):
-    """A copy with its own storage, recorded as an operation; a dense layout is kept."""
+def clone(input, *, memory_format=preserve_format):
+    """A copy with its own storage, recorded as an operation (torch.clone).
+
+    A dense tensor's strides are kept, others become dense in the same order of dimensions;
+    row-major with `torch.contiguous_format`.
+    """
     strides = input._strides
-    if strides is not None and not is_dense(input._raw.shape, strides):
-        strides = None
+    if strides is not None:
+        strides = None if memory_format is contiguous_format else dense_strides(input)
     result = clone_layout(input, strides)
     if strides is not None:
         result._strides = strides
     return result
+
+
+@function("contiguous", torch=False)
+def contiguous(self, memory_format=contiguous_format):
+    """The tensor itself if it is row-major, else a row-major clone (torch.Tensor.contiguous)."""
+    if self._strides is None or is_contiguous(self._raw.shape, self._strides):
+        return self
+    return clone(self, memory_format=contiguous_format)
+
+
+RAW.clone = lambda value: np.array(value)
+TAPED.clone = clone
+RAW.contiguous = lambda value: np.ascontiguousarray(value) if value.ndim else value
+TAPED.contiguous = contiguous
+
+
+# -- copying into -----------------------------------------------------------------------------
+
+
+@operator(function=False, method=False, node="CopyBackwards")
+def copy(self: Array, src: Array) -> Array:
+    """`src` in the shape and dtype of `self`. Raises RuntimeError when it does not broadcast."""
+    if src.shape != self.shape:
+        shape = broadcast_shapes(self.shape, src.shape)
+        if shape != self.shape:
+            raise RuntimeError(
+                f"output with shape {list(self.shape)} doesn't match the broadcast shape "
+                f"{list(shape)}"
+            )
+    value = converted(src, self.dtype)
+    # A copy: what is written may be what is read.
+    return np.array(np.broadcast_to(value, self.shape))
+
+
+copy.gradient(
+    self=lambda F, grad: F.zeros_like(grad),
+    src=lambda F, grad, src_dtype: F.cast(grad, src_dtype),
+)
+
+
+def converted(raw, dtype: np.dtype):
+    """A raw value in another dtype, the imaginary part dropped where it has no place."""
+    if raw.dtype == dtype:
+        return raw
+    if raw.dtype.kind == "c" and dtype.kind not in "cb":
+        raw = raw.real
+    return raw.astype(dtype)
+
+
+@function("copy_", torch=False)
+def copy_(self, src, non_blocking=False):
+    """Write `src`, broadcast and cast, into the tensor (torch.Tensor.copy_).
+
+    Raises RuntimeError when the shapes do not fit, and as every in-place operation does.
+    """
+    if not isinstance(src, Tensor):
+        raise TypeError(
+            f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+        )
+    if src is self:
+        return self
+    return copy.inplace(self, src)
+
+
+# -- filling ----------------------------------------------------------------------------------
+
+
+def _filled(self: Array, value) -> Array:
+    return np.full(self.shape, value, self.dtype)
+
+
+@operator(function=False, method=False, node="FillBackward0")
+def fill_scalar(self: Array, value) -> Array:
+    return _filled(self, value)
+
+
+@operator(function=False, method=False, node="FillBackward1")
+def fill_tensor(self: Array, value: Array) -> Array:
+    return _filled(self, value)
+
+
+@operator(function=False, method=False, node="FillBackward2")
+def fill_scalar_inplace(self: Array, value) -> Array:
+    return _filled(self, value)
+
+
+@operator(function=False, method=False, node="FillBackward3")
+def fill_tensor_inplace(self: Array, value: Array) -> Array:
+    return _filled(self, value)
+
+
+@operator(function=False, method=False, node="ZeroBackward0")
+def zero(self: Array) -> Array:
+    return np.zeros(self.shape, self.dtype)
+
+
+for _op in (fill_scalar, fill_scalar_inplace, zero):
+    _op.gradient(self=lambda F, grad: F.zeros_like(grad))
+for _op in (fill_tensor, fill_tensor_inplace):
+    _op.gradient(
+        self=lambda F, grad: F.zeros_like(grad),
+        value=lambda F, grad: F.sum_all(grad),
+    )
+# Writing one value everywhere gives the same result however the elements overlap.
+for _op in (fill_scalar_inplace, fill_tensor_inplace, zero):
+    _op.overlaps = True
+
+
+def _fill_value(name: str, value):
+    if not isinstance(value, Tensor):
+        return value
+    if value._raw.ndim:
+        raise RuntimeError(
+            f"{name} only supports 0-dimension value tensor but got tensor with "
+            f"{value._raw.ndim} dimensions."
+        )
+    return value
+
+
+@function("fill", method=False)
+def fill(input, value):
+    """A copy with every element set to a number or a 0-dim tensor (torch.fill)."""
+    value = _fill_value("fill", value)
+    return (fill_tensor if isinstance(value, Tensor) else fill_scalar)(input, value)
+
+
+@function("fill_")
+def fill_(input, value):
+    """Set every element to a number or a 0-dim tensor (torch.Tensor.fill_).
+
+    Raises RuntimeError for a value with dimensions, and as every in-place operation does.
+    """
+    value = _fill_value("fill_", value)
+    op = fill_tensor_inplace if isinstance(value, Tensor) else fill_scalar_inplace
+    return op.inplace(input, value)
+
+
+@function("zero_")
+def zero_(input):
+    """Set every element to zero (torch.Tensor.zero_)."""
+    return zero.inplace(input)
+
+
+# -- the engine's own copies ------------------------------------------------------------------
+
+
+def _clone_strided(gradient: Tensor, shape, strides) -> Tensor:
+    """A recorded copy with the given strides, as torch makes one to write a slice into."""
+    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    flat = new(np.empty(extent, gradient._raw.dtype))
+    whole = views.alias(flat, views.Geometry(tuple(shape), tuple(strides), 0))
+    return copy_(whole, gradient)
+
+
+def _clone_for_leaf(gradient: Tensor, leaf: Tensor) -> Tensor:
+    """A recorded copy to become a leaf's first gradient: dense leaves pass their strides on."""
+    shape, strides = leaf._raw.shape, leaf.stride()
+    if is_dense(shape, strides):
+        return _clone_strided(gradient, shape, strides)
+    return clone(gradient, memory_format=contiguous_format)
+
+
+TAPED.clone_strided = _clone_strided
+TAPED.clone_for_leaf = _clone_for_leaf
+
+
+def _sum_to(value: Tensor, shape) -> Tensor:
+    """The sum over the dimensions along which `shape` was broadcast (ATen's sum_to)."""
+    lead = value._raw.ndim - len(shape)
+    dims = tuple(range(lead)) + tuple(
+        lead + i
+        for i, n in enumerate(shape)
+        if n == 1 and value._raw.shape[lead + i] != 1
+    )
+    if dims:
+        value = TAPED.sum_dim(value, dims, True)
+    return TAPED.view(value, tuple(shape)) if lead else value
+
+
+TAPED.sum_to = _sum_to
+
+__all__ = ["clone", "contiguous", "copy_", "fill_", "strided", "zero_"]

@@ -1,0 +1,185 @@
+"""Backends: what a program runs on, and finding one by its name."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from conformance.observe import Observer
+
+KNOWN = "impl, torch, torch:DEVICE, package.module:attribute"
+
+
+class BackendError(Exception):
+    """A backend that does not exist, cannot be imported or is none; the message says which."""
+
+
+class Backend:
+    """Something that programs run on: `namespace` is what they call `torch`.
+
+    A subclass for something that is not torch-shaped overrides `observer`, whose result offers
+    `names`, `result` and `is_tensor` as `conformance.observe.Observer` does.
+    """
+
+    def __init__(
+        self, name: str, namespace: Any, version: str = "unknown", device: str = "cpu"
+    ) -> None:
+        self.name = name
+        self.namespace = namespace
+        self.version = version
+        self.device = device
+        self.seed = 0  # where random numbers begin in each session
+
+    def available(self) -> str | None:
+        """Return why programs cannot run here and now, or None if they can."""
+        return None
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Bring the backend into its initial state, and back into its former one afterwards."""
+        yield
+
+    def observer(self) -> Observer:
+        """Return an observer for one program."""
+        return Observer(self.namespace)
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name} {self.version} on {self.device}>"
+
+
+class TorchShaped(Backend):
+    """A backend whose namespace has torch's names; what it lacks is simply not restored."""
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Set grad mode, default dtype, anomaly mode and seed; restore them afterwards."""
+        with ExitStack() as stack:
+            self._keep(stack, "is_grad_enabled", "set_grad_enabled", True)
+            float32 = _find(self.namespace, "float32")
+            self._keep(stack, "get_default_dtype", "set_default_dtype", float32)
+            self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
+            self._keep(stack, "get_rng_state", "set_rng_state", None)
+            manual_seed = _find(self.namespace, "manual_seed")
+            if manual_seed is not None:
+                manual_seed(self.seed)
+            yield
+
+    def _keep(self, stack: ExitStack, getter: str, setter: str, initial: Any) -> None:
+        """Set `initial` now (unless None) and what `getter` returned when the session ends."""
+        get, restore = _find(self.namespace, getter), _find(self.namespace, setter)
+        if get is None or restore is None:
+            return
+        stack.callback(restore, get())
+        if initial is not None:
+            restore(initial)
+
+
+def _find(namespace: Any, path: str) -> Any:
+    for name in path.split("."):
+        namespace = getattr(namespace, name, None)
+    return namespace
+
+
+def find(name: str, imports: Sequence[str] = ()) -> Backend:
+    """Return the backend called `name` after importing the modules in `imports`.
+
+    Raises BackendError for an unknown name and for a module that cannot be imported.
+    """
+    for module in imports:
+        _imported(module, f"--import {module}")
+    if name == "impl":
+        return _from_namespace(name, _imported("impl", "backend 'impl'"))
+    if name == "torch" or name.startswith("torch:"):
+        return _oracle(name)
+    module_name, colon, path = name.partition(":")
+    if not module_name or not all(p.isidentifier() for p in module_name.split(".")):
+        raise BackendError(f"{name!r} is not the name of a backend; those are: {KNOWN}")
+    module = _imported(module_name, f"backend {name!r}")
+    if not colon:
+        return _from_namespace(name, module)
+    return _from_object(name, _attribute(name, module, path))
+
+
+def _oracle(name: str) -> Backend:
+    module = _imported("reference.oracle", f"backend {name!r}")
+    device = name.partition(":")[2] or "cpu"
+    try:
+        found: Backend = module.backend(name, device)
+    except (RuntimeError, ValueError) as error:
+        raise BackendError(
+            f"backend {name!r}: torch knows no device {device!r} ({_first_line(error)}). "
+            "A device that an extension registers needs --import MODULE."
+        ) from error
+    return found
+
+
+def _imported(module: str, what: str) -> Any:
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)  # a port is tried from its own checkout
+    try:
+        return importlib.import_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever somebody's module does when it is imported
+        reason = f"{type(error).__name__}: {_first_line(error)}"
+        raise BackendError(f"{what}: {module} cannot be imported: {reason}") from error
+
+
+def _attribute(name: str, module: Any, path: str) -> Any:
+    found = module
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except Exception as error:
+            raise BackendError(
+                f"backend {name!r}: {module.__name__} has no {path!r} ({_first_line(error)})"
+            ) from error
+    return found
+
+
+def _from_object(name: str, found: Any) -> Backend:
+    if isinstance(found, Backend):
+        return found
+    if isinstance(found, type) and issubclass(found, Backend):
+        return _made(name, found)
+    if _has(found, "tensor"):
+        return _from_namespace(name, found)
+    if callable(found):
+        made = _made(name, found)
+        return made if isinstance(made, Backend) else _from_namespace(name, made)
+    return _from_namespace(name, found)
+
+
+def _made(name: str, factory: Callable[[], Any]) -> Any:
+    try:
+        return factory()
+    except Exception as error:
+        raise BackendError(
+            f"backend {name!r}: it cannot be made: {type(error).__name__}: {_first_line(error)}"
+        ) from error
+
+
+def _from_namespace(name: str, namespace: Any) -> Backend:
+    if not _has(namespace, "tensor"):
+        raise BackendError(f"backend {name!r} is not torch-shaped: it has no 'tensor'")
+    version = getattr(namespace, "__version__", "unknown")
+    return TorchShaped(name, namespace, str(version))
+
+
+def _has(namespace: Any, name: str) -> bool:
+    try:
+        return hasattr(namespace, name)
+    except Exception:
+        return False
+
+
+def _first_line(error: BaseException) -> str:
+    try:
+        return (str(error).strip().splitlines() or [""])[0]
+    except Exception:
+        return "(no message)"

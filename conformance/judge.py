@@ -1,0 +1,182 @@
+"""One program on the oracle and on the backend: its line of the run file."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from conformance import backends
+from conformance.compare import compare
+from conformance.execute import trace
+from conformance.isolate import Child, IsolationError, TimedOut
+from conformance.known import KnownDivergences
+from conformance.options import Settings
+from conformance.program import Program
+from conformance.trace import Trace
+
+NOT_COMPARED = ("unsupported", "error", "not_run")
+
+
+class Judge:
+    """Runs programs on an oracle, in this process, and on a backend, in a process of its own.
+
+    Backends are set up at the first program. `close` ends the process.
+    """
+
+    def __init__(
+        self, settings: Settings, known: KnownDivergences, unavailable: str | None = None
+    ) -> None:
+        """``unavailable`` says why nothing can be run (no such device); every line says so then."""
+        self.settings = settings
+        self.known = known
+        self.unavailable = unavailable
+        self._oracle: backends.Backend | None = None
+        self._backend: Child | backends.Backend | None = None
+
+    def line(self, program: Program) -> dict[str, Any]:
+        """The program's line of the run file; whatever goes wrong is an outcome, not an error."""
+        line = blank_line(program)
+        if self.unavailable:
+            return {**line, "outcome": "not_run", "reason": self.unavailable}
+        begin = time.perf_counter()
+        try:
+            expected = self._expected(program)
+        except Exception as error:
+            return {**line, "outcome": "error", "reason": _fault("the oracle", error)}
+        line["expected"] = expected.to_json()
+        middle = time.perf_counter()
+        line["seconds"]["oracle"] = round(middle - begin, 6)
+        try:
+            got = self._got(program)
+        except Exception as error:
+            line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
+            return {**line, "outcome": "error", "reason": self._backend_fault(error), "got": None}
+        line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
+        return self._compared(line, program, expected, got)
+
+    def traces(self, program: Program) -> tuple[Trace, Trace]:
+        """The oracle's and the backend's trace, each in fresh state; raises what went wrong."""
+        return self._expected(program), self._got(program)
+
+    def close(self) -> None:
+        """End the backend's process."""
+        if isinstance(self._backend, Child):
+            self._backend.close()
+        self._backend = None
+
+    def _expected(self, program: Program) -> Trace:
+        if self._oracle is None:
+            self._oracle = self._found(self.settings.oracle)
+        return trace(program, self._oracle)
+
+    def _got(self, program: Program) -> Trace:
+        if self._backend is None:
+            self._backend = self._start()
+        if isinstance(self._backend, Child):
+            return self._backend.trace(program)
+        return trace(program, self._backend)
+
+    def _found(self, name: str) -> backends.Backend:
+        found = backends.find(name, self.settings.imports)
+        found.seed = self.settings.seed
+        return found
+
+    def _start(self) -> Child | backends.Backend:
+        settings = self.settings
+        if settings.isolation:
+            return Child(settings.backend, settings.imports, settings.timeout, seed=settings.seed)
+        return self._found(settings.backend)
+
+    def _compared(
+        self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
+    ) -> dict[str, Any]:
+        try:
+            verdict = compare(expected, got, program).to_json()
+        except Exception as error:
+            return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
+        for name in ("levels", "divergences", "specification", "reason"):
+            line[name] = verdict.get(name) or line[name]
+        line["ulp"] = {dtype: _finite(error) for dtype, error in verdict["ulp"].items()}
+        observed = got.to_json()
+        if observed != line["expected"]:
+            line["got"] = observed
+        levels = self.settings.selection.levels
+        line["outcome"] = outcome(verdict, levels)
+        if line["outcome"] == "conforms" and _is_blind(verdict, program, expected, levels):
+            line["outcome"] = "unsupported"
+            line["reason"] = f"nothing of level {', '.join(levels)} can be seen on this backend"
+        if line["outcome"] == "unsupported":
+            line["levels"] = {}
+        line["known"] = self.known.excuse(line, levels)
+        return line
+
+    def _backend_fault(self, error: Exception) -> str:
+        reason = _fault("the backend", error)
+        if isinstance(error, TimedOut):
+            reason += f" (a program may take {self.settings.timeout:g} s; see --timeout)"
+        return reason
+
+
+def blank_line(program: Program) -> dict[str, Any]:
+    """A program's line of the run file before anything is known about it."""
+    return {
+        "type": "program",
+        "id": program.id,
+        "area": program.area,
+        "rule": program.rule,
+        "operator": program.operator,
+        "sentence": program.sentence,
+        "dtype": program.dtype,
+        "file": program.file,
+        "line": program.line,
+        "source": program.paste(),
+        "outcome": "not_run",
+        "levels": {},
+        "divergences": {},
+        "specification": [],
+        "ulp": {},
+        "reason": None,
+        "known": None,
+        "expected": None,
+        "seconds": {"oracle": None, "backend": None},
+    }
+
+
+def lost_line(program: Program, reason: str) -> dict[str, Any]:
+    """The line of a program whose result never arrived."""
+    return {**blank_line(program), "outcome": "error", "reason": reason, "got": None}
+
+
+def outcome(verdict: Mapping[str, Any], levels: tuple[str, ...]) -> str:
+    """The outcome when only ``levels`` count for pass or fail.
+
+    A comment of the program that the oracle does not meet is a divergence whatever the levels.
+    """
+    if verdict["outcome"] in NOT_COMPARED:
+        return verdict["outcome"]
+    if verdict.get("specification"):
+        return "diverges"
+    diverges = any(verdict["levels"].get(level) == "diverges" for level in levels)
+    return "diverges" if diverges else "conforms"
+
+
+def _is_blind(
+    verdict: Mapping[str, Any], program: Program, expected: Trace, levels: tuple[str, ...]
+) -> bool:
+    """Whether the oracle shows something at these levels, and the backend shows none of it."""
+    if any(verdict["levels"].get(level) != "not_applicable" for level in levels):
+        return False
+    visible = compare(expected, expected, program).levels
+    return any(visible.get(level) != "not_applicable" for level in levels)
+
+
+def _finite(error: float) -> float | str:
+    return error if math.isfinite(error) else "inf"
+
+
+def _fault(who: str, error: Exception) -> str:
+    if isinstance(error, IsolationError | backends.BackendError):
+        return f"{who}: {error}"
+    return f"{who}: {type(error).__name__}: {error}"

@@ -1,0 +1,273 @@
+"""Values as comments show them: reading one, and saying whether an observation has it."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+# A comment shows what torch prints, which is four decimals.
+PRINTED_RTOL = 1e-4
+PRINTED_ATOL = 1e-6
+
+_GRAD_FN = re.compile(r"grad_fn=<(\w+)(?: object[^>]*)?>")
+_KINDS = {bool: "bool", int: "int", float: "float", complex: "complex", str: "str"}
+
+
+@dataclass(frozen=True)
+class TensorLiteral:
+    """`tensor([1., 2.], dtype=..., requires_grad=True)` as it stands in a comment."""
+
+    values: tuple[Any, ...]
+    shape: tuple[int, ...]
+    dtype: str | None = None
+    requires_grad: bool | None = None
+    grad_fn: str | None = None
+
+
+@dataclass(frozen=True)
+class SizeLiteral:
+    """`torch.Size([2, 3])` as it stands in a comment."""
+
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DtypeLiteral:
+    """`torch.float64` as it stands in a comment."""
+
+    name: str
+
+
+def read_literal(text: str) -> Any:
+    """Return the value that `text` shows, in torch's notation.
+
+    Numbers, strings, None, lists, tuples and dicts are Python's own; tensors, sizes and dtypes are
+    the classes above. Raises ValueError for anything else.
+    """
+    try:
+        with warnings.catch_warnings():  # prose may hold what Python warns of, as in "2or more"
+            warnings.simplefilter("ignore")
+            tree = ast.parse(_GRAD_FN.sub(r"grad_fn='\1'", text), mode="eval")
+        return _literal(tree.body)
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _literal(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value=value) if value is None or type(value) in _KINDS:
+            return value
+        case ast.Name(id="nan" | "inf" as name):
+            return float(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_number(_literal(operand))
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _number(_literal(operand))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _complex(_literal(left), _literal(right))
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _complex(_literal(left), -_number(_literal(right)))
+        case ast.List(elts=items):
+            return [_literal(item) for item in items]
+        case ast.Tuple(elts=items):
+            return tuple(_literal(item) for item in items)
+        case ast.Dict(keys=keys, values=values) if all(keys):
+            return {_literal(k): _literal(v) for k, v in zip(keys, values, strict=True) if k}
+        case ast.Attribute(value=ast.Name(id="torch"), attr=name):
+            return DtypeLiteral(name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="Size"), args=args):
+            return SizeLiteral(tuple(_literal(args[0])) if args else ())
+        case ast.Call(func=ast.Name(id="tensor"), args=[data], keywords=keywords):
+            return _tensor(_literal(data), {k.arg or "**": k.value for k in keywords})
+        case ast.Call(func=function) if ast.unparse(function).startswith("torch.return_types."):
+            return tuple(_literal(k.value) for k in node.keywords)
+    raise ValueError(f"{ast.unparse(node)} is not a literal")
+
+
+def _number(value: Any) -> Any:
+    if type(value) in (int, float, complex):
+        return value
+    raise ValueError(f"{value!r} is not a number")
+
+
+def _complex(real: Any, imaginary: Any) -> complex:
+    if type(real) in (int, float) and type(imaginary) is complex:
+        return complex(real, imaginary.imag)
+    raise ValueError("not a complex number")
+
+
+def _tensor(data: Any, options: dict[str, ast.expr]) -> TensorLiteral:
+    shape: list[int] = []
+    level = data
+    while isinstance(level, list):
+        shape.append(len(level))
+        level = level[0] if level else None
+    values = tuple(_flat(data, tuple(shape)))
+    read = {name: _literal(value) for name, value in options.items()}
+    if unknown := read.keys() - {"dtype", "requires_grad", "grad_fn", "size"}:
+        raise ValueError(f"a tensor is not shown with {', '.join(sorted(unknown))}=")
+    dtype = read.get("dtype")
+    if dtype is not None and not isinstance(dtype, DtypeLiteral):
+        raise ValueError("dtype= is written torch.NAME")
+    return TensorLiteral(
+        values,
+        tuple(read["size"]) if "size" in read else tuple(shape),
+        dtype.name if dtype else None,
+        read.get("requires_grad"),
+        read.get("grad_fn"),
+    )
+
+
+def _flat(data: Any, shape: tuple[int, ...]) -> Iterator[Any]:
+    if not shape:
+        if type(data) not in (bool, int, float, complex):
+            raise ValueError(f"{data!r} is not an element of a tensor")
+        yield data
+        return
+    if not isinstance(data, list) or len(data) != shape[0]:
+        raise ValueError("rows of a tensor differ in length")
+    for item in data:
+        yield from _flat(item, shape[1:])
+
+
+def shows(literal: Any, got: dict[str, Any]) -> bool:
+    """Say whether the observation `got` is of what `literal` (from `read_literal`) shows."""
+    kind = got.get("kind")
+    if literal is None:
+        return kind == "none"
+    if isinstance(literal, TensorLiteral):
+        return kind == "tensor" and _shows_tensor(literal, got)
+    if isinstance(literal, SizeLiteral):
+        return kind == "size" and got["value"] == list(literal.dims)
+    if isinstance(literal, DtypeLiteral):
+        return kind == "dtype" and got["value"] == literal.name
+    if isinstance(literal, (list, tuple)):
+        if kind == "size":
+            return isinstance(literal, tuple) and got["value"] == list(literal)
+        if kind != ("list" if isinstance(literal, list) else "tuple"):
+            return False
+        items = got["items"]
+        return len(items) == len(literal) and all(map(shows, literal, items))
+    if isinstance(literal, dict):
+        items = got.get("items", {})
+        keys = [key if isinstance(key, str) else repr(key) for key in literal]
+        return (
+            kind == "dict"
+            and keys == list(items)
+            and all(map(shows, literal.values(), items.values()))
+        )
+    return kind == _KINDS[type(literal)] and _close(literal, got["value"])
+
+
+def _shows_tensor(literal: TensorLiteral, got: dict[str, Any]) -> bool:
+    values, dtype = got["values"], got["dtype"]
+    if got["shape"] != list(literal.shape) or not isinstance(values, list):
+        return False
+    if literal.dtype is not None and dtype != literal.dtype:
+        return False
+    if literal.requires_grad is not None and got["requires_grad"] != literal.requires_grad:
+        return False
+    if literal.grad_fn is not None and got.get("grad_fn") != literal.grad_fn:
+        return False
+    if literal.values and not _same_sort(literal.values, str(dtype)):
+        return False
+    return len(values) == len(literal.values) and all(map(_close, literal.values, values))
+
+
+def _same_sort(values: tuple[Any, ...], dtype: str) -> bool:
+    """Torch prints 2 for an integer and 2. for a float, so the comment must, too."""
+    if any(isinstance(v, bool) for v in values):
+        return dtype == "bool"
+    if any(isinstance(v, complex) for v in values):
+        return dtype.startswith("complex")
+    if any(isinstance(v, float) for v in values):
+        return "float" in dtype
+    return dtype.startswith(("int", "uint"))
+
+
+def _close(literal: Any, got: Any) -> bool:
+    if isinstance(literal, complex):
+        return isinstance(got, list) and all(
+            map(_close, (literal.real, literal.imag), (float(got[0]), float(got[1])))
+        )
+    if isinstance(literal, float):
+        value = float(got)
+        if math.isnan(literal) or math.isinf(literal) or not math.isfinite(value):
+            return value == literal or (math.isnan(value) and math.isnan(literal))
+        return abs(value - literal) <= PRINTED_ATOL + PRINTED_RTOL * abs(literal)
+    return bool(literal == got)
+
+
+def shown(observed: dict[str, Any] | None) -> str:
+    """Return an observation in the form that a comment would have."""
+    if observed is None:
+        return "nothing"
+    match observed.get("kind"):
+        case "none":
+            return "None"
+        case "tensor":
+            return _tensor_text(observed)
+        case "dtype":
+            return f"torch.{observed['value']}"
+        case "size":
+            return f"torch.Size({observed['value']})"
+        case "list":
+            return "[" + ", ".join(map(shown, observed["items"])) + "]"
+        case "tuple":
+            items = observed["items"]
+            return "(" + ", ".join(map(shown, items)) + (",)" if len(items) == 1 else ")")
+        case "dict":
+            items = observed["items"]
+            return "{" + ", ".join(f"{k!r}: {shown(v)}" for k, v in items.items()) + "}"
+        case "str":
+            return repr(observed["value"])
+        case "bool" | "int" | "float" | "complex":
+            return _element(observed["value"])
+        case "array":
+            nested = _nested(observed["values"], observed["shape"])
+            return f"array({nested}, dtype={observed['dtype']})"
+        case "node":
+            return f"<{observed['name']}>"
+    return f"<{observed.get('type', observed.get('kind', '?'))}>"
+
+
+def _tensor_text(observed: dict[str, Any]) -> str:
+    values, dtype = observed["values"], observed["dtype"]
+    shape = observed["shape"]
+    if not isinstance(values, list) or not isinstance(shape, list):
+        return f"tensor(<values cannot be read: {values}>)"
+    text = _nested(values, shape)
+    if not values and shape != [0]:
+        text = f"[], size={tuple(shape)}"
+    if dtype not in ("float32", "int64", "bool", "complex64") or not values:
+        text += f", dtype=torch.{dtype}"
+    if observed.get("grad_fn") and isinstance(observed["grad_fn"], str):
+        text += f", grad_fn=<{observed['grad_fn']}>"
+    elif observed["requires_grad"] is True:
+        text += ", requires_grad=True"
+    return f"tensor({text})"
+
+
+def _nested(values: list[Any], shape: list[int]) -> str:
+    if not values:
+        return "[]"
+    if not shape:
+        return _element(values[0])
+    rows = len(values) // shape[0]
+    inner = (_nested(values[i * rows : (i + 1) * rows], shape[1:]) for i in range(shape[0]))
+    return "[" + ", ".join(inner) + "]"
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, list):
+        real, imaginary = map(_element, value)
+        return f"{real}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
+    if isinstance(value, float):
+        text = f"{value:.7g}"
+        return text if any(c in text for c in ".en") else text + "."
+    return str(value)

@@ -1,0 +1,189 @@
+"""The options of a run: one table for `conform run` and for the pytest plugin."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conformance.runs import LEVELS
+from conformance.suite import Selection
+
+TIMEOUT = 30.0
+"""Seconds that one program may take on the backend before it counts as hanging."""
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds; raises ArgumentTypeError for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
+    return value
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: its name without dashes, where it goes in help, and argparse's keywords."""
+
+    name: str
+    about: str
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def destination(self) -> str:
+        """The option's attribute in a namespace, without a prefix."""
+        return self.name.replace("-", "_")
+
+
+_MANY = {"action": "append", "default": None}
+
+BACKENDS = (
+    Option(
+        "backend",
+        "what to judge: impl, torch, torch:DEVICE or package.module:attribute",
+        {"default": "impl", "metavar": "NAME"},
+    ),
+    Option(
+        "oracle",
+        "what is right by definition: torch or torch:DEVICE",
+        {"default": "torch", "metavar": "NAME"},
+    ),
+    Option(
+        "import",
+        "import this module before a backend is looked up (it may register a device); repeatable",
+        {**_MANY, "metavar": "MODULE"},
+    ),
+    Option(
+        "timeout",
+        "seconds that one program may take on the backend",
+        {"type": seconds, "default": TIMEOUT, "metavar": "S"},
+    ),
+    Option("seed", "where the random numbers of programs begin", {"type": int, "default": 0}),
+    Option(
+        "no-isolation",
+        "run the backend in the same process as the harness (for debuggers; no timeout)",
+        {"action": "store_true"},
+    ),
+    Option("spec", "read the chapters from this folder", {"default": None, "metavar": "DIR"}),
+)
+
+SELECTION = (
+    Option("area", "only this area; repeatable", {**_MANY, "metavar": "AREA"}),
+    Option("rule", "only this rule, such as SEED-03; repeatable", {**_MANY, "metavar": "ID"}),
+    Option("operator", "only this operator's samples; repeatable", {**_MANY, "metavar": "OP"}),
+    Option("dtype", "only samples of this dtype; repeatable", {**_MANY, "metavar": "DTYPE"}),
+    Option(
+        "id", "only programs whose ID this pattern meets; repeatable", {**_MANY, "metavar": "GLOB"}
+    ),
+)
+
+OUTPUT = (
+    Option(
+        "level",
+        f"only this level counts for pass or fail ({', '.join(LEVELS)}); repeatable, default all",
+        {**_MANY, "metavar": "LEVEL"},
+    ),
+    Option("run-file", "write the run here (JSON Lines)", {"default": None, "metavar": "FILE"}),
+    Option("report", "write an HTML report of the run here", {"default": None, "metavar": "FILE"}),
+    Option(
+        "known",
+        "known divergences (TOML); default: the suite's own list for the backend",
+        {"default": None, "metavar": "FILE"},
+    ),
+    Option(
+        "if-available",
+        "when the backend's device is missing on this machine, say so and succeed",
+        {"action": "store_true"},
+    ),
+)
+
+RUN = (*BACKENDS, *SELECTION, *OUTPUT)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for, from whichever command line."""
+
+    backend: str = "impl"
+    oracle: str = "torch"
+    imports: tuple[str, ...] = ()
+    timeout: float = TIMEOUT
+    seed: int = 0
+    isolation: bool = True
+    spec: Path | None = None
+    selection: Selection = field(default_factory=Selection)
+    run_file: Path | None = None
+    report: Path | None = None
+    known: Path | None = None
+    if_available: bool = False
+
+
+def add_options(
+    add: Any, options: tuple[Option, ...] = RUN, prefix: str = "", **keywords: Any
+) -> None:
+    """Declare ``options`` with ``add`` (an argparse or pytest group's method)."""
+    for option in options:
+        about = option.about
+        if isinstance(default := option.keywords.get("default"), str | float):
+            about += f" (default: {default:g})" if isinstance(default, float) else ""
+            about += f" (default: {default})" if isinstance(default, str) else ""
+        add(
+            f"--{prefix}{option.name}",
+            dest=f"{prefix}{option.name}".replace("-", "_"),
+            help=about,
+            **{**option.keywords, **keywords},
+        )
+
+
+def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
+    """The settings in a parsed command line whose options have that prefix."""
+
+    def value(name: str, default: Any = None) -> Any:
+        return getattr(namespace, f"{prefix}{name}".replace("-", "_"), default)
+
+    def many(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(value(name) or ()))
+
+    def path(name: str) -> Path | None:
+        return Path(value(name)) if value(name) else None
+
+    return Settings(
+        backend=value("backend", "impl"),
+        oracle=value("oracle", "torch"),
+        imports=many("import"),
+        timeout=value("timeout", TIMEOUT),
+        seed=value("seed", 0),
+        isolation=not value("no-isolation", False),
+        spec=path("spec"),
+        selection=Selection(
+            areas=many("area"),
+            rules=many("rule"),
+            operators=many("operator"),
+            dtypes=many("dtype"),
+            ids=many("id"),
+            levels=many("level") or LEVELS,
+        ),
+        run_file=path("run-file"),
+        report=path("report"),
+        known=path("known"),
+        if_available=bool(value("if-available", False)),
+    )
+
+
+def command(settings: Settings, program: str) -> str:
+    """The shell command that shows one program again."""
+    words = ["conform", "show", shlex.quote(program), "--backend", shlex.quote(settings.backend)]
+    words += ["--oracle", shlex.quote(settings.oracle)]
+    for module in settings.imports:
+        words += ["--import", shlex.quote(module)]
+    if settings.seed:
+        words += ["--seed", str(settings.seed)]
+    if settings.spec:
+        words += ["--spec", shlex.quote(str(settings.spec))]
+    return " ".join(words)

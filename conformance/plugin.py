@@ -1,0 +1,121 @@
+"""The pytest plugin: one test per program, results gathered into a run file as they come in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import pytest
+
+from conformance.failure import failure
+from conformance.gathering import Gathering, Result
+from conformance.judge import Judge
+from conformance.options import RUN, Settings, add_options, read_settings
+from conformance.plan import Plan, WrongInput, known_divergences, plan, select_programs
+from conformance.program import Program
+
+PREFIX = "conform-"
+
+PLAN = pytest.StashKey[Plan]()
+"""Where a plan made before pytest was started is handed over."""
+
+_PROGRAMS = pytest.StashKey[list[Program]]()
+_JUDGE = pytest.StashKey[Judge]()
+_GATHERING = pytest.StashKey[Gathering]()
+_LINE = pytest.StashKey[str]()
+
+
+class RunHooks:
+    """Hooks of this plugin, for whoever wants to watch a run."""
+
+    def pytest_conform_started(self, header: Mapping[str, Any]) -> None:
+        """The run begins; ``header`` is its run file's."""
+
+    def pytest_conform_judged(self, line: Mapping[str, Any]) -> None:
+        """One program's line has come in."""
+
+    def pytest_conform_finished(self, result: Result) -> None:
+        """The run is over, and its files are written."""
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(RunHooks)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "autograd conformance")
+    add_options(group.addoption, RUN, PREFIX)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    settings = read_settings(config.option, PREFIX)
+    try:
+        if _is_worker(config) or config.option.collectonly:
+            suite, programs = select_programs(settings)
+            known = known_divergences(settings, suite)
+            unavailable = getattr(config, "workerinput", {}).get("conform_unavailable")
+        else:
+            made = config.stash.get(PLAN, None) or plan(settings)
+            programs, known, unavailable = list(made.programs), made.known, made.unavailable
+            config.stash[_GATHERING] = Gathering(made, config)
+            config.pluginmanager.register(config.stash[_GATHERING], "conformance-gathering")
+    except WrongInput as error:
+        raise pytest.UsageError(str(error)) from None
+    config.stash[_PROGRAMS] = programs
+    config.stash[_JUDGE] = Judge(settings, known, unavailable)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (judge := config.stash.get(_JUDGE, None)) is not None:
+        judge.close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "conform_program" in metafunc.fixturenames:
+        programs = metafunc.config.stash[_PROGRAMS]
+        metafunc.parametrize("conform_program", programs, ids=[program.id for program in programs])
+
+
+@pytest.fixture
+def conform_line(request: pytest.FixtureRequest, conform_program: Program) -> dict[str, Any]:
+    """The program's line of the run file: what `conform_program` does on oracle and backend."""
+    line = request.config.stash[_JUDGE].line(conform_program)
+    request.node.stash[_LINE] = json.dumps(line, allow_nan=False)
+    return line
+
+
+@pytest.fixture
+def conform_settings(pytestconfig: pytest.Config) -> Settings:
+    """What was asked for on the command line."""
+    return read_settings(pytestconfig.option, PREFIX)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call" and (line := item.stash.get(_LINE, None)) is not None:
+        report.conform_line = line  # type: ignore[attr-defined]  # travels between processes
+    return report
+
+
+def settle(line: Mapping[str, Any], settings: Settings) -> None:
+    """Pass, fail, skip or expect the failure of the running test, as the line says."""
+    match line["outcome"]:
+        case "conforms" if not (line["known"] or {}).get("stale"):
+            return
+        case "diverges" if line["known"]:
+            pytest.xfail(f"known divergence: {line['known']['reason']}")
+        case "unsupported" | "not_run":
+            pytest.skip(f"{line['outcome'].replace('_', ' ')}: {line['reason']}")
+        case _:
+            message = failure(line, settings).encode("utf-8", "backslashreplace").decode()
+            pytest.fail(message, pytrace=False)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")

@@ -1,0 +1,202 @@
+"""Progress of a run while it runs, and its summary afterwards, in a terminal or in a log."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from conformance import runs
+from conformance.display import printable
+from conformance.failure import headline
+from conformance.gathering import Result, meaning
+from conformance.plan import Plan
+from conformance.plugin import PLAN
+
+PERIOD = 10.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+FIRST = 10
+"""Divergences that the summary shows."""
+
+_STYLES = {
+    "conforms": "green",
+    "diverges": "red",
+    "unsupported": "yellow",
+    "error": "magenta",
+    "not_run": "yellow",
+    "known": "cyan",
+}
+
+
+class Watcher:
+    """The pytest plugin that `conform run` watches a run with, instead of pytest's own reporter."""
+
+    def __init__(self, made: Plan, console: Console) -> None:
+        self.plan = made
+        self.console = console
+        self.result: Result | None = None
+        self._counts: Counter[str] = Counter()
+        self._total = 0
+        self._begun = self._shown = time.monotonic()
+        self._bar: Progress | None = None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[PLAN] = self.plan
+        config.pluginmanager.unregister(name="terminalreporter")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.console.print(Text(report.longreprtext))
+
+    def pytest_conform_started(self, header: Mapping[str, Any]) -> None:
+        self._total = header["programs"]
+        self._begun = self._shown = time.monotonic()
+        if self.console.is_terminal:
+            self._bar = Progress(
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                console=self.console,
+                transient=True,
+            )
+            self._bar.add_task("", total=self._total)
+            self._bar.start()
+
+    def pytest_conform_judged(self, line: Mapping[str, Any]) -> None:
+        if not self._counts:
+            self._begun = time.monotonic()  # starting processes is not what judging takes
+        self._counts["known" if runs.is_known(line) else line["outcome"]] += 1
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], advance=1, description=self._status())
+        elif time.monotonic() - self._shown >= PERIOD:
+            self._shown = time.monotonic()
+            done = self._counts.total()
+            self.console.print(Text(f"{done} of {self._total}: {self._status()}"))
+
+    def pytest_conform_finished(self, result: Result) -> None:
+        self.result = result
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away; safe to call twice."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _status(self) -> str:
+        done = self._counts.total()
+        rate = done / max(time.monotonic() - self._begun, 1e-6)
+        counts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in self._counts.items())
+        left = (self._total - done) / rate if rate else 0
+        return f"{counts}; {rate:.0f}/s, {left:.0f} s left"
+
+
+def announce(console: Console, made: Plan) -> None:
+    """Say what is going to be compared with what."""
+    backend, oracle = made.backend, made.oracle
+    console.print(
+        Text(
+            f"{_named(backend)} against {_named(oracle)}: {len(made.programs)} of "
+            f"{len(made.suite.programs)} programs, "
+            f"levels {', '.join(made.settings.selection.levels)}"
+        ),
+        soft_wrap=True,
+    )
+
+
+def summarise(console: Console, result: Result) -> None:
+    """Print how a run ended: levels, outcomes, first divergences, errors in ULP, files, exit."""
+    console.print()
+    console.print(_level_table(result))
+    console.print(_outcomes(result))
+    levels = tuple(result.header["selection"]["levels"])
+    _print_some(console, "diverges", _failing(result), levels)
+    for outcome in ("error", "unsupported", "not_run"):
+        some = [line for line in result.lines if line["outcome"] == outcome]
+        _print_some(console, outcome, some, levels)
+    _print_some(console, "known", [line for line in result.lines if runs.is_known(line)], levels)
+    for sentence in result.stale:
+        console.print(Text(f"known divergence gone: {sentence}", style="red"))
+    if worst := _largest_errors(result):
+        console.print(Text("largest error in ULP: " + ", ".join(worst)))
+    for what, path in (("run file", result.run_file), ("report", result.report)):
+        if path is not None:
+            console.print(Text(f"{what}: {path}"), soft_wrap=True)
+    if result.report_fault:
+        console.print(Text(result.report_fault, style="red"))
+    style = "green" if result.exit == 0 else "red"
+    console.print(Text(f"exit code {result.exit}: {meaning(result)}", style=style))
+
+
+def _named(backend: Mapping[str, Any]) -> str:
+    return f"{backend['name']} {backend['version'] or ''} ({backend['device'] or '?'})"
+
+
+def _level_table(result: Result) -> Table:
+    counted = result.header["selection"]["levels"]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("level")
+    for verdict in runs.LEVEL_VERDICTS:
+        table.add_column(verdict.replace("_", " "), justify="right")
+    for level, verdicts in runs.level_totals(result.lines).items():
+        name = level if level in counted else f"{level} (does not count)"
+        table.add_row(name, *(str(verdicts[verdict]) for verdict in runs.LEVEL_VERDICTS))
+    return table
+
+
+def _outcomes(result: Result) -> Text:
+    text = Text("programs: ")
+    known = sum(1 for line in result.lines if runs.is_known(line))
+    counts = {**runs.totals(result.lines), "known": known}
+    counts["diverges"] -= known
+    shown = [(name, n) for name, n in counts.items() if n or name in ("conforms", "diverges")]
+    for position, (name, n) in enumerate(shown):
+        word = "known divergences" if name == "known" else name.replace("_", " ")
+        text.append(", " if position else "")
+        text.append(f"{n} {word}", style=_STYLES[name] if n else "")
+    missing = result.header["programs"] - len(result.lines)
+    return text.append(f", {missing} not reached") if missing else text
+
+
+def _failing(result: Result) -> list[dict[str, Any]]:
+    return [
+        line for line in result.lines if line["outcome"] == "diverges" and not runs.is_known(line)
+    ]
+
+
+def _print_some(
+    console: Console, outcome: str, lines: list[dict[str, Any]], levels: tuple[str, ...]
+) -> None:
+    if not lines:
+        return
+    title = {"known": "known divergences", "diverges": "first divergences"}.get(outcome, outcome)
+    console.print(Text(f"{title.replace('_', ' ')}:", style=_STYLES[outcome]))
+    for line in lines[:FIRST]:
+        text = headline(line, levels)
+        if outcome == "known":
+            text += f"  ({printable(line['known']['reason'])})"
+        console.print(Text(f"  {text}"), soft_wrap=True)
+    if len(lines) > FIRST:
+        console.print(Text(f"  ... and {len(lines) - FIRST} more"))
+
+
+def _largest_errors(result: Result) -> list[str]:
+    """Per dtype the largest error that is still within the tolerance, and whose it is."""
+    worst: dict[str, tuple[float, str]] = {}
+    for line in result.lines:
+        if line["levels"].get("values") != "conforms":
+            continue
+        for dtype, error in line["ulp"].items():
+            if (value := float(error)) > worst.get(dtype, (0.0, ""))[0]:
+                worst[dtype] = (value, line["id"])
+    return [f"{dtype} {value:g} ({name})" for dtype, (value, name) in sorted(worst.items())]

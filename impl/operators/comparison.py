@@ -1,0 +1,218 @@
+"""Comparisons and predicates; their results are bool and never require grad."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.operator import Array, alias, function, operator
+from impl.overloads import publish
+from impl.tensor import Tensor
+
+_COMPARISONS = {
+    "eq": (np.equal, "equal to"),
+    "ne": (np.not_equal, "different from"),
+    "lt": (np.less, "less than"),
+    "le": (np.less_equal, "less than or equal to"),
+    "gt": (np.greater, "greater than"),
+    "ge": (np.greater_equal, "greater than or equal to"),
+}
+
+
+def _define(name: str, compare, words: str) -> None:
+    def kernel(self: Array, other: Array) -> Array:
+        return compare(self, other)
+
+    def primitive(kernel_name: str, node=None):
+        kernel.__name__ = kernel_name
+        settings = {"promote": "arithmetic", "elementwise": True}
+        return operator(node=node, function=False, method=False, **settings)(kernel)
+
+    op = primitive(name)
+    # In place the result has the tensor's dtype, so it stays in the graph, with slope 0.
+    node = name.capitalize() + "Backward"
+    by_number = primitive(f"{name}_number_into", f"{node}0")
+    by_number.gradient(self=lambda F, self: F.zeros_like(self))
+    by_tensor = primitive(f"{name}_tensor_into", f"{node}1")
+    by_tensor.gradient(
+        self=lambda F, self: F.zeros_like(self), other=lambda F, other: F.zeros_like(other)
+    )
+    publish(
+        name,
+        op,
+        op,
+        doc=f"Whether `input` is {words} `other`, element by element (torch.{name}).",
+        written=(by_tensor, by_number),
+    )
+
+
+for _name, (_compare, _words) in _COMPARISONS.items():
+    _define(_name, _compare, _words)
+alias("eq")
+alias("ne", "not_equal")
+alias("lt", "less")
+alias("le", "less_equal")
+alias("gt", "greater")
+alias("ge", "greater_equal")
+
+
+@operator(elementwise=True)
+def isnan(self: Array) -> Array:
+    """Whether each element is NaN (torch.isnan)."""
+    return np.isnan(self)
+
+
+@operator(elementwise=True)
+def isinf(self: Array) -> Array:
+    """Whether each element is infinite (torch.isinf)."""
+    return np.isinf(self)
+
+
+@operator(elementwise=True)
+def isfinite(self: Array) -> Array:
+    """Whether each element is neither infinite nor NaN (torch.isfinite)."""
+    return np.isfinite(self)
+
+
+@operator(elementwise=True, out=True)
+def isposinf(self: Array) -> Array:
+    """Whether each element is +inf (torch.isposinf)."""
+    return np.isinf(self) & (self > 0)
+
+
+@operator(elementwise=True, out=True)
+def isneginf(self: Array) -> Array:
+    """Whether each element is -inf (torch.isneginf)."""
+    return np.isinf(self) & (self < 0)
+
+
+# -- logic -------------------------------------------------------------------------------------
+
+
+@operator(elementwise=True, inplace=True, out=True, numbers=False)
+def logical_and(self: Array, other: Array) -> Array:
+    """Whether both are non-zero (torch.logical_and)."""
+    return np.logical_and(self, other)
+
+
+@operator(elementwise=True, inplace=True, out=True, numbers=False)
+def logical_or(self: Array, other: Array) -> Array:
+    """Whether one is non-zero (torch.logical_or)."""
+    return np.logical_or(self, other)
+
+
+@operator(elementwise=True, inplace=True, out=True, numbers=False)
+def logical_xor(self: Array, other: Array) -> Array:
+    """Whether exactly one is non-zero (torch.logical_xor)."""
+    return np.logical_xor(self, other)
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def logical_not(self: Array) -> Array:
+    """Whether each element is zero (torch.logical_not)."""
+    return np.logical_not(self)
+
+
+# -- bits --------------------------------------------------------------------------------------
+
+
+def _bitwise(name: str, compute, kernel: str, doc: str, bools: bool = True) -> None:
+    def primitive(self: Array, other: Array) -> Array:
+        kinds = "iub" if bools else "iu"
+        if self.dtype.kind not in kinds:
+            from impl.dtypes import BY_NUMPY
+
+            legacy = BY_NUMPY[self.dtype].legacy
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{legacy}'")
+        return compute(self, other)
+
+    primitive.__name__ = name
+    settings = {"promote": "arithmetic", "elementwise": True}
+    op = operator(node="NotImplemented", function=False, method=False, **settings)(primitive)
+    publish(name, op, op, op, doc=doc)
+
+
+_bitwise("bitwise_and", np.bitwise_and, "bitwise_and_cpu", "Bitwise and (torch.bitwise_and).")
+_bitwise("bitwise_or", np.bitwise_or, "bitwise_or_cpu", "Bitwise or (torch.bitwise_or).")
+_bitwise("bitwise_xor", np.bitwise_xor, "bitwise_xor_cpu", "Bitwise xor (torch.bitwise_xor).")
+_bitwise(
+    "bitwise_left_shift",
+    np.left_shift,
+    "lshift_cpu",
+    "self * 2 ** other (torch.bitwise_left_shift).",
+    bools=False,
+)
+_bitwise(
+    "bitwise_right_shift",
+    np.right_shift,
+    "rshift_cpu",
+    "Arithmetic shift to the right (torch.bitwise_right_shift).",
+    bools=False,
+)
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def bitwise_not(self: Array) -> Array:
+    """Bitwise not; of bools the logical one (torch.bitwise_not)."""
+    if self.dtype.kind not in "iub":
+        from impl.dtypes import BY_NUMPY
+
+        legacy = BY_NUMPY[self.dtype].legacy
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{legacy}'")
+    return np.invert(self)
+
+
+# -- whole tensors -----------------------------------------------------------------------------
+
+
+@function()
+def equal(input, other) -> bool:
+    """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
+    _require_tensors("equal", input, other)
+    return bool(np.array_equal(input._raw, other._raw))
+
+
+@operator(elementwise=True, function=False, method=False)
+def close(self: Array, other: Array, rtol, atol, equal_nan) -> Array:
+    """Kernel of `isclose`."""
+    same = self == other
+    if equal_nan:
+        same = same | (np.isnan(self) & np.isnan(other))
+    if self.dtype.kind in "iub" and rtol == atol == 0:
+        return same
+    allowed = atol + np.abs(rtol * other)
+    distance = np.abs(np.subtract(self, other, dtype=np.result_type(self, other, np.float32)))
+    return same | (np.isfinite(distance) & (distance <= allowed))
+
+
+@function()
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether |input - other| <= atol + rtol * |other| (torch.isclose).
+
+    Raises RuntimeError for different dtypes.
+    """
+    _require_tensors("isclose", input, other)
+    if input._raw.dtype != other._raw.dtype:
+        raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
+    return close(input, other, rtol, atol, equal_nan)
+
+
+@function()
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
+    """Whether all elements are close; see `isclose` (torch.allclose)."""
+    _require_tensors("allclose", input, other)
+    if input._raw.dtype != other._raw.dtype:
+        raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
+    return bool(np.all(close(input, other, rtol, atol, equal_nan)._raw))
+
+
+def _scalar(tensor: Tensor) -> str:
+    return tensor.dtype.legacy
+
+
+def _require_tensors(name: str, *tensors) -> None:
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"{name}(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, "
+                f"not {type(tensor).__name__}"
+            )

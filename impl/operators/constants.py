@@ -1,0 +1,49 @@
+"""Constants of a given shape, as formulas need them: zeros and ones over arrays and tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.operator import RAW, TAPED, new
+from impl.storage import elementwise_strides, empty_strided
+from impl.tensor import Tensor
+
+
+def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
+    """The strides of a dense tensor laid out like `tensor`; None for row-major.
+
+    A dense tensor keeps its strides, others the order of their dimensions (ATen's empty_like).
+    """
+    if tensor._strides is None:
+        return None
+    return elementwise_strides(tensor._raw.shape, [(tensor._raw.shape, tensor._strides)])
+
+
+def empty_like(tensor: Tensor, dtype=None) -> Tensor:
+    """An uninitialised tensor with the sizes and the order of dimensions of `tensor`."""
+    strides = dense_strides(tensor)
+    dtype = tensor._raw.dtype if dtype is None else dtype
+    if strides is None:
+        return new(np.empty(tensor._raw.shape, dtype))
+    return new(empty_strided(tensor._raw.shape, strides, dtype), strides)
+
+
+def _filled_like(value):
+    def like(tensor: Tensor) -> Tensor:
+        result = empty_like(tensor)
+        result._raw[...] = value
+        return result
+
+    return like
+
+
+RAW.zeros = lambda shape, dtype: np.zeros(shape, dtype)
+TAPED.zeros = lambda shape, dtype: new(np.zeros(shape, dtype))
+RAW.new_zeros = lambda value, shape: np.zeros(shape, value.dtype)
+TAPED.new_zeros = lambda value, shape: new(np.zeros(shape, value._raw.dtype))
+RAW.zeros_like = lambda value: np.zeros_like(value)
+TAPED.zeros_like = _filled_like(0)
+RAW.ones_like = lambda value: np.ones_like(value)
+TAPED.ones_like = _filled_like(1)
+RAW.cast = lambda value, dtype: value.astype(dtype, copy=False)
+TAPED.cast = lambda value, dtype: value.to_numpy_dtype(dtype)

@@ -1,0 +1,149 @@
+"""Other dtypes: `to`, `float`, `double` and their relatives."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl import dtypes
+from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, dtype
+from impl.layouts import contiguous_format, memory_format, preserve_format
+from impl.operator import TAPED, Array, function, operator
+from impl.operators.constants import dense_strides
+from impl.operators.copies import converted
+from impl.storage import empty_strided
+from impl.tensor import Tensor, device
+
+
+@operator(function=False, method=False, node="ToCopyBackward0", fresh=True)
+def to_copy(self: Array, numpy_dtype, strides) -> Array:
+    value = converted(self, numpy_dtype)
+    if strides is None:
+        return np.array(value, order="C")
+    copy = empty_strided(value.shape, strides, numpy_dtype)
+    copy[...] = value
+    return copy
+
+
+to_copy.gradient(self=lambda F, grad, self_dtype: F.cast(grad, self_dtype))
+
+
+def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=preserve_format):
+    """The tensor in another dtype: itself when nothing changes, else a recorded copy."""
+    source = tensor._raw.dtype
+    if source == numpy_dtype and not copy:
+        return tensor
+    if CATEGORY[source] == COMPLEX and CATEGORY[numpy_dtype] not in (COMPLEX, dtypes.BOOL):
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            UserWarning,
+            stacklevel=3,
+        )
+    strides = None if format is contiguous_format else dense_strides(tensor)
+    result = to_copy(tensor, numpy_dtype, strides)
+    if strides is not None:
+        result._strides = strides
+    return result
+
+
+TAPED.cast = cast
+Tensor.to_numpy_dtype = cast
+
+
+@function("to", torch=False)
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
+       memory_format=preserve_format):
+    """The tensor with another dtype, or that of another tensor (torch.Tensor.to).
+
+    Returns the tensor itself when nothing changes. Raises RuntimeError for another device.
+    """
+    place = device
+    for a in args:
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, (str, type(self.device))):
+            place = a
+        elif isinstance(a, bool):
+            continue
+        elif a is not None:
+            raise TypeError(
+                "to() received an invalid combination of arguments - got "
+                f"({', '.join(type(v).__name__ for v in args)})"
+            )
+    if place is not None:
+        _check_device(place)
+    return cast(self, self._raw.dtype if dtype is None else dtype.numpy, copy, memory_format)
+
+
+def _check_device(place) -> None:
+    if isinstance(place, str):
+        device(place)
+
+
+@function("type_as", torch=False)
+def type_as(self, other):
+    """`self.to(other.dtype)` (torch.Tensor.type_as)."""
+    return cast(self, other._raw.dtype)
+
+
+def _shorthand(name: str, target: dtype):
+    def convert(self, memory_format=preserve_format):
+        return cast(self, target.numpy, False, memory_format)
+
+    convert.__name__ = name
+    convert.__doc__ = f"The tensor in {target}: itself if it is that already."
+    function(name, torch=False)(convert)
+
+
+for _name, _target in {
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool_,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}.items():
+    _shorthand(_name, _target)
+
+
+def legacy_type(self, dtype=None, non_blocking=False, **kwargs):
+    """The name of the tensor's legacy type, or a cast to a dtype, type or type's name.
+
+    Raises ValueError for a name that is no type (torch.Tensor.type).
+    """
+    if dtype is None:
+        return f"torch.{self.dtype.legacy}Tensor"
+    if isinstance(dtype, str):
+        names = {f"torch.{d.legacy}Tensor": d for d in dtypes.ALL}
+        if dtype not in names:
+            raise ValueError(f"invalid type: '{dtype}'")
+        return cast(self, names[dtype].numpy)
+    target = dtype if isinstance(dtype, dtypes.dtype) else dtype.dtype
+    return cast(self, target.numpy)
+
+
+Tensor.type = legacy_type
+
+
+@function("cpu", torch=False)
+def cpu(self, memory_format=preserve_format):
+    """The tensor itself, which is on the CPU already."""
+    return self
+
+
+@function("cuda", torch=False)
+def cuda(self, *args, **kwargs):
+    """Raises AssertionError, as torch built without CUDA does."""
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+__all__ = ["BY_NUMPY", "cast", "memory_format", "to"]

@@ -1,0 +1,176 @@
+"""Powers and roots: pow with its three overloads, square, sqrt, rsqrt, float_power."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dtypes import BY_NUMPY, float64, result_dtype
+from impl.operator import Array, function, operator
+from impl.operators.arithmetic import conj_of
+from impl.tensor import Tensor
+
+# The exponents that torch computes without pow, which matters at zeros and infinities: pow(-0.,
+# .5) is 0., the square root of -0. is -0.
+_EXACT = {
+    0.5: np.sqrt,
+    -0.5: lambda x: 1 / np.sqrt(x),
+    -1: np.reciprocal,
+    2: lambda x: x * x,
+    -2: lambda x: 1 / (x * x),
+    3: lambda x: x * x * x,
+}
+
+
+@operator(node="PowBackward0", elementwise=True, function=False, method=False)
+def pow_scalar(self: Array, exponent) -> Array:
+    target = result_dtype([self, exponent])
+    base = self if self.dtype == target.numpy else self.astype(target.numpy)
+    if exponent == 0:
+        return np.ones_like(base)
+    if exponent == 1:
+        return base.copy()
+    if base.dtype.kind in "iub":
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return base ** base.dtype.type(exponent)
+    exact = _EXACT.get(exponent)
+    return base**exponent if exact is None else exact(base)
+
+
+@operator(
+    node="PowBackward1", promote="arithmetic", elementwise=True, function=False, method=False
+)
+def pow_tensor(self: Array, exponent: Array) -> Array:
+    return _power(self, exponent)
+
+
+@operator(
+    node="PowBackward2", promote="arithmetic", elementwise=True, function=False, method=False
+)
+def pow_of_scalar(self: Array, exponent: Array) -> Array:
+    return np.ones_like(exponent) if np.ndim(self) == 0 and self == 1 else _power(self, exponent)
+
+
+def _power(base, exponent):
+    kind = exponent.dtype.kind
+    if kind == "b":
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    if kind not in "iu" or not np.any(exponent < 0):
+        return np.power(base, exponent)
+    # Rounded towards zero: only 1 and -1 have an inverse.
+    negative = exponent < 0
+    positive = np.power(base, np.where(negative, 0, exponent).astype(exponent.dtype))
+    inverse = np.where(base == 1, 1, np.where(base == -1, 1 - 2 * (exponent & 1), 0))
+    return np.where(negative, inverse, positive).astype(exponent.dtype)
+
+
+def _of_base_by_number(F, grad, self, exponent):
+    if exponent == 0:
+        return F.zeros_like(grad)
+    return grad * conj_of(F, F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
+
+
+def _of_base(F, grad, self, exponent):
+    slope = exponent * F.pow_tensor(self, F.sub_scalar(exponent, 1))
+    return F.where(exponent == 0, 0.0, grad * conj_of(F, slope))
+
+
+def _of_exponent(F, grad, self, exponent, result):
+    # 0 ** e is 0 for every positive e, so its slope there is 0, where log(0) would give NaN.
+    slope = result * F.log(self)
+    return grad * F.where((self == 0) & (exponent >= 0), 0.0, conj_of(F, slope))
+
+
+def _of_exponent_over_number(F, grad, self, exponent, result):
+    slope = F.mul_scalar(result, _log(self))
+    if self == 0:
+        slope = F.where(exponent >= 0, 0.0, slope)
+    return grad * conj_of(F, slope)
+
+
+def _log(number) -> float:
+    return np.log(number) if isinstance(number, complex) else float(np.log(float(number)))
+
+
+pow_scalar.gradient(self=_of_base_by_number)
+pow_tensor.gradient(self=_of_base, exponent=_of_exponent)
+pow_of_scalar.gradient(exponent=_of_exponent_over_number)
+for _op in (pow_scalar, pow_tensor, pow_of_scalar):
+    _op.name = "pow"
+
+
+def _overload(input, exponent):
+    if not isinstance(input, Tensor):
+        return pow_of_scalar
+    return pow_tensor if isinstance(exponent, Tensor) else pow_scalar
+
+
+@function("pow")
+def pow_(input, exponent, *, out=None):
+    """input ** exponent; one of them may be a number, dtypes promote (torch.pow).
+
+    Raises RuntimeError for an integer tensor and a negative integer.
+    """
+    op = _overload(input, exponent)
+    return op(input, exponent) if out is None else op.into(out, (input, exponent))
+
+
+@function("pow_")
+def pow_inplace(input, exponent):
+    """`pow` in place."""
+    return _overload(input, exponent).inplace(input, exponent)
+
+
+@function()
+def float_power(input, exponent, *, out=None):
+    """`pow` computed in float64 (torch.float_power)."""
+    if isinstance(input, Tensor):
+        input = input.to(float64)
+    else:
+        input = float(input)
+    exponent = exponent.to(float64) if isinstance(exponent, Tensor) else float(exponent)
+    return pow_(input, exponent, out=out)
+
+
+@function()
+def float_power_(input, exponent):
+    """`float_power` in place, on float64 only."""
+    if input.dtype is not float64:
+        raise RuntimeError(
+            "the base given to float_power_ has dtype "
+            f"{BY_NUMPY[input._raw.dtype].legacy} but the operation's result requires dtype Double"
+        )
+    exponent = exponent.to(float64) if isinstance(exponent, Tensor) else float(exponent)
+    return pow_inplace(input, exponent)
+
+
+@function()
+def square(input, *, out=None):
+    """input ** 2, recorded as that (torch.square)."""
+    return pow_(input, 2, out=out)
+
+
+@function()
+def square_(input):
+    """`square` in place."""
+    return pow_inplace(input, 2)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def sqrt(self: Array) -> Array:
+    """The square root; NaN below zero, integers give the default floating dtype (torch.sqrt)."""
+    return np.sqrt(self)
+
+
+sqrt.gradient(self=lambda F, grad, result: grad / F.mul_scalar(conj_of(F, result), 2))
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def rsqrt(self: Array) -> Array:
+    """1 / sqrt(self) (torch.rsqrt)."""
+    return 1 / np.sqrt(self)
+
+
+rsqrt.gradient(
+    self=lambda F, grad, result: F.mul_scalar(grad, -0.5) * conj_of(F, F.pow_scalar(result, 3))
+)

@@ -1,0 +1,279 @@
+"""Products made of other operators: matmul, linear, outer, inner, tensordot and einsum.
+
+What torch reshapes, expands or copies on the way is visible in the recorded graph, so each is
+composed as ATen composes it (LinearAlgebra.cpp, Linear.cpp).
+"""
+
+from __future__ import annotations
+
+import math
+
+from impl.operator import RAW, TAPED, function
+from impl.operators.matmul import addmm, bmm, dot, mm, mv
+from impl.tensor import Tensor, requires_grad
+
+
+def _tensor(name: str, argument: str, position: int, value) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, "
+            f"not {type(value).__name__}"
+        )
+
+
+# -- matmul -----------------------------------------------------------------------------------
+
+
+@function()
+def matmul(input, other, *, out=None):
+    """The matrix product over the last two dimensions, the leading ones broadcast (torch.matmul).
+
+    A vector counts as a row on the left and as a column on the right. Raises RuntimeError for
+    0-dim tensors, inner sizes that differ, batches that do not broadcast, and different dtypes.
+    """
+    _tensor("matmul", "input", 1, input)
+    _tensor("matmul", "other", 2, other)
+    result = _matmul(input, other)
+    if out is None:
+        return result
+    from impl import inplace
+
+    inplace.check_out("matmul", out, result.requires_grad)
+    inplace.write_out(out, result._raw)
+    return out
+
+
+def _matmul(left: Tensor, right: Tensor) -> Tensor:
+    ranks = (left._raw.ndim, right._raw.ndim)
+    if 0 in ranks:
+        raise RuntimeError(
+            "both arguments to matmul need to be at least 1D, but they are "
+            f"{ranks[0]}D and {ranks[1]}D"
+        )
+    if ranks == (1, 1):
+        return dot(left, right)
+    if ranks == (2, 1):
+        return mv(left, right)
+    if ranks == (1, 2):
+        return mm(TAPED.unsqueeze(left, 0), right).squeeze_(0)
+    if ranks == (2, 2):
+        return mm(left, right)
+    if _folds(left, right):
+        return _folded(left, right)
+    return _batched(left, right)
+
+
+def _folds(left: Tensor, right: Tensor) -> bool:
+    """Whether the larger operand's batch becomes rows of one matrix, rather than a bmm.
+
+    Always when the smaller one requires grad (its gradient would be expanded needlessly), else
+    when the fold is a view.
+    """
+    left_larger = left._raw.ndim >= right._raw.ndim
+    large, small = (left, right) if left_larger else (right, left)
+    if large._raw.ndim < 3 or small._raw.ndim > 2:
+        return False
+    if requires_grad(small):
+        return True
+    if left._raw.ndim == 2:
+        return False
+    if large._raw.size == 0:
+        return True
+    shape, strides = [*large._raw.shape], [*large.stride()]
+    if not left_larger:
+        shape[-2:], strides[-2:] = shape[:-3:-1], strides[:-3:-1]
+    return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(len(shape) - 2))
+
+
+def _folded(left: Tensor, right: Tensor) -> Tensor:
+    transposed = right._raw.ndim > left._raw.ndim
+    large, small = (right, left) if transposed else (left, right)
+    if transposed:
+        large = TAPED.transpose(large, -2, -1)
+        if small._raw.ndim == 2:
+            small = TAPED.t(small)
+    shape = large._raw.shape
+    rows = TAPED.reshape(large, (math.prod(shape[:-1]), shape[-1]))
+    if small._raw.ndim == 1:
+        return TAPED.unsafe_view(mv(rows, small), shape[:-1])
+    result = TAPED.unsafe_view(mm(rows, small), (*shape[:-1], small._raw.shape[1]))
+    return TAPED.transpose(result, -2, -1).contiguous() if transposed else result
+
+
+def _batched(left: Tensor, right: Tensor) -> Tensor:
+    a, b = left._raw.shape, right._raw.shape
+    batch_a, batch_b = a[:-2], b[:-2]
+    if len(a) == len(b) == 3 and a[0] != b[0]:
+        # One batch against several is folded, for the same reason as above.
+        if a[0] == 1 and requires_grad(left):
+            return _matmul(TAPED.squeeze_dim(left, 0), right)
+        if b[0] == 1 and requires_grad(right):
+            return _matmul(left, TAPED.squeeze_dim(right, 0))
+    rows = a[-2] if len(a) > 1 else 1
+    columns = b[-1] if len(b) > 1 else 1
+    batch = _broadcast(batch_a, batch_b)
+    count = math.prod(batch)
+    left = TAPED.expand(left, (*batch, rows, a[-1]))
+    left = TAPED.reshape(left, (count, rows, a[-1]))
+    if len(b) == 1:
+        right = TAPED.expand(right, (*batch, b[0]))
+        right = TAPED.unsqueeze(TAPED.reshape(right, (count, b[0])), 2)
+        product = TAPED.squeeze_dim(bmm(left, right), -1)
+    else:
+        right = TAPED.expand(right, (*batch, b[-2], columns))
+        right = TAPED.reshape(right, (count, b[-2], columns))
+        product = bmm(left, right)
+    shape = (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
+    return TAPED.unsafe_view(product, shape)
+
+
+def _broadcast(a, b) -> tuple[int, ...]:
+    size = max(len(a), len(b))
+    left, right = (1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b
+    for dim in range(size - 1, -1, -1):
+        if left[dim] != right[dim] and 1 not in (left[dim], right[dim]):
+            raise RuntimeError(
+                f"The size of tensor a ({left[dim]}) must match the size of tensor b "
+                f"({right[dim]}) at non-singleton dimension {dim}"
+            )
+    return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
+
+
+def _at(left, right):
+    return matmul(left, right) if isinstance(right, Tensor) else NotImplemented
+
+
+def _right_at(right, left):
+    return matmul(left, right) if isinstance(left, Tensor) else NotImplemented
+
+
+Tensor.__matmul__ = _at
+Tensor.__rmatmul__ = _right_at
+
+
+# -- linear -----------------------------------------------------------------------------------
+
+
+def linear(input, weight, bias=None):
+    """`input @ weight.t() + bias`: (..., n) by (m, n), and (m,) (torch.nn.functional.linear).
+
+    Raises RuntimeError as the products it is made of do.
+    """
+    _tensor("linear", "input", 1, input)
+    _tensor("linear", "weight", 2, weight)
+    ranks = (input._raw.ndim, weight._raw.ndim)
+    if 0 in ranks:
+        raise RuntimeError(
+            "both arguments to linear need to be at least 1D, but they are "
+            f"{ranks[0]}D and {ranks[1]}D"
+        )
+    turned = TAPED.t(weight)
+    if bias is None:
+        return _matmul(input, turned)
+    if ranks[0] == 2:
+        return addmm(bias, input, turned, 1, 1)
+    shape = input._raw.shape
+    if bias._raw.ndim == 1 and ranks[1] == 2 and input.is_contiguous():
+        rows = TAPED.view(input, (math.prod(shape[:-1]), shape[-1]))
+        result = addmm(bias, rows, turned, 1, 1)
+        return TAPED.view(result, (*shape[:-1], result._raw.shape[1]))
+    result = _matmul(input, turned)
+    return result + bias
+
+
+# -- outer and inner --------------------------------------------------------------------------
+
+
+def _outer(F, left, right):
+    return F.reshape(left, (left.shape[0], 1)) * right
+
+
+RAW.outer = lambda left, right: _outer(RAW, left, right)
+
+
+@function()
+def outer(input, vec2):
+    """The products of every two elements of two vectors (torch.outer).
+
+    Raises RuntimeError unless both are 1-D.
+    """
+    for name, value in (("self", input), ("vec2", vec2)):
+        if value._raw.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {value._raw.ndim}-D")
+    return _outer(TAPED, input, vec2)
+
+
+TAPED.outer = outer
+
+
+@function()
+def ger(input, vec2):
+    """`outer` under its older name (torch.ger)."""
+    return outer(input, vec2)
+
+
+@function()
+def inner(input, other):
+    """The sums of products over the last dimensions (torch.inner).
+
+    Raises RuntimeError when the last sizes differ.
+    """
+    if input._raw.ndim == 0 or other._raw.ndim == 0:
+        return input * other
+    if input._raw.shape[-1] != other._raw.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{[*input._raw.shape]} and {[*other._raw.shape]}"
+        )
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@function(method=False)
+def tensordot(a, b, dims=2):
+    """Contract dimensions of `a` with dimensions of `b` (torch.tensordot).
+
+    `dims` is a number (the last of a with the first of b) or a pair of lists. Raises RuntimeError
+    when the sizes differ.
+    """
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a._raw.ndim, b._raw.ndim):
+            raise RuntimeError(
+                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
+            )
+        of_a, of_b = list(range(-dims, 0)), list(range(dims))
+    else:
+        of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in dims)
+    if len(of_a) != len(of_b):
+        raise RuntimeError("both dimension lists should have same length")
+    of_a = [d % a._raw.ndim for d in of_a]
+    of_b = [d % b._raw.ndim for d in of_b]
+    left, right, contracted = a, b, 1
+    for i, j in zip(of_a, of_b, strict=True):
+        n, m = a._raw.shape[i], b._raw.shape[j]
+        if m == 1:
+            left = left.sum(i, True)
+        elif n == 1:
+            right = right.sum(j, True)
+        elif n != m:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and "
+                f"second has size {m} in dim {j}"
+            )
+        else:
+            contracted *= n
+    free_a = [d for d in range(a._raw.ndim) if d not in of_a]
+    free_b = [d for d in range(b._raw.ndim) if d not in of_b]
+    rows = [a._raw.shape[d] for d in free_a]
+    columns = [b._raw.shape[d] for d in free_b]
+    left = TAPED.permute(left, (*free_a, *of_a))
+    right = TAPED.permute(right, (*of_b, *free_b))
+    if math.prod(rows) == math.prod(columns) == 1:
+        result = dot(left.flatten(), right.flatten())
+    else:
+        result = mm(
+            TAPED.reshape(left, (math.prod(rows), contracted)),
+            TAPED.reshape(right, (contracted, math.prod(columns))),
+        )
+    return TAPED.reshape(result, (*rows, *columns))

@@ -1,0 +1,88 @@
+"""Python's operators on tensors: which operator each spelling is, as torch maps them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.operator import FUNCTIONS
+from impl.operators.arithmetic import add, mul, rsub_, sub
+from impl.operators.division import true_div
+from impl.tensor import Tensor
+
+_OPERANDS = (Tensor, bool, int, float, complex, np.generic)
+
+
+def binary(call, name: str):
+    """A dunder method that leaves operands it does not know to Python."""
+
+    def dunder(self, other):
+        return call(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    dunder.__name__ = name
+    dunder.__qualname__ = f"Tensor.{name}"
+    setattr(Tensor, name, dunder)
+
+
+def _of(name: str):
+    return FUNCTIONS[name]
+
+
+def _swapped(name: str):
+    call = FUNCTIONS[name]
+    return lambda self, other: call(other, self)
+
+
+binary(lambda self, other: add(self, other, 1), "__add__")
+binary(lambda self, other: add(self, other, 1), "__radd__")
+binary(lambda self, other: sub(self, other, 1), "__sub__")
+binary(rsub_, "__rsub__")
+binary(mul, "__mul__")
+binary(mul, "__rmul__")
+binary(true_div, "__truediv__")
+# torch has no operator for a number divided by a tensor; it composes one.
+binary(lambda self, other: mul(_of("reciprocal")(self), other), "__rtruediv__")
+binary(_of("floor_divide"), "__floordiv__")
+binary(_swapped("floor_divide"), "__rfloordiv__")
+binary(_of("remainder"), "__mod__")
+binary(_swapped("remainder"), "__rmod__")
+binary(_of("pow"), "__pow__")
+binary(_swapped("pow"), "__rpow__")
+
+binary(lambda self, other: add.inplace(self, other, 1), "__iadd__")
+binary(lambda self, other: sub.inplace(self, other, 1), "__isub__")
+binary(mul.inplace, "__imul__")
+binary(true_div.inplace, "__itruediv__")
+binary(_of("floor_divide_"), "__ifloordiv__")
+binary(_of("remainder_"), "__imod__")
+binary(_of("pow_"), "__ipow__")
+
+for _dunder, _name in {
+    "__eq__": "eq",
+    "__ne__": "ne",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift",
+    "__rshift__": "bitwise_right_shift",
+    "__iand__": "bitwise_and_",
+    "__ior__": "bitwise_or_",
+    "__ixor__": "bitwise_xor_",
+    "__ilshift__": "bitwise_left_shift_",
+    "__irshift__": "bitwise_right_shift_",
+}.items():
+    binary(_of(_name), _dunder)
+for _name in ("and", "or", "xor"):
+    binary(_of(f"bitwise_{_name}"), f"__r{_name}__")
+binary(_swapped("bitwise_left_shift"), "__rlshift__")
+binary(_swapped("bitwise_right_shift"), "__rrshift__")
+
+Tensor.__neg__ = lambda self: _of("neg")(self)
+Tensor.__pos__ = lambda self: _of("positive")(self)
+Tensor.__abs__ = lambda self: _of("abs")(self)
+Tensor.__invert__ = lambda self: _of("bitwise_not")(self)
+# NumPy's scalars and arrays leave operations with a tensor to the tensor.
+Tensor.__array_priority__ = 1000

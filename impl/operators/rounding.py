@@ -1,0 +1,166 @@
+"""Signs, absolute values and rounding to integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.operator import Array, alias, function, operator
+from impl.operators.division import refuse_bool
+from impl.operators.exponential import refuse_integers
+from impl.overloads import publish
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def abs_(self: Array) -> Array:
+    """The absolute value; its slope at 0 and at NaN is 0 (torch.abs)."""
+    refuse_bool(self, "abs_cpu")
+    return np.abs(self)
+
+
+abs_.gradient(self=lambda F, grad, self: grad * F.sgn(self))
+
+
+def _sign(value):
+    if value.dtype.kind in "bu":
+        return (value != 0).astype(value.dtype)
+    return (value > 0).astype(value.dtype) - (value < 0).astype(value.dtype)
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def sign(self: Array) -> Array:
+    """-1, 0 or 1; 0 for NaN. Its slope is 0 (torch.sign)."""
+    return _sign(self)
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def sgn(self: Array) -> Array:
+    """The sign, as `sign`, but a node of its own (torch.sgn)."""
+    return _sign(self)
+
+
+sign.gradient(self=lambda F, grad: F.zeros_like(grad))
+sgn.gradient(self=lambda F, self, grad, result: F.zeros_like(grad))
+
+
+@operator(elementwise=True, out=True)
+def signbit(self: Array) -> Array:
+    """Whether the sign is set, also that of -0. (torch.signbit)."""
+    if self.dtype.kind in "iub":
+        return self < 0
+    return np.signbit(self)
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def floor(self: Array) -> Array:
+    """The largest integer not above; integers stay (torch.floor)."""
+    return _rounded(np.floor, self, "floor_vml_cpu")
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def ceil(self: Array) -> Array:
+    """The smallest integer not below; integers stay (torch.ceil)."""
+    return _rounded(np.ceil, self, "ceil_vml_cpu")
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def trunc(self: Array) -> Array:
+    """Rounded towards zero; integers stay (torch.trunc)."""
+    return _rounded(np.trunc, self, "trunc_vml_cpu")
+
+
+def _rounded(function, value, kernel: str):
+    refuse_bool(value, kernel)
+    return value.copy() if value.dtype.kind in "iu" else function(value)
+
+
+@operator(node="RoundBackward0", elementwise=True, function=False, method=False)
+def round_whole(self: Array) -> Array:
+    return _rounded(np.rint, self, "round_vml_cpu")
+
+
+@operator(node="RoundBackward1", elementwise=True, function=False, method=False)
+def round_decimals(self: Array, decimals) -> Array:
+    refuse_integers(self, "round_cpu")
+    factor = self.dtype.type(10.0 ** abs(decimals))
+    if decimals < 0:
+        return np.rint(self / factor) * factor
+    return np.rint(self * factor) / factor
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def frac(self: Array) -> Array:
+    """What truncation takes away; floating dtypes only (torch.frac)."""
+    refuse_integers(self, "frac_cpu")
+    return self - np.trunc(self)
+
+
+for _op in (floor, ceil, trunc, round_whole, round_decimals):
+    _op.gradient(self=lambda F, grad: F.zeros_like(grad))
+frac.gradient(self=lambda F, grad: grad)
+round_whole.name = round_decimals.name = "round"
+
+
+@function("round")
+def round_(input, *, decimals=None, out=None):
+    """To the nearest integer, or multiple of 10 ** -decimals; halves go to even (torch.round)."""
+    op, args = _rounding(input, decimals)
+    return op(*args) if out is None else op.into(out, args)
+
+
+@function("round_")
+def round_inplace(input, *, decimals=None):
+    """`round` in place."""
+    op, args = _rounding(input, decimals)
+    return op.inplace(*args)
+
+
+def _rounding(input, decimals):
+    return (round_whole, (input,)) if decimals is None else (round_decimals, (input, decimals))
+
+
+# -- the sign of another -----------------------------------------------------------------------
+
+
+@operator(promote="float", elementwise=True, function=False, method=False)
+def copysign(self: Array, other: Array) -> Array:
+    return np.copysign(self, other)
+
+
+@operator(
+    node="CopysignBackward1", promote="float", elementwise=True, function=False, method=False
+)
+def copysign_scalar(self: Array, other: Array) -> Array:
+    return np.copysign(self, other)
+
+
+def _of_magnitude(F, grad, self, result):
+    return grad * F.masked_fill(result / self, self == 0, 0.0)
+
+
+copysign.gradient(
+    self=_of_magnitude,
+    other=lambda F, other: F.zeros_like(other),
+)
+copysign_scalar.gradient(self=_of_magnitude)
+publish(
+    "copysign",
+    copysign,
+    copysign_scalar,
+    doc="The magnitude of one with the sign of the other (torch.copysign).",
+)
+
+
+@operator(promote="arithmetic", node="NotImplemented", elementwise=True, inplace=True, out=True, numbers=False)
+def heaviside(self: Array, values: Array) -> Array:
+    """0 below zero, 1 above, `values` at zero (torch.heaviside); without a derivative."""
+    step = np.where(self == 0, values, (self > 0).astype(self.dtype))
+    return np.where(np.isnan(self), self, step).astype(self.dtype)
+
+
+@heaviside.gradients("self", "values")
+def _no_slope(F, grad):
+    raise RuntimeError("derivative for aten::heaviside is not implemented")
+
+
+alias("abs", "absolute")
+alias("trunc", "fix")

@@ -1,0 +1,350 @@
+"""Choosing between values: where, clamp, nan_to_num; and their relatives lerp and addcmul."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dtypes import BY_NUMPY, result_dtype
+from impl.operator import FUNCTIONS, RAW, TAPED, Array, alias, function, operator
+from impl.operators.arithmetic import conj_of
+from impl.tensor import Tensor
+
+
+@operator(node="WhereBackward0", elementwise=True, function=False, method=False)
+def where(condition: Array, self: Array, other: Array) -> Array:
+    return np.where(condition, self, other)
+
+
+where.gradient(
+    self=lambda F, grad, condition: F.where(condition, grad, 0),
+    other=lambda F, grad, condition: F.where(condition, 0, grad),
+)
+where.name = "where"
+
+
+def _select(condition, self, other, out):
+    if not isinstance(condition, Tensor):
+        raise TypeError(
+            "where(): argument 'condition' (position 1) must be Tensor, "
+            f"not {type(condition).__name__}"
+        )
+    d = condition._raw.dtype
+    if d.kind != "b" and d != np.uint8:
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{BY_NUMPY[d].legacy}"
+        )
+    args = (condition, self, other)
+    return _promoted_where(*args) if out is None else _promoted_where.into(out, args)
+
+
+@operator(node="WhereBackward0", elementwise=True, function=False, method=False)
+def where_promoted(condition: Array, self: Array, other: Array) -> Array:
+    target = result_dtype([self, other]).numpy
+    return np.where(condition, _cast(self, target), _cast(other, target))
+
+
+def _cast(value, target):
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value if value.dtype == target else value.astype(target)
+    return target.type(value)
+
+
+where_promoted.gradient(
+    self=lambda F, grad, condition: F.where(condition, grad, 0),
+    other=lambda F, grad, condition: F.where(condition, 0, grad),
+)
+_promoted_where = where_promoted
+TAPED.where = lambda condition, a, b: where_promoted(condition, a, b)
+_UNSET = object()
+
+
+@function("where", method=False)
+def where_(condition, input=_UNSET, other=_UNSET, *, out=None):
+    """`input` where the condition holds, else `other`; either may be a number (torch.where).
+
+    With a condition alone, the indices where it holds. Raises RuntimeError for a condition that
+    is not bool.
+    """
+    if input is _UNSET and other is _UNSET:
+        return FUNCTIONS["nonzero"](condition, as_tuple=True)
+    return _select(condition, input, other, out)
+
+
+Tensor.where = lambda self, condition, other: _select(condition, self, other, None)
+
+
+# -- clamp -------------------------------------------------------------------------------------
+
+
+def _inside(self, min, max):
+    if min is None:
+        return self <= max
+    if max is None:
+        return self >= min
+    return (self >= min) & (self <= max)
+
+
+def _of_value(F, grad, self, min, max):
+    return F.where(_inside(self, min, max), grad, 0)
+
+
+def _clamped(value, low, high):
+    if low is not None:
+        value = np.maximum(value, low)
+    return value if high is None else np.minimum(value, high)
+
+
+@operator(
+    node="ClampBackward1", promote="arithmetic", elementwise=True, function=False, method=False
+)
+def clamp_numbers(self: Array, min: Array | None, max: Array | None) -> Array:
+    return _clamped(self, min, max)
+
+
+@operator(
+    node="ClampBackward0",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    numbers=False,
+)
+def clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
+    return _clamped(self, min, max)
+
+
+def _of_minimum(F, grad, self, min, max):
+    if min is None:
+        return None
+    chosen = self < min if max is None else (self < min) & (min < max)
+    return F.where(chosen, grad, 0)
+
+
+def _of_maximum(F, grad, self, min, max):
+    if max is None:
+        return None
+    chosen = self > max if min is None else (self > max) | (max < min)
+    return F.where(chosen, grad, 0)
+
+
+clamp_numbers.gradient(self=_of_value)
+clamp_tensors.gradient(self=_of_value, min=_of_minimum, max=_of_maximum)
+
+
+def _one_bound(which: str):
+    """clamp_min or clamp_max: the primitives for a number and for a tensor."""
+    low = which == "min"
+    node = f"Clamp{which.capitalize()}Backward"
+
+    def kernel(self: Array, bound: Array) -> Array:
+        return np.maximum(self, bound) if low else np.minimum(self, bound)
+
+    def value(F, grad, self, bound):
+        return F.where(self >= bound if low else self <= bound, grad, 0)
+
+    def limit(F, grad, self, bound):
+        return F.where(self < bound if low else self > bound, grad, 0)
+
+    settings = {"promote": "arithmetic", "elementwise": True, "function": False, "method": False}
+    kernel.__name__ = f"clamp_{which}_number"
+    number = operator(node=f"{node}0", **settings)(kernel).gradient(self=value)
+    kernel.__name__ = f"clamp_{which}_tensor"
+    tensor = operator(node=f"{node}1", **settings)(kernel).gradient(self=value, bound=limit)
+    number.name = tensor.name = f"clamp_{which}"
+    return number, tensor
+
+
+_MIN_NUMBER, _MIN_TENSOR = _one_bound("min")
+_MAX_NUMBER, _MAX_TENSOR = _one_bound("max")
+clamp_numbers.name = clamp_tensors.name = "clamp"
+
+
+def _clamp_overload(input, min, max):
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return clamp_tensors
+    return clamp_numbers
+
+
+@function()
+def clamp(input, min=None, max=None, *, out=None):
+    """`input` limited to [min, max]; numbers or tensors, `max` where they cross (torch.clamp).
+
+    The gradient passes on the closed interval. Raises RuntimeError without any bound.
+    """
+    op = _clamp_overload(input, min, max)
+    return op(input, min, max) if out is None else op.into(out, (input, min, max))
+
+
+@function()
+def clamp_(input, min=None, max=None):
+    """`clamp` in place."""
+    return _clamp_overload(input, min, max).inplace(input, min, max)
+
+
+@function()
+def clamp_min(input, min, *, out=None):
+    """The larger of `input` and `min`, NaN if one is (torch.clamp_min)."""
+    op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
+    return op(input, min) if out is None else op.into(out, (input, min))
+
+
+@function()
+def clamp_min_(input, min):
+    """`clamp_min` in place."""
+    return (_MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER).inplace(input, min)
+
+
+@function()
+def clamp_max(input, max, *, out=None):
+    """The smaller of `input` and `max`, NaN if one is (torch.clamp_max)."""
+    op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
+    return op(input, max) if out is None else op.into(out, (input, max))
+
+
+@function()
+def clamp_max_(input, max):
+    """`clamp_max` in place."""
+    return (_MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER).inplace(input, max)
+
+
+alias("clamp", "clip")
+
+
+# -- nan_to_num --------------------------------------------------------------------------------
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def nan_to_num(self: Array, nan=None, posinf=None, neginf=None) -> Array:
+    """NaN and infinities replaced by numbers: 0 and the largest of the dtype (torch.nan_to_num)."""
+    if self.dtype.kind in "iub":
+        return self.copy()
+    limits = np.finfo(self.dtype) if self.dtype.kind == "f" else _finfo(self.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    result = np.where(np.isnan(self), self.dtype.type(0 if nan is None else nan), self)
+    result = np.where(self == np.inf, self.dtype.type(high), result)
+    return np.where(self == -np.inf, self.dtype.type(low), result)
+
+
+def _finfo(d):
+    import ml_dtypes
+
+    return ml_dtypes.finfo(d)
+
+
+nan_to_num.gradient(self=lambda F, grad, self: grad * F.isfinite(self))
+
+
+# -- in between, and fused products ------------------------------------------------------------
+
+
+def _between(start, end, weight):
+    # Computed from the nearer end, so that weight 1 gives exactly `end` (ATen's lerp).
+    step = end - start
+    return np.where(np.abs(weight) < 0.5, start + weight * step, end - step * (1 - weight))
+
+
+@operator(node="LerpBackward0", elementwise=True, function=False, method=False)
+def lerp_number(self: Array, end: Array, weight) -> Array:
+    return _between(self, end, weight).astype(self.dtype)
+
+
+@operator(node="LerpBackward1", elementwise=True, function=False, method=False)
+def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
+    return _between(self, end, weight).astype(self.dtype)
+
+
+@lerp_number.checked
+def _check_lerp(self, end, weight) -> None:
+    for name, value in (("end", end), ("weight", weight)):
+        d = getattr(value, "dtype", self.dtype)
+        if d != self.dtype:
+            raise RuntimeError(
+                f"expected dtype {_ctype(self.dtype)} for `{name}` but got dtype {_ctype(d)}"
+            )
+
+
+lerp_tensor.checked(_check_lerp)
+
+
+def _ctype(d) -> str:
+    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long"}
+    name = BY_NUMPY[d].name
+    return names.get(name, name)
+
+
+lerp_number.gradient(
+    self=lambda F, grad, weight: F.mul_scalar(grad, 1 - weight),
+    end=lambda F, grad, weight: F.mul_scalar(grad, weight),
+)
+lerp_tensor.gradient(
+    self=lambda F, grad, weight: grad * conj_of(F, 1 - weight),
+    end=lambda F, grad, weight: grad * conj_of(F, weight),
+    weight=lambda F, grad, self, end: grad * conj_of(F, end - self),
+)
+lerp_number.name = lerp_tensor.name = "lerp"
+
+
+@function()
+def lerp(input, end, weight, *, out=None):
+    """input + weight * (end - input), `weight` a number or a tensor (torch.lerp).
+
+    Raises RuntimeError for different dtypes.
+    """
+    op = lerp_tensor if isinstance(weight, Tensor) else lerp_number
+    return op(input, end, weight) if out is None else op.into(out, (input, end, weight))
+
+
+@function()
+def lerp_(input, end, weight):
+    """`lerp` in place."""
+    op = lerp_tensor if isinstance(weight, Tensor) else lerp_number
+    return op.inplace(input, end, weight)
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
+    """self + value * tensor1 * tensor2 (torch.addcmul)."""
+    return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
+
+
+addcmul.gradient(
+    self=lambda F, grad: grad,
+    tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, F.mul_scalar(tensor2, value)),
+    tensor2=lambda F, grad, tensor1, value: grad * conj_of(F, F.mul_scalar(tensor1, value)),
+)
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
+    """self + value * tensor1 / tensor2 (torch.addcdiv). Raises RuntimeError for integers."""
+    return self + value * (tensor1 / tensor2)
+
+
+@addcdiv.checked
+def _check_addcdiv(self, tensor1, tensor2, value) -> None:
+    if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release "
+            "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+            "behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to("
+            "input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float "
+            "inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+
+
+addcdiv.gradient(
+    self=lambda F, grad: grad,
+    tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, _over(F, value, tensor2)),
+    tensor2=lambda F, grad, tensor1, tensor2, value: (
+        -grad * conj_of(F, F.mul_scalar(tensor1, value) / (tensor2 * tensor2))
+    ),
+)
+
+
+def _over(F, number, value):
+    return number / value if F is RAW else FUNCTIONS["true_divide"](number, value)

@@ -1,0 +1,202 @@
+"""Softmax, log-softmax, and log-sum-exp, with the maximum subtracted for stability.
+
+Their derivatives are operators of their own (torch's `_softmax_backward_data`), so that a second
+derivative has the graph torch gives it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dimensions import wrap_dim, wrap_dims
+from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, get_default_dtype
+from impl.operator import TAPED, Array, function, operator
+from impl.operators.reductions import restore
+from impl.tensor import Tensor
+
+
+def _wide(raw):
+    """The array computed with: float32 for half and bfloat16."""
+    return raw.astype(np.float32) if raw.dtype in REDUCED else raw
+
+
+def _checked(raw, dim: int, name: str) -> int:
+    dim = wrap_dim(dim, raw.ndim)
+    if BY_NUMPY[raw.dtype].category != FLOATING:
+        legacy = BY_NUMPY[raw.dtype].legacy
+        raise NotImplementedError(f'"{name}_kernel_impl" not implemented for \'{legacy}\'')
+    return dim
+
+
+def _shifted(raw, dim: int):
+    """The array less its maximum along `dim` (rows of a 0-dim tensor have one element)."""
+    wide = np.asarray(_wide(raw))
+    if wide.size == 0:
+        return wide
+    return wide - wide.max(axis=dim if wide.ndim else None, keepdims=True)
+
+
+def _total(wide, dim: int):
+    return np.sum(wide, axis=dim if wide.ndim else None, keepdims=True)
+
+
+# The names are those of torch's nodes; they are reached as `softmax` and `log_softmax`.
+
+
+@operator(node="SoftmaxBackward0", function=False, method=False)
+def softmax_along(self: Array, dim) -> Array:
+    dim = _checked(self, dim, "softmax")
+    exponentials = np.exp(_shifted(self, dim))
+    return (exponentials / _total(exponentials, dim)).astype(self.dtype)
+
+
+@operator(node="LogSoftmaxBackward0", function=False, method=False)
+def log_softmax_along(self: Array, dim) -> Array:
+    dim = _checked(self, dim, "log_softmax")
+    shifted = _shifted(self, dim)
+    return (shifted - np.log(_total(np.exp(shifted), dim))).astype(self.dtype)
+
+
+@operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
+def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
+    dim = wrap_dim(dim, output.ndim)
+    gradient, value = np.asarray(_wide(grad_output)), np.asarray(_wide(output))
+    weighted = gradient * value
+    result = weighted - value * _total(weighted, dim)
+    return np.ascontiguousarray(result.astype(output.dtype)).reshape(output.shape)
+
+
+@operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False)
+def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
+    dim = wrap_dim(dim, output.ndim)
+    gradient, value = np.asarray(_wide(grad_output)), np.asarray(_wide(output))
+    result = gradient - np.exp(value) * _total(gradient, dim)
+    return np.ascontiguousarray(result.astype(output.dtype)).reshape(output.shape)
+
+
+softmax_along.gradient(
+    self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim)
+)
+log_softmax_along.gradient(
+    self=lambda F, grad, result, dim: F.log_softmax_backward_data(grad, result, dim)
+)
+
+
+def _softmax_double_backward(F, grad, grad_output, output, dim):
+    dims = (dim,)
+    first = grad_output * grad - F.sum_dim(output * grad_output, dims, True) * grad
+    return first - grad_output * F.sum_dim(output * grad, dims, True)
+
+
+softmax_backward_data.gradient(
+    grad_output=lambda F, grad, output, dim: F.softmax_backward_data(grad, output, dim),
+    output=lambda F, grad, grad_output, output, dim: _softmax_double_backward(
+        F, grad, grad_output, output, dim
+    ),
+)
+log_softmax_backward_data.gradient(
+    grad_output=lambda F, grad, output, dim: grad
+    - F.sum_dim(grad * F.exp(output), (dim,), True),
+    output=lambda F, grad, grad_output, output, dim: -F.sum_dim(grad_output, (dim,), True)
+    * F.exp(output)
+    * grad,
+)
+
+
+# -- how torch spells them --------------------------------------------------------------------
+
+
+def _legacy_dim(name: str, ndim: int) -> int:
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _prepared(input, dtype) -> Tensor:
+    return input if dtype is None or dtype is input.dtype else input.to(dtype)
+
+
+@function()
+def softmax(input, dim, dtype=None):
+    """exp(x) along `dim`, divided by its sum; computed in `dtype` if given (torch.softmax).
+
+    Raises IndexError for a dimension out of range, NotImplementedError for integers.
+    """
+    return softmax_along(_prepared(input, dtype), dim)
+
+
+@function()
+def log_softmax(input, dim, dtype=None):
+    """The logarithm of softmax, computed stably (torch.log_softmax). Errors as `softmax`."""
+    return log_softmax_along(_prepared(input, dtype), dim)
+
+
+def functional_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """`torch.softmax`; without `dim` the second dimension, or the first of a vector or 3-D input,
+    is chosen with a warning (torch.nn.functional.softmax)."""
+    dim = _legacy_dim("softmax", input._raw.ndim) if dim is None else dim
+    return softmax(input, dim, dtype)
+
+
+def functional_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """`torch.log_softmax`, with the dimension as in `softmax` (torch.nn.functional)."""
+    dim = _legacy_dim("log_softmax", input._raw.ndim) if dim is None else dim
+    return log_softmax(input, dim, dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """Softmax of the negated input (torch.nn.functional.softmin)."""
+    dim = _legacy_dim("softmin", input._raw.ndim) if dim is None else dim
+    return softmax(-input, dim, dtype)
+
+
+# -- log-sum-exp ------------------------------------------------------------------------------
+
+
+@operator(node="LogsumexpBackward0", function=False, method=False)
+def logsumexp_dims(self: Array, dim, keepdim) -> Array:
+    axes = wrap_dims(dim, self.ndim)
+    wide = np.asarray(_wide(self))
+    if wide.size == 0:
+        total = np.sum(np.exp(wide), axis=axes, keepdims=keepdim)
+        return np.log(total).astype(self.dtype)
+    highest = np.max(wide, axis=axes, keepdims=True)
+    # An infinite maximum is not subtracted: infinity less infinity is not a number.
+    shift = np.where(np.isinf(highest), wide.dtype.type(0), highest)
+    total = np.sum(np.exp(wide - shift), axis=axes, keepdims=True)
+    result = (np.log(total) + shift).astype(self.dtype)
+    return result if keepdim else result.squeeze(axes)
+
+
+def _logsumexp_backward(F, grad, value, result, dim, keepdim):
+    ndim = value.ndim
+    grad = restore(F, grad, dim, keepdim, ndim)
+    result = restore(F, result, dim, keepdim, ndim)
+    return grad * F.exp(value - result)
+
+
+logsumexp_dims.gradient(
+    self=lambda F, grad, self, result, dim, keepdim: _logsumexp_backward(
+        F, grad, self, result, dim, keepdim
+    )
+)
+
+
+@function()
+def logsumexp(input, dim, keepdim=False):
+    """log(sum(exp(x))) over one or several dimensions (torch.logsumexp). Integers become floats.
+
+    Raises IndexError for a dimension out of range, RuntimeError for one given twice.
+    """
+    if input.dtype.category < FLOATING:
+        input = input.to(get_default_dtype())
+    return logsumexp_dims(input, (dim,) if isinstance(dim, int) else tuple(dim), keepdim)
+
+
+__all__ = ["TAPED", "functional_log_softmax", "functional_softmax", "softmin"]

@@ -1,0 +1,200 @@
+"""Special functions: error functions, gamma functions, the logistic sigmoid, sinc, hypot."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.special
+
+from impl.dtypes import REDUCED
+from impl.operator import RAW, TAPED, Array, operator
+from impl.operators.arithmetic import conj_of
+
+
+def at_least_float32(function):
+    """A SciPy function that computes float16 and bfloat16, which it does not know, in float32."""
+
+    def call(value, *rest):
+        if value.dtype in REDUCED:
+            return function(value.astype(np.float32), *rest).astype(value.dtype)
+        return function(value, *rest)
+
+    return call
+
+
+_erf = at_least_float32(scipy.special.erf)
+_erfc = at_least_float32(scipy.special.erfc)
+_erfinv = at_least_float32(scipy.special.erfinv)
+_expit = at_least_float32(scipy.special.expit)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def erf(self: Array) -> Array:
+    """The error function (torch.erf)."""
+    return _erf(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def erfc(self: Array) -> Array:
+    """1 - erf(self), exact where erf is nearly 1 (torch.erfc)."""
+    return _erfc(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def erfinv(self: Array) -> Array:
+    """The inverse of the error function; NaN outside [-1, 1] (torch.erfinv)."""
+    return _erfinv(self)
+
+
+def _bell(F, value, scale: float):
+    return F.mul_scalar(F.exp(-F.pow_scalar(value, 2)), scale)
+
+
+_SLOPE = 2 / math.sqrt(math.pi)
+erf.gradient(self=lambda F, grad, self: _bell(F, self, _SLOPE) * grad)
+erfc.gradient(self=lambda F, grad, self: _bell(F, self, -_SLOPE) * grad)
+erfinv.gradient(
+    self=lambda F, grad, self: (
+        F.mul_scalar(F.exp(F.pow_scalar(F.erfinv(self), 2)), 1 / _SLOPE) * grad
+    )
+)
+
+
+# -- gamma functions ---------------------------------------------------------------------------
+
+
+@at_least_float32
+def _lgamma(value):
+    result = scipy.special.gammaln(value)
+    return np.where(np.isinf(value), np.inf, result).astype(value.dtype)
+
+
+@at_least_float32
+def _digamma(value):
+    at_zero = np.copysign(np.inf, -value)
+    result = np.where(value == 0, at_zero, scipy.special.digamma(value))
+    below = (value < 0) & (value == np.trunc(value))
+    return np.where(below, np.nan, result).astype(value.dtype)
+
+
+@at_least_float32
+def _polygamma(value, n: int):
+    if n == 0:
+        return _digamma(value)
+    if n == 1:
+        return _trigamma(value)
+    sign = 1 if n % 2 else -1
+    factorial = math.factorial(n)
+    return (sign * factorial * scipy.special.zeta(n + 1, value)).astype(value.dtype)
+
+
+def _trigamma(value):
+    """Reflection below 1/2, six steps of the recurrence, then the asymptotic series.
+
+    Abramowitz and Stegun, 6.4.7, 6.4.6 and 6.4.12.
+    """
+    reflected = value < 0.5
+    x = np.where(reflected, 1 - value, value)
+    total = np.zeros_like(x)
+    for _ in range(6):
+        total = total + 1 / (x * x)
+        x = x + 1
+    square = 1 / (x * x)
+    series = 1 + 1 / (2 * x) + square * (1 / 6 - square * (1 / 30 - square / 42))
+    total = total + series / x
+    sine = np.sin(np.pi * value)
+    return np.where(reflected, np.pi**2 / (sine * sine) - total, total).astype(value.dtype)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def lgamma(self: Array) -> Array:
+    """The logarithm of |gamma(self)| (torch.lgamma)."""
+    return _lgamma(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def digamma(self: Array) -> Array:
+    """The derivative of lgamma (torch.digamma)."""
+    return _digamma(self)
+
+
+@operator(promote="float", elementwise=True, function=False, method=False)
+def polygamma(n, self: Array) -> Array:
+    return _polygamma(self, n)
+
+
+lgamma.gradient(self=lambda F, grad, self: grad * F.digamma(self))
+digamma.gradient(self=lambda F, grad, self: grad * F.polygamma(1, self))
+polygamma.gradient(self=lambda F, grad, n, self: grad * F.polygamma(n + 1, self))
+
+
+# -- the logistic sigmoid ----------------------------------------------------------------------
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def sigmoid(self: Array) -> Array:
+    """1 / (1 + exp(-self)) (torch.sigmoid)."""
+    return _expit(self)
+
+
+@operator(
+    node="SigmoidBackwardBackward0", elementwise=True, function=False, method=False, numbers=False
+)
+def sigmoid_backward(grad_output: Array, output: Array) -> Array:
+    return grad_output * (1 - output) * output
+
+
+sigmoid.gradient(self=lambda F, grad, result: F.sigmoid_backward(grad, result))
+sigmoid_backward.gradient(
+    grad_output=lambda F, grad, output: F.sigmoid_backward(grad, output),
+    output=lambda F, grad, grad_output, output: (
+        grad * grad_output * F.add_scalar(F.mul_scalar(output, -2), 1)
+    ),
+)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def logit(self: Array, eps=None) -> Array:
+    """log(self / (1 - self)), of self clamped to [eps, 1 - eps] if eps is given (torch.logit)."""
+    x = self if eps is None else np.clip(self, self.dtype.type(eps), self.dtype.type(1 - eps))
+    return np.log(x / (1 - x))
+
+
+@logit.gradients("self")
+def _of_probability(F, grad, self, eps):
+    low, high, outside = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
+    inside = (self >= low) & (self <= high)
+    return (F.where(inside, grad / (self * (1.0 - self)), outside),)
+
+
+# -- sinc and hypot ----------------------------------------------------------------------------
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def sinc(self: Array) -> Array:
+    """sin(pi x) / (pi x), 1 at 0 (torch.sinc)."""
+    angle = self * self.dtype.type(np.pi)
+    return np.where(self == 0, 1, np.sin(angle) / angle).astype(self.dtype)
+
+
+@sinc.gradients("self")
+def _of_frequency(F, grad, self):
+    angle = F.mul_scalar(self, math.pi)
+    square = F.mul_scalar(self * self, math.pi)
+    slope = (angle * F.cos(angle) - F.sin(angle)) / square
+    return (F.where(square == 0.0, 0.0, grad * slope),)
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def hypot(self: Array, other: Array) -> Array:
+    """sqrt(self ** 2 + other ** 2) without overflow (torch.hypot)."""
+    return np.hypot(self, other)
+
+
+hypot.gradient(
+    self=lambda F, grad, self, result: grad * self / result,
+    other=lambda F, grad, other, result: grad * other / result,
+)
+
+__all__ = ["RAW", "TAPED", "conj_of"]

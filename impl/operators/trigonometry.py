@@ -1,0 +1,146 @@
+"""Trigonometric and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.operator import Array, alias, operator
+from impl.operators.arithmetic import conj_of
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def sin(self: Array) -> Array:
+    """The sine (torch.sin)."""
+    return np.sin(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def cos(self: Array) -> Array:
+    """The cosine (torch.cos)."""
+    return np.cos(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def tan(self: Array) -> Array:
+    """The tangent (torch.tan)."""
+    return np.tan(self)
+
+
+sin.gradient(self=lambda F, grad, self: grad * conj_of(F, F.cos(self)))
+cos.gradient(self=lambda F, grad, self: grad * -conj_of(F, F.sin(self)))
+tan.gradient(
+    self=lambda F, grad, result: grad * conj_of(F, F.add_scalar(F.pow_scalar(result, 2), 1))
+)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def asin(self: Array) -> Array:
+    """The inverse sine; NaN outside [-1, 1] (torch.asin)."""
+    return np.arcsin(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def acos(self: Array) -> Array:
+    """The inverse cosine; NaN outside [-1, 1] (torch.acos)."""
+    return np.arccos(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def atan(self: Array) -> Array:
+    """The inverse tangent (torch.atan)."""
+    return np.arctan(self)
+
+
+def _one_minus_square(F, value):
+    return F.add_scalar(-value * value, 1)
+
+
+asin.gradient(self=lambda F, grad, self: grad * conj_of(F, F.rsqrt(_one_minus_square(F, self))))
+acos.gradient(self=lambda F, grad, self: grad * conj_of(F, -F.rsqrt(_one_minus_square(F, self))))
+atan.gradient(self=lambda F, grad, self: grad / conj_of(F, F.add_scalar(self * self, 1)))
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True, numbers=False)
+def atan2(self: Array, other: Array) -> Array:
+    """The angle of the point (other, self) from the axis of `other` (torch.atan2)."""
+    return np.arctan2(self, other)
+
+
+@atan2.gradients("self", "other")
+def _of_coordinates(F, grad, self, other, needs):
+    # At the origin the angle has no slope; torch's choice is 0.
+    norm = self * self + other * other
+    inverse = F.masked_fill(F.reciprocal(norm), norm == 0, 0.0)
+    return (
+        grad * (other * inverse) if needs[0] else None,
+        grad * (-self * inverse) if needs[1] else None,
+    )
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def sinh(self: Array) -> Array:
+    """The hyperbolic sine (torch.sinh)."""
+    return np.sinh(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def cosh(self: Array) -> Array:
+    """The hyperbolic cosine (torch.cosh)."""
+    return np.cosh(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def tanh(self: Array) -> Array:
+    """The hyperbolic tangent (torch.tanh)."""
+    return np.tanh(self)
+
+
+@operator(
+    node="TanhBackwardBackward0", elementwise=True, function=False, method=False, numbers=False
+)
+def tanh_backward(grad_output: Array, output: Array) -> Array:
+    return grad_output * (1 - output * output)
+
+
+sinh.gradient(self=lambda F, grad, self: grad * conj_of(F, F.cosh(self)))
+cosh.gradient(self=lambda F, grad, self: grad * conj_of(F, F.sinh(self)))
+tanh.gradient(self=lambda F, grad, result: F.tanh_backward(grad, result))
+tanh_backward.gradient(
+    grad_output=lambda F, grad, output: F.tanh_backward(grad, output),
+    output=lambda F, grad, grad_output, output: (
+        grad * (F.mul_scalar(output, -2) * grad_output)
+    ),
+)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def asinh(self: Array) -> Array:
+    """The inverse hyperbolic sine (torch.asinh)."""
+    return np.arcsinh(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def acosh(self: Array) -> Array:
+    """The inverse hyperbolic cosine; NaN below 1 (torch.acosh)."""
+    return np.arccosh(self)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def atanh(self: Array) -> Array:
+    """The inverse hyperbolic tangent; NaN outside [-1, 1] (torch.atanh)."""
+    return np.arctanh(self)
+
+
+asinh.gradient(
+    self=lambda F, grad, self: (
+        grad * conj_of(F, F.rsqrt(F.add_scalar(F.pow_scalar(self, 2), 1)))
+    )
+)
+acosh.gradient(self=lambda F, grad, self: grad * F.rsqrt(F.sub_scalar(self * self, 1)))
+atanh.gradient(
+    self=lambda F, grad, self: F.mul_scalar(grad, 1) / conj_of(F, 1 - F.pow_scalar(self, 2))
+)
+
+for _name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
+    alias(f"a{_name}", f"arc{_name}")
+alias("atan2", "arctan2")

@@ -1,0 +1,1 @@
+"""Static pages from run files: self-contained, without network, opened from disk."""

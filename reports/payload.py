@@ -1,0 +1,164 @@
+"""A run as compact data inside a page: an eager index, the sources, and traces in lazy chunks."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.runs import LEVELS, Run
+from conformance.tolerances import TOLERANCES
+from reports.attention import NOTHING, attended
+from reports.categories import CATEGORIES, NOT_COMPARED, SYMBOLS, WORDS, category
+
+CHUNK = 256 * 1024
+"""Characters of JSON that share a chunk of traces: opening a program decodes one chunk, and beyond
+the 32 KiB that gzip looks back on, a larger chunk would not be smaller."""
+
+LEVEL_CODES = {"conforms": 0, "diverges": 1, "not_applicable": 2}
+"""Two bits per level in the index; 3 is a level at which nothing was compared."""
+
+DETAILS = (
+    "levels",
+    "divergences",
+    "specification",
+    "ulp",
+    "reason",
+    "known",
+    "expected",
+    "got",
+    "seconds",
+    "file",
+    "line",
+)
+"""Fields of a program's line that only its own page shows; they live in the chunks."""
+
+_LONG_INTEGER = re.compile(r"(?<![\d.\"])\d{16,}")
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Base64 texts of gzipped JSON. `chunks[k]` begins at program `index.chunks[k]`."""
+
+    index: str
+    sources: str
+    chunks: list[str]
+
+
+def payload(run: Run) -> Payload:
+    """The data of a report: what lists and filters need, sources for search, traces to open."""
+    starts, chunks = _chunks(run.programs)
+    index = _index(run)
+    index["chunks"] = starts
+    sources = [line["source"] for line in run.programs]
+    return Payload(packed(json_text(index)), packed(json_text(sources)), chunks)
+
+
+def packed(text: str) -> str:
+    """`text` gzipped, the same bytes for the same text, in base64."""
+    compressed = gzip.compress(text.encode("ascii"), compresslevel=6, mtime=0)
+    return base64.b64encode(compressed).decode("ascii")
+
+
+def json_text(value: Any) -> str:
+    """ASCII JSON that a browser reads without loss: long integers and NaN become strings."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return json.dumps(_lossless(value), separators=(",", ":"))
+    if _LONG_INTEGER.search(text):
+        return json.dumps(_lossless(value), separators=(",", ":"))
+    return text
+
+
+def _lossless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _lossless(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_lossless(item) for item in value]
+    if isinstance(value, int) and abs(value) > 2**53:
+        return str(value)
+    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
+        return str(value)
+    return value
+
+
+def _chunks(lines: list[dict[str, Any]]) -> tuple[list[int], list[str]]:
+    starts: list[int] = []
+    chunks: list[str] = []
+    texts: list[str] = []
+    size = 0
+    for number, line in enumerate(lines):
+        text = json_text({key: line[key] for key in DETAILS if key in line})
+        if texts and size + len(text) > CHUNK:
+            chunks.append(packed(f"[{','.join(texts)}]"))
+            texts, size = [], 0
+        if not texts:
+            starts.append(number)
+        texts.append(text)
+        size += len(text)
+    if texts:
+        chunks.append(packed(f"[{','.join(texts)}]"))
+    return starts, chunks
+
+
+class _Column:
+    """A column whose few distinct texts are stored once."""
+
+    def __init__(self, texts: Iterable[str | None]) -> None:
+        self.numbers: dict[str, int] = {}
+        self.cells = [
+            -1 if text is None else self.numbers.setdefault(text, len(self.numbers))
+            for text in texts
+        ]
+
+    def json(self) -> dict[str, Any]:
+        return {"texts": list(self.numbers), "cells": self.cells}
+
+
+def _index(run: Run) -> dict[str, Any]:
+    header, lines = run.header, run.programs
+    columns = {
+        key: _Column(line[key] for line in lines).json()
+        for key in ("area", "rule", "operator", "dtype", "sentence")
+    }
+    categories = [category(line) for line in lines]
+    return {
+        "backend": header["backend"],
+        "oracle": header["oracle"],
+        "counted": run.levels,
+        "words": WORDS,
+        "symbols": SYMBOLS,
+        "levels": LEVELS,
+        "tolerances": TOLERANCES,
+        "nothing": NOTHING,
+        "categories": CATEGORIES,
+        "id": [line["id"] for line in lines],
+        **columns,
+        "category": [CATEGORIES.index(kind) for kind in categories],
+        "verdicts": [
+            _level_code({} if line["outcome"] in NOT_COMPARED else line["levels"]) for line in lines
+        ],
+        "specification": [n for n, line in enumerate(lines) if line["specification"]],
+        "briefs": {
+            n: _brief(line)
+            for n, (line, kind) in enumerate(zip(lines, categories, strict=True))
+            if kind != "conforms"
+        },
+    }
+
+
+def _level_code(levels: dict[str, str]) -> int:
+    code = 0
+    for position, level in enumerate(LEVELS):
+        code |= (LEVEL_CODES[levels[level]] if level in levels else 3) << (2 * position)
+    return code
+
+
+def _brief(line: dict[str, Any]) -> list[str]:
+    item = attended(line)
+    return [item.where, item.expected, item.got, item.reason]

@@ -1,0 +1,97 @@
+"""The report of one run: one HTML file that opens from disk and shows every program."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from conformance.runs import LEVELS, OUTCOMES, Run
+from reports.categories import CATEGORIES, NOT_COMPARED, SYMBOLS, WORDS
+from reports.page import render, write_atomically
+from reports.payload import payload
+from reports.summary import summary
+
+STATIC_FAILURES = 2000
+"""Failures that a page lists for readers without JavaScript; more would only slow it down."""
+
+STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
+FIRST = ("first.js",)
+SCRIPTS = (
+    "text.js",
+    "python.js",
+    "decode.js",
+    "values.js",
+    "address.js",
+    "filter.js",
+    "rows.js",
+    "list.js",
+    "align.js",
+    "trace.js",
+    "program.js",
+    "keys.js",
+    "main.js",
+)
+
+
+class ReportError(Exception):
+    """A report cannot be made of this run; says which program or part of it, and what is wrong."""
+
+
+def write(run: Run, path: str | os.PathLike[str]) -> Path:
+    """Write the report of `run` to `path`, atomically, and return the path.
+
+    `run` may be interrupted (no footer); the report says so. Raises ReportError when the run is
+    not one the page can show, or when the file cannot be written: what stood at `path` before
+    stays there then.
+    """
+    _check(run)
+    try:
+        text = page(run)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ReportError(
+            f"the run {run.header['run']} has a shape that the report does not know: "
+            f"{type(error).__name__}: {error}. Read it with conformance.runs.read_run to see where."
+        ) from error
+    try:
+        return write_atomically(path, text)
+    except OSError as error:
+        raise ReportError(
+            f"{os.fspath(path)}: cannot be written: {error.strerror or error}."
+        ) from error
+
+
+def page(run: Run) -> str:
+    """The report of `run` as the text of one HTML document."""
+    found = summary(run)
+    return render(
+        "run.html.j2",
+        styles=STYLES,
+        first=FIRST,
+        scripts=SCRIPTS,
+        summary=found,
+        failures=found.attention[:STATIC_FAILURES],
+        hidden_failures=max(0, len(found.attention) - STATIC_FAILURES),
+        data=payload(run),
+        levels=LEVELS,
+        categories=CATEGORIES,
+        not_compared=NOT_COMPARED,
+        words=WORDS,
+        symbols=SYMBOLS,
+    )
+
+
+def _check(run: Run) -> None:
+    """Refuse a run that a page would show wrongly: no header, doubled IDs, unknown verdicts."""
+    for part in ("run", "backend", "oracle", "programs", "started", "host", "selection"):
+        if part not in run.header:
+            raise ReportError(f'not a run: its header has no "{part}".')
+    seen: set[str] = set()
+    for number, line in enumerate(run.programs, start=1):
+        name = line.get("id")
+        if not isinstance(name, str) or not name:
+            raise ReportError(f"program number {number} of the run has no ID.")
+        if name in seen:
+            raise ReportError(f"program {name} is in the run twice.")
+        seen.add(name)
+        if line.get("outcome") not in OUTCOMES:
+            raise ReportError(f"program {name}: unknown outcome {line.get('outcome')!r}.")

@@ -1,0 +1,35 @@
+// The page's address: `#SEED-03.1` is a program, `#?area=ties` a filtered list, both may combine.
+
+const FILTERS = ["q", "area", "rule", "level", "verdict", "operator", "dtype"];
+
+function readAddress() {
+  const fragment = location.hash.slice(1);
+  const at = fragment.indexOf("?");
+  const path = at < 0 ? fragment : fragment.slice(0, at);
+  const query = new URLSearchParams(at < 0 ? "" : fragment.slice(at + 1));
+  const filter = {};
+  for (const name of FILTERS) filter[name] = query.get(name) ?? "";
+  return { id: unquoted(path), filter };
+}
+
+function unquoted(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function quotedId(id) {
+  // Lone surrogates cannot stand in an address.
+  return encodeURIComponent(id.toWellFormed?.() ?? id).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%2C", ",");
+}
+
+function addressOf(id, filter) {
+  const query = new URLSearchParams();
+  for (const name of FILTERS) if (filter?.[name]) query.set(name, filter[name]);
+  const text = query.toString();
+  return `#${id ? quotedId(id) : ""}${text || !id ? `?${text}` : ""}`;
+}
+
+const isFiltered = (filter) => FILTERS.some((name) => filter[name]);

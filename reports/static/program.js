@@ -1,0 +1,187 @@
+// One program's page: its sentence, first divergences, source, and the two traces.
+
+let full = false;
+const LONG_LIST = 12;
+
+async function showProgram(position) {
+  const stored = await details(position);
+  if (!sources) await readSources();
+  const program = {
+    ...stored,
+    source: sources[position],
+    divergences: run.levels.filter((level) => stored.divergences[level]).map((level) => ({ level, ...stored.divergences[level] })),
+  };
+  const place = document.getElementById("program");
+  place.replaceChildren(...[
+    crumbs(position),
+    title(position, program),
+    levelStrip(position, program),
+    reasons(position, program),
+    divergenceTable(program),
+    specificationTable(program),
+    reproduce(position),
+    sourceBlock(program),
+    traces(program),
+  ].filter(Boolean));
+}
+
+function crumbs(position) {
+  const at = view.found.indexOf(position);
+  const link = (to, word, rel) => to === undefined
+    ? element("span", { class: "muted", "aria-disabled": "true" }, word)
+    : element("a", { href: addressOf(run.id[to], view.filter), rel, class: "step-link", title: plain(run.id[to]) }, word);
+  return element("nav", { class: "crumbs", "aria-label": "Programs" },
+    element("a", { href: addressOf("", view.filter), id: "back" }, "← ", isFiltered(view.filter) ? `${counted(view.found.length, "program")} found` : "Overview"),
+    element("span", { class: "around" },
+      at >= 0 ? element("span", { class: "muted" }, `${number(at + 1)} of ${number(view.found.length)}`) : null,
+      link(at > 0 ? view.found[at - 1] : undefined, "Previous", "prev"),
+      link(at >= 0 ? view.found[at + 1] : undefined, "Next", "next")));
+}
+
+function title(position, program) {
+  const kind = categoryOf(position);
+  const rule = cell("rule", position);
+  const operator = cell("operator", position);
+  const filtered = (name, value) => value === null ? null
+    : element("a", { href: addressOf("", { [name]: value }) }, element("span", { class: "muted" }, `${name} `), visible(value));
+  const seconds = [["oracle", program.seconds.oracle], ["backend", program.seconds.backend]]
+    .filter(([, value]) => typeof value === "number").map(([who, value]) => `${who} ${(value * 1000).toPrecision(2)} ms`).join(", ");
+  const ulp = Object.entries(program.ulp ?? {}).map(([dtype, error]) => `${dtype} ${typeof error === "number" ? error.toLocaleString("en", { maximumSignificantDigits: 4 }) : error} ULP`).join(", ");
+  return element("header", { class: "program-title" },
+    element("p", { class: "program-verdict" }, badge(kind)),
+    element("h1", { tabindex: "-1", id: "program-id" }, visible(run.id[position])),
+    element("p", { class: "sentence" }, sentenceNodes(cell("sentence", position) ?? "")),
+    element("p", { class: "about" }, [
+      filtered("area", cell("area", position)), filtered("rule", rule), filtered("operator", operator),
+      filtered("dtype", cell("dtype", position)),
+      program.file ? element("span", {}, visible(program.file), program.line ? `:${program.line}` : "") : null,
+      seconds ? element("span", {}, visible(seconds)) : null,
+      ulp ? element("span", {}, "largest error ", visible(ulp)) : null,
+    ]));
+}
+
+function levelStrip(position, program) {
+  return element("ul", { class: "levels", "aria-label": "Verdict at each level" }, run.levels.map((level, at) => {
+    const verdict = verdictAt(position, at);
+    const first = program.divergences.find((one) => one.level === level);
+    return element("li", { class: `is-${verdict ?? "none"}` },
+      element("span", { class: "level-name" }, level),
+      element("span", {}, verdict ? [symbol(verdict), " ", run.words[verdict]] : "· not compared",
+        first?.line ? element("span", { class: "muted" }, ` line ${first.line}`) : null,
+        run.counted.includes(level) ? null : element("span", { class: "muted" }, " (not counted)")));
+  }));
+}
+
+function reasons(position, program) {
+  const notes = [];
+  if (program.known) {
+    const { reason, link, stale } = program.known;
+    notes.push(element("section", { class: "note is-known" },
+      element("h2", {}, symbol("known"), " ", stale ? "Known divergence that is gone" : "Known divergence"),
+      element("p", {}, longText(reason)),
+      link ? element("p", {}, /^https?:\/\//i.test(link) ? element("a", { href: link, rel: "noreferrer noopener" }, visible(link)) : visible(link)) : null));
+  }
+  if (program.reason) {
+    const kind = categoryOf(position);
+    notes.push(element("section", { class: `note is-${kind}` },
+      element("h2", {}, symbol(kind), " ", `Why: ${run.words[kind]}`), element("pre", {}, longText(program.reason))));
+  }
+  return notes.length ? element("div", {}, notes) : null;
+}
+
+function comparisonTable(caption, heads, rows) {
+  return element("section", { class: "divergences" }, element("h2", {}, caption),
+    element("table", { class: "stacking" },
+      element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, visible(head))))),
+      element("tbody", {}, rows.map((row) => element("tr", {}, row.map((content, at) =>
+        element("td", { "data-head": plain(heads[at]), class: at >= row.length - 2 ? "value" : null }, content)))))));
+}
+
+function divergenceTable({ divergences, expected }) {
+  if (!divergences.length) return null;
+  const rows = divergences.map(({ level, line, step, name, field, index, expected: wanted, got }) => {
+    const long = [wanted, got].every((side) => Array.isArray(side) && side.length > LONG_LIST && index < side.length);
+    const [left, right] = long ? [[wanted[index]], [got[index]]] : [wanted, got];
+    return [
+      element("span", { class: "is-diverges" }, symbol("diverges"), " ", level),
+      element("a", { href: `#step-${step}`, class: "to-step", "data-step": step }, line ? `line ${line}` : `statement ${step}`),
+      element("code", {}, visible(name ? `${name}${dotted(field)}` : field), long ? `[${index}]` : ""),
+      ...pairNodes(...[left, right].map((side) => orNothing(side, field)), dtypeOf(expected, step, name)),
+    ];
+  });
+  return comparisonTable(divergences.length > 1 ? "First divergence at each level" : "First divergence",
+    ["Level", "Where", "What", `Expected: ${named(run.oracle)}`, `Got: ${named(run.backend)}`], rows);
+}
+
+const orNothing = (side, field) => (side === null || side?.length === 0 ? run.nothing[field] ?? side : side);
+
+// The dtype that a name had at a step, for printing its values by.
+function dtypeOf(trace, step, name) {
+  let found;
+  for (const { statement, changed } of trace?.steps ?? []) {
+    if (statement > step) break;
+    if (name !== null && Object.hasOwn(changed ?? {}, name)) found = changed[name].dtype;
+  }
+  return typeof found === "string" ? found : "float64";
+}
+
+function pairNodes(wanted, got, dtype) {
+  const numeric = (value) => Array.isArray(value) && value.every((item) => typeof item !== "string" || /^-?(nan|inf)$/.test(item));
+  if (numeric(wanted) && numeric(got) && wanted.length) {
+    const [left, right] = [wanted, got].map((values) => ({ values, shape: [values.length], dtype }));
+    return [tensorNodes(left, full, right), tensorNodes(right, full, left)].map((nodes) => element("code", {}, nodes));
+  }
+  const [left, right] = [wanted, got].map((value) => valueText(value, full));
+  const texts = left === right ? [valueText(wanted, true), valueText(got, true)] : [left, right];
+  return texts.map((text) => element("code", {}, longText(text)));
+}
+
+function specificationTable({ specification }) {
+  if (!specification?.length) return null;
+  return comparisonTable("Comments of the specification that the oracle does not meet",
+    ["Line", "The comment says", `${named(run.oracle)} gives`],
+    specification.map(({ line, expected, got }) => [`line ${line ?? "?"}`, ...pairNodes(expected, got, "float64")]));
+}
+
+function reproduce(position) {
+  const command = `conform show ${shellQuoted(run.id[position])} --backend ${shellQuoted(run.backend.name)} --oracle ${shellQuoted(run.oracle.name)}`;
+  const button = element("button", { type: "button", id: "copy-command" }, "Copy command");
+  button.addEventListener("click", () => copy(command, button));
+  return element("section", { class: "reproduce", "aria-label": "Reproduce" },
+    element("code", { id: "command" }, visible(command)), button);
+}
+
+const shellQuoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\"'\"'")}'`);
+
+function sourceBlock(program) {
+  const marked = new Map();
+  for (const { level, line } of program.divergences) if (line) marked.set(line, [...(marked.get(line) ?? []), level]);
+  const button = element("button", { type: "button", id: "copy-program" }, "Copy program");
+  button.addEventListener("click", () => copy(program.source, button));
+  const lines = highlighted(program.source.replace(/\n+$/, ""));
+  return element("section", { class: "source" },
+    element("div", { class: "with-button" }, element("h2", {}, "Program"), button),
+    element("ol", { class: "code", tabindex: "0", "aria-label": "Source with line numbers" }, lines.map((nodes, at) => {
+      const levels = marked.get(at + 1);
+      return element("li", { class: levels ? "marked" : null },
+        element("code", {}, nodes.length ? nodes : " "), levels ? markChip(levels) : null);
+    })));
+}
+
+function traces(program) {
+  if (!program.expected && !program.got) return element("p", { class: "note" }, "There is no trace of this program.");
+  const holder = element("div", { class: "scroll-narrow" }, traceTable(program));
+  const box = element("input", { type: "checkbox", id: "full-precision" });
+  box.checked = full;
+  box.addEventListener("change", () => {
+    full = box.checked;
+    holder.replaceChildren(traceTable(program));
+  });
+  const equal = program.got === undefined;
+  return element("section", { class: "traces" },
+    element("div", { class: "with-button" }, element("h2", {}, equal ? "Trace" : "Traces"),
+      element("label", { class: "check" }, box, " full precision")),
+    equal ? element("p", { class: "muted" }, "The two traces are equal, to the last bit.") : null,
+    program.got === null ? element("p", { class: "muted" }, "The backend left no trace; this is the oracle’s.") : null,
+    holder);
+}

@@ -1,0 +1,250 @@
+"""What a run says as a whole: headline, facts, matrix of areas and levels, largest errors."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from conformance.runs import LEVELS, Run
+from reports.attention import Attention, attention
+from reports.categories import CATEGORIES, NOT_COMPARED, SYMBOLS, WORDS, category
+from reports.text import count, listed, spelled, visible
+
+AREAS = (
+    "leaves",
+    "ties",
+    "seeds",
+    "accumulation",
+    "aliasing",
+    "inplace",
+    "operators",
+    "fuzz",
+)
+"""Areas in the order of the specification; an area it does not name comes after these."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The verdict in words. `status` is a category, `incomplete` or `interrupted`."""
+
+    status: str
+    symbol: str
+    text: str
+    detail: str
+
+
+@dataclass
+class AreaRow:
+    """One row of the matrix: how the programs of one area ended, level by level."""
+
+    area: str
+    programs: int = 0
+    levels: dict[str, Counter[str]] = field(
+        default_factory=lambda: {level: Counter() for level in LEVELS}
+    )
+    categories: Counter[str] = field(default_factory=Counter)
+    specification: int = 0
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Count one program."""
+        kind = category(line)
+        self.programs += 1
+        self.categories[kind] += 1
+        self.specification += bool(line["specification"])
+        if kind in NOT_COMPARED:
+            return
+        for level, verdict in line["levels"].items():
+            excused = kind == "known" and verdict == "diverges"
+            self.levels[level]["known" if excused else verdict] += 1
+
+
+@dataclass(frozen=True)
+class Ulp:
+    """The largest error of one dtype, in units in the last place, and where it was met."""
+
+    dtype: str
+    error: float
+    program: str
+
+    @property
+    def text(self) -> str:
+        """The error as a page shows it: `0.5`, `1,024`, `∞`."""
+        if math.isinf(self.error):
+            return "∞"
+        return f"{self.error:,.0f}" if self.error >= 1000 else f"{self.error:.3g}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything that stands on the first screen of a run's report."""
+
+    headline: Headline
+    facts: list[tuple[str, str]]
+    categories: dict[str, int]
+    rows: list[AreaRow]
+    total: AreaRow
+    ulps: list[Ulp]
+    attention: list[Attention]
+    stale: list[str]
+    selected: int
+    levels: tuple[str, ...]
+
+
+def summary(run: Run) -> Summary:
+    """Summarise `run`; programs that were not compared are never counted as diverging."""
+    rows = {area: AreaRow(area) for area in AREAS}
+    total = AreaRow("All areas")
+    for line in run.programs:
+        rows.setdefault(line["area"], AreaRow(line["area"])).add(line)
+        total.add(line)
+    return Summary(
+        headline=headline(run, total),
+        facts=facts(run),
+        categories={kind: total.categories[kind] for kind in CATEGORIES},
+        rows=[row for row in rows.values() if row.programs],
+        total=total,
+        ulps=ulps(run.programs),
+        attention=attention(run.programs),
+        stale=list((run.footer or {}).get("stale", ())),
+        selected=run.header["programs"],
+        levels=run.levels,
+    )
+
+
+def described(backend: dict[str, Any], exactly: bool = False) -> str:
+    """A backend as `torch 2.13.0 (cpu)`; `exactly` keeps a local part of the version, `+cu130`."""
+    device, version = backend["device"], backend["version"] or ""
+    words = [
+        backend["name"].removesuffix(f":{device}"),
+        version if exactly else version.partition("+")[0],
+        f"({device})" if device else "",
+    ]
+    return visible(" ".join(filter(None, words)))
+
+
+def headline(run: Run, total: AreaRow) -> Headline:
+    """The run's verdict as one sentence, and a second one that says what it is counted from."""
+    backend, oracle = described(run.header["backend"]), described(run.header["oracle"])
+    bad, known = total.categories["diverges"], total.categories["known"]
+    missing = sum(total.categories[kind] for kind in NOT_COMPARED)
+    compared = total.programs - missing
+    detail = _detail(run, total, compared)
+    if not run.complete:
+        text = f"Interrupted after {total.programs:,} of {run.header['programs']:,} programs"
+        if bad:
+            text += f": {backend} diverges from {oracle} in {bad:,} of the {compared:,} compared"
+        elif compared:
+            text += f": no divergence of {backend} from {oracle} so far"
+        return Headline("interrupted", "◐", text, detail)
+    if not compared:
+        text = f"Nothing of {backend} was compared with {oracle}"
+        return Headline("incomplete", "○", text, detail)
+    if bad:
+        text = f"{backend} diverges from {oracle} in {bad:,} of {count(compared, 'program')}"
+        return Headline("diverges", SYMBOLS["diverges"], text, detail)
+    if failed := total.categories["specification"]:
+        text = f"{oracle} does not meet the specification in {count(failed, 'program')}"
+        return Headline("diverges", SYMBOLS["specification"], text, detail)
+    if missing:
+        text = (
+            f"{backend} conforms to {oracle} in what was compared; "
+            f"{count(missing, 'program')} could not be"
+        )
+        return Headline("incomplete", "◐", text, detail)
+    but = f", but for {count(known, 'known divergence')}" if known else ""
+    text = f"{backend} conforms to {oracle} {_at_levels(run, total)}{but}"
+    return Headline("conforms", SYMBOLS["conforms"], text, detail)
+
+
+def _at_levels(run: Run, total: AreaRow) -> str:
+    met = [level for level in run.levels if set(total.levels[level]) - {"not_applicable"}]
+    if len(met) == len(LEVELS):
+        return f"at all {spelled(len(LEVELS))} levels"
+    return f"at {'level' if len(met) == 1 else 'levels'} {listed(met)}"
+
+
+def _detail(run: Run, total: AreaRow, compared: int) -> str:
+    if not total.programs:
+        return "The run has no programs: its selection matched nothing."
+    parts = [f"{count(compared, 'program')} compared statement by statement"]
+    parts += [
+        f"{total.categories[kind]:,} {WORDS[kind]}"
+        for kind in NOT_COMPARED
+        if total.categories[kind]
+    ]
+    text = ", ".join(parts) + "."
+    if total.categories["known"]:
+        text += f" {count(total.categories['known'], 'divergence is', 'divergences are')} known."
+    if failed := total.categories["specification"]:
+        text += f" In {count(failed, 'program')} only the oracle differs from the specification."
+    if stale := (run.footer or {}).get("stale"):
+        text += f" {count(len(stale), 'known divergence is', 'known divergences are')} gone."
+    return text
+
+
+def facts(run: Run) -> list[tuple[str, str]]:
+    """What was compared with what, where and when, as pairs of a term and its text."""
+    header = run.header
+    host = header["host"]
+    others = [f"{key} {value}" for key, value in host.items() if key not in ("python", "platform")]
+    python = f"Python {host['python']}" if "python" in host else ""
+    pairs = [
+        ("Backend", described(header["backend"], exactly=True)),
+        ("Oracle", described(header["oracle"], exactly=True)),
+        ("Host", " · ".join(filter(None, [host.get("platform", ""), python, *others]))),
+        ("Started", _moment(header["started"]) + _duration(run)),
+        ("Selection", _selection(header["selection"])),
+        ("Seed", str(header["seed"])),
+        ("Suite", header["suite"]),
+        ("Run", header["run"]),
+    ]
+    return [(term, visible(text)) for term, text in pairs]
+
+
+def _selection(selection: dict[str, Any]) -> str:
+    parts = []
+    for key, values in selection.items():
+        everything = not values or (key == "levels" and set(values) == set(LEVELS))
+        if not everything:
+            parts.append(f"{key}: {', '.join(map(str, values))}")
+    return "; ".join(parts) or "every program, every level"
+
+
+def _moment(text: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname() or ''}".rstrip()
+
+
+def _duration(run: Run) -> str:
+    if run.footer is None:
+        return ", interrupted"
+    try:
+        began = datetime.fromisoformat(run.header["started"])
+        seconds = (datetime.fromisoformat(run.footer["finished"]) - began).total_seconds()
+    except (TypeError, ValueError):
+        return ""
+    minutes, rest = divmod(seconds, 60)
+    return f", took {minutes:.0f} min {rest:.0f} s" if minutes else f", took {rest:.1f} s"
+
+
+def ulps(lines: Iterable[dict[str, Any]]) -> list[Ulp]:
+    """The largest ULP error of each dtype, the first program that has it, sorted by dtype.
+
+    Only where values conform: an error that was judged to diverge says nothing of precision.
+    """
+    largest: dict[str, Ulp] = {}
+    for line in lines:
+        if line["levels"].get("values") != "conforms":
+            continue
+        for dtype, error in line["ulp"].items():
+            number = float(error)
+            if dtype not in largest or number > largest[dtype].error:
+                largest[dtype] = Ulp(visible(dtype), number, line["id"])
+    return [largest[dtype] for dtype in sorted(largest)]

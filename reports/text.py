@@ -1,0 +1,94 @@
+"""Words, numbers and untrusted text as a page shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\uffff\ud800-\udfff]"
+)
+"""Characters that are invisible or change how their neighbours are shown: controls, zero widths,
+directions, separators, specials and lone surrogates. Tab and newline stay as they are."""
+
+
+def visible(text: object) -> str:
+    r"""`text` with every character that hides or reorders text written as an escape (`\u202e`)."""
+    return _CONTROLS.sub(_escape, str(text))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters, with an ellipsis where it was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """A number and its noun: `1 program`, `2,310 programs`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def listed(words: list[str]) -> str:
+    """Words as a list in a sentence: `a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def spelled(number: int) -> str:
+    """A small number in letters, as a sentence has it; others in digits."""
+    names = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return names[number] if 0 <= number < len(names) else f"{number:,}"
+
+
+def brief(value: Any, limit: int = 80, digits: int = 6) -> str:
+    """One line for a value of a trace, whatever its shape; floats with `digits` digits."""
+    return shortened(visible(_compact(value, digits)).replace("\n", "⏎"), limit)
+
+
+def brief_pair(expected: Any, got: Any, limit: int = 80) -> tuple[str, str]:
+    """One line for each of two values that differ, with enough digits to see it."""
+    pair = brief(expected, limit), brief(got, limit)
+    if pair[0] == pair[1]:
+        return brief(expected, limit, 17), brief(got, limit, 17)
+    return pair
+
+
+def _compact(value: Any, digits: int) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "[" + ", ".join(_compact(item, digits) for item in value[:64]) + "]"
+    if isinstance(value, dict):
+        return _compact_mapping(value, digits)
+    return json.dumps(value)
+
+
+def _compact_mapping(value: dict[str, Any], digits: int) -> str:
+    match value.get("kind"):
+        case "none":
+            return "None"
+        case "tensor" | "array":
+            described = f"{value.get('dtype')}{value.get('shape')}"
+            return f"{described} {_compact(value.get('values'), digits)}"
+        case str() as kind if "value" in value:
+            return f"{kind} {_compact(value['value'], digits)}"
+        case str() as kind if "items" in value:
+            return f"{kind} {_compact(value['items'], digits)}"
+    if set(value) == {"type", "message"}:
+        return f"{value['type']}: {value['message']}"
+    if set(value) == {"category", "message"}:
+        return f"{value['category']}: {value['message']}"
+    return "{" + ", ".join(f"{key}: {_compact(item, digits)}" for key, item in value.items()) + "}"

@@ -1,0 +1,3 @@
+"""Cannot be imported."""
+
+raise RuntimeError("this miniature is broken on purpose")

@@ -1,0 +1,18 @@
+"""Wrong where few programs look: the gradient of `relu` at zero, that of `maximum` at a tie."""
+
+import impl
+
+from .wrapping import Namespace
+
+
+def _passing_at_zero(x):
+    return x.clamp(min=0)
+
+
+def _unshared(a, b):
+    return impl.fmax(a, b)
+
+
+relu = Namespace(relu=_passing_at_zero)
+maximum = Namespace(maximum=_unshared)
+without_relu = Namespace(lacks=("relu",))

@@ -1,0 +1,5 @@
+"""Always right: `impl` under another name."""
+
+from .wrapping import Namespace
+
+namespace = Namespace()

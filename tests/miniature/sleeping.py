@@ -1,0 +1,6 @@
+"""Never finishes being imported."""
+
+import time
+
+while True:
+    time.sleep(0.1)

@@ -1,0 +1,167 @@
+"""Chapters: rules and programs, and a clear error for each way to get one wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.chapters import ChapterError, read_chapter, read_spec
+from conformance.check_chapters import main
+
+GOOD = """\
+# Seeding backward
+
+What a seed is.
+
+## SEED-01 `backward` needs a seed unless its root is a scalar
+
+The first paragraph.
+
+```python
+x = torch.ones(2, requires_grad=True)
+x.backward()                 # raises RuntimeError: grad can be implicitly created...
+```
+
+Between.
+
+```text
+not a program (
+```
+
+```python
+x = torch.ones(1, requires_grad=True)
+x.backward()
+x.grad   # tensor([1.])
+```
+
+### A remark
+
+## SEED-02 The seed has the shape of its root
+
+```python
+y = 1
+```
+"""
+
+
+def chapter(tmp_path: Path, text: str, name: str = "03-seeds.md") -> Path:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_rules_and_programs(tmp_path):
+    path = chapter(tmp_path, GOOD)
+    read = read_chapter(path)
+    assert (read.title, read.area, read.prose) == ("Seeding backward", "seeds", "What a seed is.")
+    first, second = read.rules
+    assert (first.id, first.line) == ("SEED-01", 5)
+    assert first.sentence == "`backward` needs a seed unless its root is a scalar"
+    assert [p.id for p in read.programs] == ["SEED-01.1", "SEED-01.2", "SEED-02.1"]
+    assert "The first paragraph." in first.prose and "### A remark" in first.prose
+    assert "not a program" in first.prose and "x.grad" not in first.prose
+    program = first.programs[1]
+    assert (program.rule, program.area, program.sentence) == ("SEED-01", "seeds", first.sentence)
+    lines = GOOD.splitlines()
+    for statement in program.statements:
+        _, line = program.place(statement.line)
+        assert lines[line - 1].startswith(statement.source)
+    assert second.line == lines.index("## SEED-02 The seed has the shape of its root") + 1
+
+
+HEAD = "# Title\n\n## SEED-01 A rule\n\n"
+EXAMPLE = "```python\nx = 1\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (HEAD + EXAMPLE + "\n## SEED-01 Again\n\n" + EXAMPLE, 9, "SEED-01 is used at line 3"),
+        ("# Title\n\n## Some heading\n\n" + EXAMPLE, 3, "not 'ID sentence'"),
+        ("# Title\n\n## SEED-01\n\n" + EXAMPLE, 3, "not 'ID sentence'"),
+        ("# Title\n\n## seed-01 lower\n\n" + EXAMPLE, 3, "not 'ID sentence'"),
+        (HEAD + "prose\n", 3, "SEED-01 has no example"),
+        (HEAD + "```\nx = 1\n```\n", 3, "SEED-01 has no example"),
+        (HEAD + "```python\nx = 1\ny = (\n```\n", 7, "SEED-01.1: does not parse"),
+        (HEAD + "```python\nx = 1  # tensor(\n```\n", 6, "SEED-01.1: cannot be read as a value"),
+        (HEAD + "```python\n\n```\n", 6, "SEED-01.1 is empty"),
+        (HEAD + EXAMPLE + "\n## TIES-02 Other\n\n" + EXAMPLE, 9, "TIES-02 does not begin as"),
+        (HEAD + "```python\nx = 1\n", 5, "fence ```python is not terminated"),
+        (HEAD + "```python\nx = 1\n\n## SEED-02 B\n\n" + EXAMPLE, 5, "is not terminated"),
+        ("# Title\n\n" + EXAMPLE + "\n## SEED-01 A\n\n" + EXAMPLE, 3, "belongs under a rule"),
+        ("## SEED-01 A\n\n" + EXAMPLE, 1, "the title"),
+        (HEAD + EXAMPLE + "\n# Another\n", 9, "one title"),
+        ("# Title\n", 1, "no rule"),
+    ],
+)
+def test_malformed_chapters_say_where_and_why(tmp_path, text, line, message):
+    path = chapter(tmp_path, text)
+    with pytest.raises(ChapterError) as caught:
+        read_chapter(path)
+    assert caught.value.line == line
+    assert message in caught.value.message
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+
+
+def test_a_fence_of_four_marks_may_hold_three(tmp_path):
+    text = HEAD + "````text\n```python\nnot (\n```\n````\n" + EXAMPLE
+    with pytest.raises(ChapterError, match="not terminated"):
+        read_chapter(chapter(tmp_path, HEAD + "````text\n```\n" + EXAMPLE))
+    assert len(read_chapter(chapter(tmp_path, text)).programs) == 1
+
+
+def test_a_chapter_that_is_not_utf8(tmp_path):
+    path = tmp_path / "01-leaves.md"
+    path.write_bytes(b"# T\xff\n")
+    with pytest.raises(ChapterError, match="not UTF-8"):
+        read_chapter(path)
+
+
+def test_ids_are_unique_over_chapters(tmp_path):
+    chapter(tmp_path, GOOD, "01-a.md")
+    chapter(tmp_path, GOOD, "02-b.md")
+    with pytest.raises(ChapterError, match=r"SEED-01 is used at .*01-a\.md:5") as caught:
+        read_spec(tmp_path)
+    assert caught.value.file.endswith("02-b.md")
+    chapter(tmp_path, HEAD.replace("SEED-01", "SEED-07") + EXAMPLE, "02-b.md")
+    with pytest.raises(ChapterError, match="SEED- belongs to"):
+        read_spec(tmp_path)
+    with pytest.raises(ChapterError, match="no chapter"):
+        read_spec(tmp_path / "nowhere")
+
+
+def test_chapters_come_in_the_order_of_their_files(tmp_path):
+    chapter(tmp_path, GOOD, "02-b.md")
+    chapter(tmp_path, GOOD.replace("SEED", "TIES"), "01-a.md")
+    assert [c.area for c in read_spec(tmp_path)] == ["a", "b"]
+
+
+def test_the_projects_own_chapters_are_read():
+    areas = [chapter.area for chapter in read_spec()]
+    assert len(areas) == len(set(areas)) and "leaves" in areas
+
+
+def test_checking_a_chapter(tmp_path, capsys):
+    path = chapter(tmp_path, GOOD)
+    assert main([str(path)]) == 0
+    assert "2 rules, 3 examples, 2 normative comments, 0 problems" in capsys.readouterr().out
+    wrong = chapter(tmp_path, GOOD.replace("tensor([1.])", "tensor([2.])"), "04-wrong.md")
+    assert main([str(wrong), "--prose"]) == 1
+    out = capsys.readouterr().out
+    at = wrong.read_text().splitlines().index("x.grad   # tensor([2.])") + 1
+    assert f"04-wrong.md:{at}: SEED-01.2" in out
+    assert "expected: tensor([2.])" in out and "got:      tensor([1.])" in out
+    broken = chapter(tmp_path, HEAD + "prose\n" + GOOD.partition("\n\n")[2], "05-broken.md")
+    assert main([str(broken)]) == 1
+    assert "has no example" in capsys.readouterr().out
+    assert main([str(tmp_path / "none.md")]) == 2
+    assert main([str(path), "--backend", "no.such:thing"]) == 2
+    assert "no.such cannot be imported" in capsys.readouterr().err
+
+
+def test_the_check_is_a_command(tmp_path):
+    path = chapter(tmp_path, GOOD)
+    command = [sys.executable, "-m", "conformance.chapters", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

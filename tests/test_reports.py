@@ -1,0 +1,357 @@
+"""The report of a run, without a browser: what it says, what it holds, how it is written."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import made_runs
+import pytest
+
+from conformance.runs import LEVELS, Run, read_run, schema
+from reports.attention import attention
+from reports.payload import payload
+from reports.run import ReportError, page, write
+from reports.summary import summary
+from reports.text import brief, brief_pair, visible
+
+
+def run_of(lines: list[dict[str, Any]], tmp_path: Path, **how: Any) -> Run:
+    return read_run(made_runs.run_file(tmp_path / "run.jsonl", lines, **how))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Run:
+    return run_of(made_runs.small(), tmp_path)
+
+
+class Page(HTMLParser):
+    """A page's elements, its text without scripts and styles, and what stands in those."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: list[tuple[dict[str, str | None], str, str]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        tag, attributes = self.elements[-1] if self.elements else ("", {})
+        if self.cdata_elem in ("script", "style"):
+            self.raw.append((attributes, tag, data))
+        else:
+            self.text += data
+
+    def blobs(self) -> dict[str, Any]:
+        found: dict[str, str] = {}
+        for attributes, _, data in self.raw:
+            if name := attributes.get("data-blob"):
+                found[name] = found.get(name, "") + data
+        return {
+            name: json.loads(gzip.decompress(base64.b64decode(data)))
+            for name, data in found.items()
+        }
+
+
+def test_the_made_runs_meet_the_published_schema(tmp_path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(schema())
+    path = made_runs.run_file(tmp_path / "run.jsonl", [*made_runs.small(), *made_runs.many(50)])
+    for text in path.read_text("utf-8").splitlines():
+        validator.validate(json.loads(text))
+
+
+CONFORMS = [made_runs.line("LEAF-01.1", "leaves"), made_runs.line("LEAF-01.2", "leaves")]
+DIVERGES = made_runs.diverging("TIES-01.1", "ties")
+KNOWN = made_runs.diverging("TIES-01.2", "ties", known={"reason": "because", "link": None})
+MISSING = made_runs.uncompared("op/a", "operators", "unsupported", "no such name")
+FAILED = made_runs.line(
+    "SEED-01.1",
+    "seeds",
+    outcome="diverges",
+    specification=[{"line": 5, "expected": "1", "got": "2"}],
+)
+WHO = "impl 0.1.0 (cpu)", "torch 2.13.0 (cpu)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "how", "status", "text"),
+    [
+        (CONFORMS, {}, "conforms", f"{WHO[0]} conforms to {WHO[1]} at all four levels"),
+        (
+            [*CONFORMS, KNOWN],
+            {},
+            "conforms",
+            f"{WHO[0]} conforms to {WHO[1]} at all four levels, but for 1 known divergence",
+        ),
+        (
+            [*CONFORMS, KNOWN, DIVERGES, MISSING],
+            {},
+            "diverges",
+            f"{WHO[0]} diverges from {WHO[1]} in 1 of 4 programs",
+        ),
+        (
+            [*CONFORMS, MISSING],
+            {},
+            "incomplete",
+            f"{WHO[0]} conforms to {WHO[1]} in what was compared; 1 program could not be",
+        ),
+        (
+            [*CONFORMS, FAILED],
+            {},
+            "diverges",
+            f"{WHO[1]} does not meet the specification in 1 program",
+        ),
+        ([MISSING], {}, "incomplete", f"Nothing of {WHO[0]} was compared with {WHO[1]}"),
+        ([], {}, "incomplete", f"Nothing of {WHO[0]} was compared with {WHO[1]}"),
+        (
+            CONFORMS,
+            {"interrupted": True, "programs": 2310},
+            "interrupted",
+            "Interrupted after 2 of 2,310 programs: "
+            f"no divergence of {WHO[0]} from {WHO[1]} so far",
+        ),
+        (
+            [*CONFORMS, DIVERGES],
+            {"interrupted": True, "programs": 2310},
+            "interrupted",
+            f"Interrupted after 3 of 2,310 programs: {WHO[0]} diverges from {WHO[1]} "
+            "in 1 of the 3 compared",
+        ),
+        (
+            [made_runs.line("LEAF-01.1", "leaves", levels={"values": "conforms"})],
+            {"selection": {"levels": ["values"]}},
+            "conforms",
+            f"{WHO[0]} conforms to {WHO[1]} at level values",
+        ),
+    ],
+)
+def test_the_headline_says_the_verdict_in_words(
+    lines: list[dict[str, Any]], how: dict[str, Any], status: str, text: str, tmp_path: Path
+) -> None:
+    run = run_of(lines, tmp_path, **how)
+    found = summary(run).headline
+    assert (found.status, found.text) == (status, text)
+    shown = Page(page(run))
+    assert text in shown.text
+
+
+def test_stale_known_divergences_are_told(tmp_path: Path) -> None:
+    run = run_of(CONFORMS, tmp_path, stale=("TIES-09, level values",))
+    assert "1 known divergence is gone." in summary(run).headline.detail
+    assert "TIES-09, level values" in Page(page(run)).text
+
+
+def test_the_matrix_counts_uncompared_programs_at_no_level(small: Run) -> None:
+    found = summary(small)
+    compared = sum(
+        found.categories[kind] for kind in ("diverges", "specification", "known", "conforms")
+    )
+    for level in LEVELS:
+        assert sum(found.total.levels[level].values()) == compared == 13
+    assert found.total.levels["memory"]["diverges"] == 1
+    assert found.total.levels["memory"]["known"] == 1
+    assert found.total.levels["memory"]["not_applicable"] == 1
+    uncompared = {kind: found.categories[kind] for kind in ("unsupported", "error", "not_run")}
+    assert uncompared == {"unsupported": 1, "error": 1, "not_run": 1}
+    assert sum(row.programs for row in found.rows) == found.total.programs == 16
+
+
+def test_a_harness_that_marks_uncompared_programs_not_applicable_changes_no_count(
+    tmp_path: Path,
+) -> None:
+    marked = {**MISSING, "levels": dict.fromkeys(LEVELS, "not_applicable")}
+    found = summary(run_of([*CONFORMS, marked], tmp_path))
+    assert found.total.levels["values"] == {"conforms": 2}
+    assert found.total.categories["unsupported"] == 1
+
+
+def test_the_largest_error_is_that_of_conforming_values(small: Run) -> None:
+    assert [(ulp.dtype, ulp.text, ulp.program) for ulp in summary(small).ulps] == [
+        ("float64", "1", "op/exp/plain/float64")
+    ]
+
+
+def test_failures_come_first_and_known_divergences_last(small: Run) -> None:
+    kinds = [item.category for item in attention(small.programs)]
+    assert kinds == [
+        *["diverges"] * 6,
+        "specification",
+        "error",
+        "unsupported",
+        "not_run",
+        "known",
+        "known",
+    ]
+    first = attention(small.programs)[0]
+    assert first.id == "TIES-02.1"
+    assert first.where == "values, line 4, x.grad.values"
+    assert (first.expected, first.got) == ("[2, 2, 2]", "[2, 0.1, 2]")
+
+
+def test_of_a_long_value_the_first_differing_element_is_told() -> None:
+    expected, got = [0.5] * 500, [0.5] * 500
+    got[312] = 0.75
+    made = made_runs.diverging("TIES-02.1", "ties")
+    made["divergences"]["values"] |= {"expected": expected, "got": got, "index": 312}
+    (item,) = attention([made])
+    assert item.where == "values, line 4, x.grad.values[312]"
+    assert (item.expected, item.got) == ("0.5", "0.75")
+
+
+def test_the_page_holds_every_program_without_loss(small: Run) -> None:
+    blobs = Page(page(small)).blobs()
+    index, sources = blobs.pop("index"), blobs.pop("sources")
+    assert index["id"] == [line["id"] for line in small.programs]
+    assert sources == [line["source"] for line in small.programs]
+    stored = [line for name in sorted(blobs) for line in blobs[name]]
+    by_id = dict(zip(index["id"], stored, strict=True))
+    for line in small.programs:
+        if line["id"] == "op/amax/ties/int64":
+            continue
+        assert by_id[line["id"]]["expected"] == line["expected"]
+        assert by_id[line["id"]].get("got") == line.get("got")
+        assert by_id[line["id"]]["divergences"] == line["divergences"]
+    # A browser's numbers end at 2**53.
+    x = by_id["op/amax/ties/int64"]["expected"]["steps"][0]["changed"]["x"]
+    assert x["values"] == [str(2**63 - 1)]
+
+
+def test_many_programs_are_spread_over_chunks_that_say_where_they_begin(tmp_path: Path) -> None:
+    run = run_of(made_runs.many(400), tmp_path)
+    made = payload(run)
+    index = json.loads(gzip.decompress(base64.b64decode(made.index)))
+    chunks = [json.loads(gzip.decompress(base64.b64decode(chunk))) for chunk in made.chunks]
+    assert len(chunks) == len(index["chunks"]) > 1
+    starts = [sum(map(len, chunks[:number])) for number in range(len(chunks))]
+    assert index["chunks"] == starts
+    assert sum(map(len, chunks)) == 400
+
+
+def test_the_same_run_gives_the_same_bytes(small: Run) -> None:
+    assert page(small) == page(small)
+
+
+def test_nothing_a_backend_says_becomes_markup(small: Run) -> None:
+    text = page(small)
+    shown = Page(text)
+    scripts = [attributes for tag, attributes in shown.elements if tag == "script"]
+    assert [one for one in scripts if not one.get("data-blob")] == [{}, {}]
+    assert all(tag != "img" for tag, _ in shown.elements)
+    assert "\u202e" not in text and "\x1b" not in text and "\x00" not in text
+    assert "\\u202egnp.exe" in shown.text
+    assert "{{ 7 * 7 }}" in shown.text
+    assert text.count("</noscript>") == 1
+
+
+def test_the_policy_names_every_inline_text_by_its_hash(small: Run) -> None:
+    shown = Page(page(small))
+    (policy,) = (
+        attributes["content"]
+        for tag, attributes in shown.elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy is not None and policy.startswith("default-src 'none';")
+    inline = [data for attributes, _, data in shown.raw if not attributes.get("data-blob")]
+    assert len(inline) == 3
+    for data in inline:
+        digest = base64.b64encode(hashlib.sha256(data.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+    assert not any("style" in attributes for _, attributes in shown.elements)
+    assert not any(name.startswith("on") for _, attributes in shown.elements for name in attributes)
+
+
+def test_the_page_refers_to_nothing_outside_itself(small: Run) -> None:
+    for _, attributes in Page(page(small)).elements:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith("#")
+
+
+def test_the_report_is_written_where_it_was_asked_for(small: Run, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "report.html"
+    assert write(small, path) == path
+    assert path.read_text("utf-8") == page(small)
+    assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_failed_write_leaves_the_old_report(
+    small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out" / "report.html"
+    path.parent.mkdir()
+    path.write_text("the old one")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ReportError, match=r"report\.html: cannot be written: No space left"):
+        write(small, path)
+    assert path.read_text() == "the old one"
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_a_folder_in_the_way_is_told(small: Run, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="cannot be written"):
+        write(small, tmp_path)
+
+
+def test_a_run_with_a_doubled_program_is_refused(tmp_path: Path) -> None:
+    run = Run(made_runs.header(), [CONFORMS[0], CONFORMS[0]], None)
+    with pytest.raises(ReportError, match=r"program LEAF-01\.1 is in the run twice"):
+        write(run, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"area": "ties"}, "program number 1 of the run has no ID"),
+        ({**CONFORMS[0], "outcome": "perfect"}, "LEAF-01.1: unknown outcome 'perfect'"),
+        ({"id": "LEAF-01.1", "outcome": "conforms"}, "a shape that the report does not know"),
+    ],
+)
+def test_a_run_of_another_shape_is_refused(
+    line: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ReportError, match=message):
+        write(Run(made_runs.header(), [line], None), tmp_path / "report.html")
+
+
+def test_a_run_without_header_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match='its header has no "run"'):
+        write(Run({}, [], None), tmp_path / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\n\ttext é 漢", "plain\n\ttext é 漢"),
+        ("\x1b[31m\x00", "\\x1b[31m\\x00"),
+        ("a\u202eb\u200b\ufeff", "a\\u202eb\\u200b\\ufeff"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_what_hides_or_reorders_text_is_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_values_fit_on_a_line() -> None:
+    assert brief({"kind": "tensor", "dtype": "float32", "shape": [2], "values": [0.1, "nan"]}) == (
+        "float32[2] [0.1, nan]"
+    )
+    assert brief({"type": "RuntimeError", "message": "no\ngrad"}) == "RuntimeError: no⏎grad"
+    cut = brief(list(range(1000)))
+    assert len(cut) <= 80 and cut.endswith("…")
+    assert brief_pair(1.0, 1.0000000000000002) == ("1", "1.0000000000000002")
