@@ -135,7 +135,7 @@ def _run(options: argparse.Namespace) -> int:
         console = _console(stack)
         announce(console, made)
         if made.unavailable and made.settings.if_available:
-            console.print(Text(f"not run: {made.unavailable}"))
+            console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
             return 0
         watcher = Watcher(made, console)
         try:
@@ -146,7 +146,8 @@ def _run(options: argparse.Namespace) -> int:
             # pytest itself refused or broke; it has said why on standard error.
             return 2 if code in (4, 5) else 3
         summarise(console, watcher.result)
-        return watcher.result.exit
+        # A report that was asked for and could not be written is not a success.
+        return watcher.result.exit or (2 if watcher.result.report_fault else 0)
 
 
 def _pytest(options: argparse.Namespace, watcher: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -134,16 +135,18 @@ def fields(seen: Mapping[str, Any]) -> list[str]:
 
 
 def pair(expected: Any, got: Any, width: int = WIDTH) -> tuple[str, str]:
-    """Two field values as short texts; long lists of one length begin where they first differ."""
-    if isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
-        first = next((i for i, (a, b) in enumerate(zip(expected, got, strict=True)) if a != b), 0)
-        if first > 2 and len(field_value(expected)) > width:
-            start = f"[... from index {first}: "
-            return (
-                cut(start + field_value(expected[first:])[1:], width),
-                cut(start + field_value(got[first:])[1:], width),
-            )
-    return cut(field_value(expected), width), cut(field_value(got), width)
+    """Two field values as short texts that begin, where they are long, before they differ."""
+    one, other = printable(field_value(expected)), printable(field_value(got))
+    if max(len(one), len(other)) <= width:
+        return one, other
+    differs = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), width)
+    begin = max(0, differs - width // 3)
+    return _window(one, begin, width), _window(other, begin, width)
+
+
+def _window(text: str, begin: int, width: int) -> str:
+    shown = text if begin == 0 else "... " + text[begin:]
+    return shown if len(shown) <= width else shown[: width - 4] + " ..."
 
 
 def where(divergence: Mapping[str, Any]) -> str:
@@ -153,12 +156,28 @@ def where(divergence: Mapping[str, Any]) -> str:
 
 
 def marked_source(source: str, marks: Mapping[int, str]) -> list[str]:
-    """The source's lines, those in ``marks`` (by line number, from 1) with an arrow and a note."""
+    """The source's lines with a comment at those in ``marks`` (by line number, from 1).
+
+    What comes out can be pasted as the source can: a statement of several lines, to which a comment
+    cannot be added just anywhere, has it above.
+    """
     lines = []
     for position, text in enumerate(source.rstrip("\n").split("\n"), start=1):
-        note = marks.get(position)
-        lines.append(f"  > {text}   # <- {note}" if note else f"    {text}")
+        if (note := marks.get(position)) is None:
+            lines.append(text)
+        elif _is_whole(text):
+            lines.append(f"{text}  # <-- {note}")
+        else:
+            lines += [f"# {note}:", text]
     return lines
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def divergence_lines(

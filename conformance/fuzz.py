@@ -39,7 +39,11 @@ THEMES: dict[str, tuple[str, ...]] = {
 }
 """Kinds of program: the moves each is made of, the simplest first."""
 
-SIZES = (2, 3, 1, 2, 3, 0)
+# Shrinking goes towards the front.
+SHAPES = (
+    *((), (1,), (2,), (3,), (2, 2), (2, 3), (3, 2), (1, 3), (2, 1), (3, 3)),
+    *((2, 2, 2), (2, 1, 3), (2, 3, 2), (0,), (2, 0)),
+)
 
 
 class HarnessFault(Exception):
@@ -67,13 +71,13 @@ def programs(draw: Any, theme: str = "chains") -> Program:
     """
     moves = THEMES[theme]
     w = Writer(draw)
-    shape = tuple(draw(st.lists(st.sampled_from(SIZES), max_size=3)))
+    shape = w.pick(SHAPES)
     special = w.pick((False, False, True))
     first = w.leaf(shape, w.pick(("float64", "float32")), special=special)
     if "write" in moves and w.pick((True, True, False)):
         w.result(f"{first.name} * 1", shape, [first], w.scale(first))
     for _ in range(draw(st.integers(1, 4))):
-        target = w.live[-1] if w.pick((True, True, False)) else w.pick(w.live)
+        target = w.live[-1] if w.pick((True, True, True, False)) else w.pick(w.live)
         if not MOVES[w.pick(moves)](w, target):
             MOVES["view"](w, target)
     root = next((t for t in reversed(w.live) if t.requires_grad), w.live[-1])
@@ -88,13 +92,9 @@ def programs(draw: Any, theme: str = "chains") -> Program:
 def _cotangent(w: Writer, shape: tuple[int, ...], dtype: str) -> Given:
     layout = w.pick(LAYOUTS)
     strides = strides_of(shape, layout) if layout else None
-    count = 1
-    for size in shape[1:] if strides and 0 in strides else shape:
-        count *= size
-    pool = [*COTANGENTS, *SPECIAL] if w.pick((False, False, False, True)) else list(COTANGENTS)
-    values = w.draw(st.lists(st.sampled_from(pool), min_size=count, max_size=count))
-    flat = tuple(values) * (shape[0] if strides and 0 in strides else 1)
-    return Given("v", dtype, shape, flat, strides)
+    pool = [*COTANGENTS, *SPECIAL] if w.pick((False, False, False, True)) else COTANGENTS
+    values = w.values(pool, shape, strides is not None and 0 in strides)
+    return Given("v", dtype, shape, values, strides)
 
 
 def named(givens: Sequence[Given], lines: Sequence[str], theme: str) -> Program:

@@ -114,6 +114,8 @@ class Gathering:
             lines, self.plan.settings.selection.levels, self.plan.suite.programs_of_rule()
         )
         code = runs.exit_code(lines, stale) if complete else 3
+        if complete and self.plan.unavailable and self.plan.settings.if_available:
+            code = 0
         footer = runs.footer(lines, now(), code, stale) if complete else None
         if self._writer is not None:
             if footer is None:
@@ -174,6 +176,8 @@ def meaning(result: Result) -> str:
         return "something diverges" if diverges else "a known divergence is gone; remove its entry"
     if result.exit == 3:
         return "nothing diverges, but something was not compared"
+    if any(line["outcome"] == "not_run" for line in result.lines):
+        return "not run, and that was allowed (--if-available)"
     known = sum(1 for line in result.lines if runs.is_known(line))
     return (
         f"everything conforms, but for {known} known divergences"

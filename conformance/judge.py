@@ -86,7 +86,7 @@ class Judge:
     def _start(self) -> Child | backends.Backend:
         settings = self.settings
         if settings.isolation:
-            return Child(settings.backend, settings.imports, settings.timeout, seed=settings.seed)
+            return child(settings)
         return self._found(settings.backend)
 
     def _compared(
@@ -115,8 +115,19 @@ class Judge:
     def _backend_fault(self, error: Exception) -> str:
         reason = _fault("the backend", error)
         if isinstance(error, TimedOut):
-            reason += f" (a program may take {self.settings.timeout:g} s; see --timeout)"
+            reason += " (see --timeout)"
         return reason
+
+
+def child(settings: Settings) -> Child:
+    """The process, not started yet, in which the backend of these settings runs programs."""
+    return Child(
+        settings.backend,
+        settings.imports,
+        timeout=settings.timeout,
+        start_timeout=settings.start_timeout,
+        seed=settings.seed,
+    )
 
 
 def blank_line(program: Program) -> dict[str, Any]:

@@ -1,9 +1,4 @@
-"""The moves of a random program: each adds a line of source and knows what shape comes of it.
-
-A comparison with tolerances says nothing where rounding decides: an element that ties on one
-backend and not on the other, a step function at its step. So every tensor carries a `Scale`, and an
-operator that rounds is applied once at most, in float64, and what jumps is applied before it.
-"""
+"""The moves of a random program: each adds a line of source and knows what shape comes of it."""
 
 from __future__ import annotations
 
@@ -18,48 +13,15 @@ from conformance.program import Given
 from conformance.samples import OPERATORS
 from conformance.samples.drawing import broadcast, strides_of
 from conformance.samples.operator import Operator, Shape
+from conformance.scale import Scale
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 SMALL = (1.0, 2.0, -1.0, 0.5, -2.0, 0.0, -0.0, -0.5)
 SPECIAL = (math.nan, math.inf, -math.inf)
 COTANGENTS = (1.0, -2.0, 0.5, 3.0, -0.25, 0.0)
+DRAWS = 5
 LAYOUTS = (None, None, "transposed", "stepped", "expanded")
-MANTISSA = 2**22  # what float32 holds exactly, with room for a sum
-
-
-@dataclass(frozen=True)
-class Scale:
-    """What is known of a tensor's finite values: multiples of 2**-places, none above `bound`.
-
-    `finite` says that there is no NaN and no infinity. `exact` is false once an operator rounded.
-    """
-
-    bound: float = 2.0
-    places: int = 1
-    finite: bool = True
-    exact: bool = True
-
-    def times(self, other: Scale) -> Scale:
-        """The scale of a product."""
-        return self._with(other, self.bound * other.bound, self.places + other.places)
-
-    def plus(self, other: Scale) -> Scale:
-        """The scale of a sum, a difference, or a choice between the two."""
-        return self._with(other, self.bound + other.bound, max(self.places, other.places))
-
-    def to_the(self, count: int) -> Scale:
-        """The scale of a product of `count` such values."""
-        bound = max(1.0, self.bound) ** max(1, count)
-        return self._with(self, bound, self.places * max(1, count))
-
-    def rounded(self) -> Scale:
-        """The scale of an inexact result, about which nothing more is known."""
-        return Scale(math.inf, 0, False, False)
-
-    def _with(self, other: Scale, bound: float, places: int) -> Scale:
-        exact = self.exact and other.exact and bound * 2.0 ** min(places, 64) < MANTISSA
-        return Scale(bound, places, self.finite and other.finite, exact)
 
 
 @dataclass
@@ -156,17 +118,21 @@ class Writer:
         name = next(self._leaves)
         strides = strides_of(shape, layout) if (layout := self.pick(LAYOUTS)) else None
         expanded = strides is not None and 0 in strides
-        count = math.prod(shape[1:] if expanded else shape)
-        pool = [*values, *SPECIAL] if special else list(values)
-        drawn = self.draw(st.lists(st.sampled_from(pool), min_size=count, max_size=count))
+        drawn = self.values([*values, *SPECIAL] if special else values, shape, expanded)
         if requires_grad is None:
             requires_grad = self.pick((True, True, True, False)) or not self.live
-        flat = tuple(drawn) * (shape[0] if expanded else 1)
-        self.givens.append(Given(name, dtype, shape, flat, strides, requires_grad))
+        self.givens.append(Given(name, dtype, shape, drawn, strides, requires_grad))
         live = Live(name, shape, dtype, name, True, requires_grad, expanded)
         self.live.append(live)
         self.scales[name] = Scale(finite=all(math.isfinite(v) for v in drawn))
         return live
+
+    def values(self, pool: Sequence[float], shape: Shape, expanded: bool) -> tuple[float, ...]:
+        """As many values as the shape asks for, from few draws, so that it can be shrunk alone."""
+        count = math.prod(shape[1:] if expanded else shape)
+        few = [self.pick(pool) for _ in range(min(count, DRAWS))]
+        flat = tuple(few[k % DRAWS] for k in range(count))
+        return flat * (shape[0] if expanded else 1)
 
     def scale(self, live: Live) -> Scale:
         """What is known of the tensor's values at this point of the program."""
@@ -300,10 +266,11 @@ def along(w: Writer, x: Live) -> bool:
         return False
     if operator.result == () and operator.name != "std" and w.pick((False, False, True)):
         size = math.prod(x.shape)
-        call, shape = operator.call.format(x=x.name), ()
+        call, shape = operator.call.format(x=x.name), x.shape[:0]
     else:
         kept = x.shape[:dim] + x.shape[dim + 1 :]
-        call, shape = operator.along.format(x=x.name, dim=dim), kept if operator.drops else x.shape
+        call = (operator.along or "").format(x=x.name, dim=dim)
+        shape = kept if operator.drops else x.shape
     exact = EXACT_ALONG.get(operator.name)
     w.result(call, shape, [x], exact(scale, size) if exact else scale.rounded())
     return True

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conformance.isolate import START_TIMEOUT
 from conformance.runs import LEVELS
 from conformance.suite import Selection
 
@@ -64,6 +65,11 @@ BACKENDS = (
         "seconds that one program may take on the backend",
         {"type": seconds, "default": TIMEOUT, "metavar": "S"},
     ),
+    Option(
+        "start-timeout",
+        "seconds that the backend's process may take to start, imports included",
+        {"type": seconds, "default": START_TIMEOUT, "metavar": "S"},
+    ),
     Option("seed", "where the random numbers of programs begin", {"type": int, "default": 0}),
     Option(
         "no-isolation",
@@ -114,6 +120,7 @@ class Settings:
     oracle: str = "torch"
     imports: tuple[str, ...] = ()
     timeout: float = TIMEOUT
+    start_timeout: float = START_TIMEOUT
     seed: int = 0
     isolation: bool = True
     spec: Path | None = None
@@ -158,6 +165,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         oracle=value("oracle", "torch"),
         imports=many("import"),
         timeout=value("timeout", TIMEOUT),
+        start_timeout=value("start-timeout", START_TIMEOUT),
         seed=value("seed", 0),
         isolation=not value("no-isolation", False),
         spec=path("spec"),

@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance import backends
 from conformance.chapters import ChapterError
-from conformance.isolate import Child
+from conformance.judge import child
 from conformance.known import KnownDivergences, KnownError, default_path, read_known
 from conformance.options import Settings
 from conformance.program import Program, ProgramError
@@ -130,8 +130,8 @@ def _in_process(name: str, imports: tuple[str, ...]) -> tuple[dict[str, Any], st
 
 
 def _in_child(settings: Settings) -> tuple[dict[str, Any], str | None]:
-    with Child(settings.backend, settings.imports, settings.timeout) as child:
-        found = child.identity()
+    with child(settings) as process:
+        found = process.identity()
     described = {"name": settings.backend, "version": found.version, "device": found.device}
     return described, found.unavailable
 

@@ -46,6 +46,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "autograd conformance")
     add_options(group.addoption, RUN, PREFIX)
+    group.addoption(
+        f"--{PREFIX}examples",
+        type=int,
+        metavar="N",
+        help="random programs that test_fuzz draws of each theme",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

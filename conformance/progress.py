@@ -128,7 +128,7 @@ def summarise(console: Console, result: Result) -> None:
     for sentence in result.stale:
         console.print(Text(f"known divergence gone: {sentence}", style="red"))
     if worst := _largest_errors(result):
-        console.print(Text("largest error in ULP: " + ", ".join(worst)))
+        console.print(Text("largest error in ULP: " + ", ".join(worst)), soft_wrap=True)
     for what, path in (("run file", result.run_file), ("report", result.report)):
         if path is not None:
             console.print(Text(f"{what}: {path}"), soft_wrap=True)

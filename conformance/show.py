@@ -56,7 +56,7 @@ def _statement(source: list[str], step: Mapping[str, Any], levels: Collection[st
     text = Text(f"{first:4}  ")
     text.append(_logical_line(source, first), style="bold")
     if levels:
-        text.append(f"   <- first divergence at: {', '.join(levels)}", style="bold red")
+        text.append(f"   <-- first divergence: {', '.join(levels)}", style="bold red")
     return text
 
 

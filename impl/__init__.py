@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math as _math
+
 import numpy as _np
 
 # Overflow, division by zero and invalid values are results here, as in torch, not events; setting
@@ -10,9 +12,9 @@ import numpy as _np
 _np.seterr(all="ignore")
 
 from impl import views as _views  # noqa: E402, F401
-from impl import creation as _creation  # noqa: E402, F401
+from impl import creation as _creation  # noqa: E402
 from impl import operators as _operators  # noqa: E402, F401  defines every operator
-from impl import autograd, nn  # noqa: E402
+from impl import autograd, nn, random  # noqa: E402
 from impl.dtypes import (  # noqa: E402
     bfloat16,
     complex64,
@@ -31,6 +33,13 @@ from impl.dtypes import (  # noqa: E402
     uint8,
 )
 from impl.dtypes import bool_ as bool  # noqa: E402
+from impl.layouts import (  # noqa: E402
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from impl.modes import (  # noqa: E402
     enable_grad,
     is_grad_enabled,
@@ -38,9 +47,16 @@ from impl.modes import (  # noqa: E402
     set_grad_enabled,
 )
 from impl.operator import FUNCTIONS as _FUNCTIONS  # noqa: E402
+from impl.random import Generator, default_generator  # noqa: E402
 from impl.tensor import Size, Tensor, device  # noqa: E402
 
 __version__ = "0.1.0"
 
+float, double, half = float32, float64, float16
+short, int, long = int16, int32, int64
+cfloat, cdouble = complex64, complex128
+inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+
+globals().update(_creation.LEGACY_TYPES)
 globals().update(_FUNCTIONS)
 autograd.Variable = Tensor

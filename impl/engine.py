@@ -29,7 +29,7 @@ class _Task:
         self.interpretation = interpretation
         self.keep_graph = keep_graph
         self.needed: dict | None = None  # with inputs: which nodes lead to one; None: all
-        # How often a waiting gradient was added to in place: its version, should it surface.
+        # How often a waiting gradient was written in place: its version, should it surface.
         self.additions: dict = {}
         self.captures: dict = {}  # {node: [(output number, position of the input)]}
         self.captured: list = []
@@ -113,7 +113,7 @@ class _Task:
             grads = None
             if outputs is None:
                 continue
-            edges = node.edges
+            edges, versions = node.edges, node.versions
             for i in range(len(edges)):
                 edge = edges[i]
                 if edge is None:
@@ -132,9 +132,11 @@ class _Task:
                     held = buffer[number]
                     if held is None:
                         buffer[number] = value
+                        if versions is not None and i in versions:
+                            additions[target, number] = versions[i]
                     else:
                         buffer[number] = None
-                        if unshared(held, 2):
+                        if unshared(held, 2) and held.base is None:
                             held += value
                             key = (target, number)
                             additions[key] = additions.get(key, 0) + 1
@@ -385,6 +387,8 @@ def grad(
         raise NotImplementedError("is_grads_batched")
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     cotangents = _cotangents(outputs, _as_tuple(grad_outputs, len(outputs)), create_graph)
     if retain_graph is None:
         retain_graph = create_graph

@@ -22,6 +22,7 @@ class Node:
     meta: tuple = ()
     tensor_hooks = None  # {output number: {handle id: hook}}
     retained = None  # {output number: weak reference to the tensor that retains its gradient}
+    versions = None  # {edge: version} of gradients that were written in place when made
     pre_hooks = None
     post_hooks = None
 
@@ -43,8 +44,9 @@ class Node:
         return self.tensor_hooks.get(number) if self.tensor_hooks else None
 
     def name(self) -> str:
-        """The node's name, which is its class's."""
-        return type(self).__name__
+        """The node's name, which is its class's; torch qualifies those that are no operator's."""
+        name = type(self).__name__
+        return name if "Backward" in name else f"torch::autograd::{name}"
 
     @property
     def next_functions(self) -> tuple:

@@ -54,10 +54,19 @@ def check_fits(target: Tensor, value, operands, overlaps: bool = False) -> None:
 
 def check_overlap(target: Tensor) -> None:
     """Raise RuntimeError when elements of `target` share memory (an expanded tensor)."""
-    if target._strides is not None and any(
-        s == 0 and n > 1 for s, n in zip(target._strides, target._raw.shape, strict=True)
-    ):
+    if _is_expanded(target):
         raise RuntimeError(messages.OVERLAP)
+
+
+def warn_expanded(target: Tensor, name: str, index: str) -> None:
+    """Warn that an expanded tensor, whose elements share memory, is written by index."""
+    if _is_expanded(target):
+        warnings.warn(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before "
+            f"performing this operation. This also applies to advanced indexing e.g. {index}",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def check_cast(source, target) -> None:
@@ -78,10 +87,30 @@ def _check_partial_overlap(target: Tensor, operand: Tensor) -> None:
         raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
+def check_disjoint(target: Tensor, operand: Tensor) -> None:
+    """Raise RuntimeError when an operand shares elements with the tensor to be written."""
+    if operand._storage.buffer is target._storage.buffer and np.shares_memory(
+        target._raw, operand._raw
+    ):
+        raise RuntimeError(messages.PARTIAL_OVERLAP)
+
+
 def write(target: Tensor, value) -> None:
     """Store a value of the target's shape, and count it."""
-    target._array()[...] = value
+    array = target._array()
+    if _is_expanded(target):
+        # Only what changes is written: other elements in the same place are no newer values.
+        changed = array != value
+        array[changed] = value[changed]
+    else:
+        array[...] = value
     target._storage.version += 1
+
+
+def _is_expanded(target: Tensor) -> bool:
+    return target._strides is not None and any(
+        s == 0 and n > 1 for s, n in zip(target._strides, target._raw.shape, strict=True)
+    )
 
 
 def rebase(target: Tensor, node: Node) -> None:
@@ -171,6 +200,17 @@ def check_out(name: str, out: Tensor, differentiable: bool) -> None:
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
+        )
+
+
+def same_dtype_out(out, value, *rest) -> None:
+    """Raise RuntimeError when `out=` has another dtype than the first operand.
+
+    An operator takes this as its `validate_out` where torch casts no result.
+    """
+    if out != value.dtype:
+        raise RuntimeError(
+            f"Found dtype {BY_NUMPY[out].legacy} but expected {BY_NUMPY[value.dtype].legacy}"
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, REDUCED
 from impl.operator import RAW, TAPED, new
-from impl.storage import Storage, strides_of
+from impl.storage import strides_of
 from impl.tensor import Tensor
 
 
@@ -48,6 +48,8 @@ class RawInterpretation:
         # Gradients that came in as tensors, by their array: autograd.grad returns the caller's own
         # cotangent where the derivative is the identity.
         self.given: dict[int, Tensor] = {}
+        # Tensors over memory of which several gradients are views, so that they share a counter.
+        self.bases: dict[int, Tensor] = {}
 
     def unpack(self, saved, node):
         return saved.array(node)
@@ -74,33 +76,25 @@ class RawInterpretation:
         return tensor
 
     def _alias(self, raw) -> Tensor:
-        owner = raw.base
-        while isinstance(owner, np.ndarray) and owner.base is not None:
-            owner = owner.base
+        """A formula returned a view: of a given tensor's memory, or of its own."""
+        owner = _owner(raw)
         for tensor in self.given.values():
             flat = tensor._storage.flat
             if flat is owner or flat.base is owner:
-                address = raw.__array_interface__["data"][0] - flat.__array_interface__["data"][0]
-                result = new(raw, strides_of(raw))
-                result._storage = tensor._storage
-                result._offset = address // raw.itemsize
-                return result
-        result = new(raw, strides_of(raw))
-        if isinstance(owner, np.ndarray):
-            address = raw.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-            result._storage = Storage(owner)
-            result._offset = address // raw.itemsize
-        return result
+                return _view(raw, tensor, flat)
+        if not isinstance(owner, np.ndarray):
+            return new(raw, strides_of(raw))
+        base = self.bases.get(id(owner))
+        if base is None:
+            base = self.bases[id(owner)] = new(owner, strides_of(owner))
+        return _view(raw, base, owner)
 
     def add(self, a, b):
         return a + b
 
     def unshared(self, value, references: int) -> bool:
-        """Whether only the caller holds the array, so that it may be reused.
-
-        `references` is how many references the caller accounts for, the call's included.
-        """
-        return sys.getrefcount(value) <= references + 1 and getattr(value, "base", None) is None
+        """Whether only the caller holds the array; `references` counts its own, this call's too."""
+        return sys.getrefcount(value) <= references + 1
 
     def shape_dtype(self, value):
         return value.shape, value.dtype
@@ -112,6 +106,31 @@ class RawInterpretation:
         if CATEGORY[value.dtype] == COMPLEX and CATEGORY[dtype] != COMPLEX:
             value = value.real
         return value.astype(dtype)
+
+
+def _owner(raw):
+    """Whose memory an array shows, through NumPy's views and ours."""
+    from impl.views import Memory
+
+    owner = raw.base
+    while True:
+        if isinstance(owner, Memory):
+            owner = owner.owner
+        elif isinstance(owner, np.ndarray) and owner.base is not None:
+            owner = owner.base
+        else:
+            return owner
+
+
+def _view(raw, tensor: Tensor, memory) -> Tensor:
+    from impl.views import NO_GRAD, View
+
+    result = new(raw, strides_of(raw))
+    result._storage = tensor._storage
+    address = raw.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+    result._offset = address // raw.itemsize
+    result._view = View(tensor, NO_GRAD, tensor._storage.version)
+    return result
 
 
 class TapedInterpretation:

@@ -76,16 +76,24 @@ SUBTRACT_BOOL = f"Subtraction, the `-` operator, with a bool tensor {_INVERT}"
 NEGATE_BOOL = f"Negation, the `-` operator, on a bool tensor {_INVERT}"
 
 
+OUT_BOOL_ONLY = "{} does not support non-boolean outputs."
+# The dtypes that never had a tensor type of their own, which this message still names.
+_YOUNG = ("bool", "bfloat16", "complex64", "complex128")
+
+
 def operation(node) -> str:
-    """How messages name a node's operation: without `Backward0` (since torch 2.13)."""
-    name = type(node).__name__
+    """How messages name a node's operation: `Mul` for MulBackward0, `Pow1` for PowBackward1."""
+    name = node.name()
     head, separator, tail = name.rpartition("Backward")
-    return head if separator and tail.isdigit() else name
+    if not separator or not (tail.isdigit() or not tail):
+        return name
+    return head if tail in ("", "0") else head + tail
 
 
 def stale(dtype, shape, producer, number: int, version: int, expected: int) -> str:
     """A saved tensor that was modified in place before it was needed."""
-    what = f"[torch.{dtype.legacy}Tensor {list(shape)}]"
+    kind = f"CPU{dtype.legacy}Type" if dtype.name in _YOUNG else f"torch.{dtype.legacy}Tensor"
+    what = f"[{kind} {list(shape)}]"
     if producer is not None:
         what += f", which is output {number} of {operation(producer)},"
     return (

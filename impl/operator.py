@@ -70,16 +70,20 @@ def new(raw, strides=None) -> Tensor:
 class Plan:
     """For one set of inputs that require grad: what to save, and which formulas to run."""
 
-    __slots__ = ("formulas", "reads", "saves_tensors")
+    __slots__ = ("formulas", "reads", "saves_tensors", "versions")
 
     def __init__(self, operator: Operator, mask: int) -> None:
         names: dict[str, int] = {}
         self.formulas = []
+        self.versions: dict[int, int] | None = None
         for targets, function, parameters in operator.formulas:
             if not any(mask >> operator.edge_of[t] & 1 for t in targets):
                 continue
             indices = [names.setdefault(p, len(names)) for p in parameters]
             self.formulas.append((tuple(operator.edge_of[t] for t in targets), function, indices))
+            if hasattr(function, "writes"):
+                self.versions = self.versions or {}
+                self.versions.update({operator.edge_of[t]: function.writes for t in targets})
         self.reads = [operator.reader(name, mask) for name in names]
         self.saves_tensors = any(kind in _TENSOR_READS for kind, _ in self.reads)
 
@@ -103,7 +107,7 @@ class OperatorNode(Node):
         values = [
             unpack(v, self)
             if type(v) is SavedTensor
-            else ([unpack(i, self) for i in v] if type(v) is list else v)
+            else ([i and unpack(i, self) for i in v] if type(v) is list else v)
             for v in saved
         ]
         result = [None] * len(self.edges)
@@ -168,7 +172,9 @@ class Operator:
     """A primitive operator; calling it applies it to tensors. See the module's text."""
 
     validate = None  # checks the raw arguments before they are promoted
+    validate_out = None  # checks the dtype of out= and the raw arguments
     numbers = False  # whether Python numbers stand for 0-dim tensors
+    layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
 
     def __init__(self, kernel, node, promote, elementwise, outputs, fresh) -> None:
         self.kernel = _positional(kernel)
@@ -195,6 +201,7 @@ class Operator:
         self.list_edges = False
         self.bits: tuple = ()
         self.overlaps = False  # written in place, elements may share memory
+        self.copies = False  # written in place, operands may overlap the target
         self.node_class = type(self.node_name, (OperatorNode,), {"operator": self})
         self.node_class.__module__ = "torch.autograd.functions"
 
@@ -280,7 +287,7 @@ class Operator:
 
     def __call__(self, *args):
         """Apply to tensors (positional arguments, all of them), recording if needed."""
-        if self.list_position is not None:
+        if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
         result = self._run(raws)
@@ -306,6 +313,10 @@ class Operator:
                     f"{self.name}(): argument '{_public(self.parameters[i])}' (position {i + 1}) "
                     f"must be Tensor, not {type(a).__name__}"
                 )
+        if self.list_position is not None:
+            raws[self.list_position] = [
+                None if t is None else t._raw for t in args[self.list_position]
+            ]
         mask = 0
         if STATE.enabled:
             for bit, i in self.bits:
@@ -375,7 +386,7 @@ class Operator:
         return new(raw)
 
     def _laid_out(self, raw, args):
-        operands = [
+        operands = self.layouts(args) if self.layouts is not None else [
             (a._raw.shape, a.stride()) if isinstance(a, Tensor) else ((), ())
             for a in (args[i] for i in self.tensor_positions)
             if a is not None
@@ -403,7 +414,10 @@ class Operator:
         return plan
 
     def edges(self, args, mask: int) -> list:
-        return [gradient_edge(args[i]) if mask & bit else None for bit, i in self.bits]
+        edges = [gradient_edge(args[i]) if mask & bit else None for bit, i in self.bits]
+        if self.node_name == "NotImplemented":  # which has edges only where gradients would go
+            return [edge for edge in edges if edge is not None]
+        return edges
 
     def node(self, args, outputs, mask: int, edges, targets=None) -> OperatorNode:
         """Record: a node with these edges that saves what the formulas for `mask` need.
@@ -413,6 +427,8 @@ class Operator:
         plan = self.plan(mask)
         node = self.node_class()
         node.plan = plan
+        if plan.versions is not None:
+            node.versions = plan.versions
         node.edges = tuple(edges)
         node.meta = tuple(
             [(o._raw.shape, o._raw.dtype) for o in self._tracked(outputs or targets)]
@@ -432,13 +448,18 @@ class Operator:
             value = args[which]
             return SavedTensor(value, False) if isinstance(value, Tensor) else value
         if kind == _OUTPUT:
-            return SavedTensor(outputs[which], True)
+            # An output that is never differentiable has no history, and is kept like an input.
+            if which not in self.differentiable_outputs:
+                return SavedTensor(outputs[which], False)
+            saved = SavedTensor(outputs[which], True)
+            saved.number = self.differentiable_outputs.index(which)
+            return saved
         if kind == _VALUE:
             return args[which]
         if kind == _GRADIENT or kind == _CONSTANT:
             return None
         if kind == _LIST:
-            return [SavedTensor(t, False) for t in args[which]]
+            return [None if t is None else SavedTensor(t, False) for t in args[which]]
         value = outputs[0] if which is None else args[which]
         if kind == _SHAPE:
             if which is not None and which == self.list_position:
@@ -481,7 +502,8 @@ class Operator:
         raws, mask, _ = self._unwrap(args)
         inplace.check(target, mask != 0)
         result = self._run(raws)
-        inplace.check_fits(target, result, args[1:], self.overlaps)
+        operands = () if self.copies else args[1:]
+        inplace.check_fits(target, result, operands, self.overlaps)
         if not (mask and target._raw.dtype in DIFFERENTIABLE):
             inplace.write(target, result)
             return target
@@ -509,6 +531,8 @@ class Operator:
 
         raws, mask, _ = self._unwrap(args)
         inplace.check_out(self.name, out, mask != 0)
+        if self.validate_out is not None:
+            self.validate_out(out._raw.dtype, *raws)
         inplace.write_out(out, self._run(raws))
         return out
 
@@ -634,6 +658,13 @@ def function(name: str | None = None, *, method: bool = True, torch: bool = True
     return define
 
 
+def written(function, times: int = 1):
+    """Mark a formula whose gradient torch makes in place, in new memory: that counts as a write,
+    and shows as the version of a `.grad` that was taken over."""
+    function.writes = times
+    return function
+
+
 def formula_operation(function):
     """Make a function of raw values (and its tensor twin) available to formulas as `F.name`.
 
@@ -656,4 +687,5 @@ __all__ = [
     "function",
     "new",
     "operator",
+    "written",
 ]

@@ -54,10 +54,10 @@ def contiguous_strides(shape) -> tuple[int, ...]:
 
 def is_contiguous(shape, strides) -> bool:
     """Whether row-major; the strides of dimensions of size one do not matter."""
+    if 0 in shape:
+        return True
     step = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size == 0:
-            return True
         if size != 1:
             if stride != step:
                 return False
@@ -103,7 +103,8 @@ def strides_of(array) -> tuple[int, ...] | None:
     strides = tuple(s // size for s in array.strides)
     if strides == contiguous_strides(array.shape):
         return None
-    if array.flags.c_contiguous and 0 not in strides:
+    # Only a view of ours has strides of its own where they do not matter (sizes of one).
+    if array.base is None and array.flags.c_contiguous:
         return None
     return strides
 

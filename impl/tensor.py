@@ -9,6 +9,7 @@ import numpy as np
 from impl import messages
 from impl.dtypes import BY_NUMPY, FLOATING, dtype
 from impl.graph import gradient_edge
+from impl.modes import STATE
 from impl.storage import Storage, contiguous_strides, is_contiguous
 
 
@@ -245,6 +246,13 @@ class Tensor(metaclass=_TensorType):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set the flag of a leaf. Raises RuntimeError on integers, and to clear a non-leaf's."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
+        if requires_grad and self.dtype.category < FLOATING:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.grad_fn is not None:
             if not requires_grad:
                 raise RuntimeError(
@@ -253,7 +261,7 @@ class Tensor(metaclass=_TensorType):
                     "use var_no_grad = var.detach()."
                 )
             return self
-        self._set_requires_grad(bool(requires_grad))
+        self._set_requires_grad(requires_grad)
         return self
 
     def _set_requires_grad(self, value: bool) -> None:
@@ -283,7 +291,6 @@ class Tensor(metaclass=_TensorType):
 
     @property
     def output_nr(self) -> int:
-        self.grad_fn  # noqa: B018  renewing a view's history also renews its number
         return self._nr
 
     @property
@@ -293,7 +300,7 @@ class Tensor(metaclass=_TensorType):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient. On a non-leaf that does not retain it, a warning and None."""
-        if self._grad is None and not self._retains_grad and not self.is_leaf:
+        if self._grad is None and not self._retains_grad and self._node is not None:
             warnings.warn(messages.NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return self._grad
 
@@ -407,7 +414,7 @@ class Tensor(metaclass=_TensorType):
         """The memory itself as an array; writes on either side are seen on the other."""
         if force:
             return self.detach()._array()
-        if requires_grad(self):
+        if STATE.enabled and requires_grad(self):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. "
                 "Use tensor.detach().numpy() instead."
@@ -430,7 +437,6 @@ class Tensor(metaclass=_TensorType):
         return float(self.item())
 
     def __int__(self) -> int:
-        self._warn_conversion()
         return int(self.item())
 
     def __complex__(self) -> complex:
@@ -445,7 +451,7 @@ class Tensor(metaclass=_TensorType):
         return int(self.item())
 
     def _warn_conversion(self) -> None:
-        if requires_grad(self):
+        if STATE.enabled and requires_grad(self):
             warnings.warn(messages.SCALAR_CONVERSION, UserWarning, stacklevel=3)
 
     def __hash__(self) -> int:

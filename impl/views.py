@@ -153,12 +153,12 @@ def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
         return np.empty(target.shape, array.dtype)
     size = array.itemsize
     start = array.__array_interface__["data"][0] + target.offset * size
-    window = np.asarray(_Memory(array, start, target.shape, [s * size for s in target.strides]))
+    window = np.asarray(Memory(array, start, target.shape, [s * size for s in target.strides]))
     # The array interface knows extension types (bfloat16) only as bytes.
     return window if window.dtype == array.dtype else window.view(array.dtype)
 
 
-class _Memory:
+class Memory:
     """Describes a window of an array's memory to NumPy, and keeps the array alive."""
 
     __slots__ = ("__array_interface__", "owner")

@@ -76,6 +76,8 @@ def _sides(divergence: dict[str, Any]) -> tuple[str, str]:
     if _is_long(divergence):
         sides = [side[divergence["index"]] for side in sides]
     nothing = NOTHING.get(divergence["field"])
+    if divergence["field"] == "warnings":
+        sides = ["; ".join(f"{category}: {text}" for category, text in side) for side in sides]
     expected, got = (side if side or nothing is None else nothing for side in sides)
     return brief_pair(expected, got)
 

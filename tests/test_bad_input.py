@@ -62,27 +62,34 @@ def test_no_command(tmp_path):
     assert "usage: conform" in done.stderr
 
 
+BACKENDS = {
+    "no_such_port": "no_such_port cannot be imported",
+    "miniature.nowhere:namespace": "miniature.nowhere cannot be imported",
+    "miniature.right:nothing": "has no 'nothing'",
+    "miniature.broken:namespace": "RuntimeError: this miniature is broken on purpose",
+    "torch:no_such_device": "torch knows no device 'no_such_device'",
+    "not a name!": "is not the name of a backend",
+    "json:dumps": "backend 'json:dumps'",
+}
+ISOLATED = {
+    "miniature.dying:namespace": "exit code 3",
+    "miniature.sleeping:namespace": "no answer within 3 s",
+}
+"""Backends that take along the process that imports them."""
+
+
 @pytest.mark.parametrize(
-    ("backend", "message"),
-    [
-        ("no_such_port", "no_such_port cannot be imported"),
-        ("miniature.nowhere:namespace", "miniature.nowhere cannot be imported"),
-        ("miniature.right:nothing", "has no 'nothing'"),
-        ("miniature.broken:namespace", "RuntimeError: this miniature is broken on purpose"),
-        ("miniature.dying:namespace", "exit code 3"),
-        ("torch:no_such_device", "torch knows no device 'no_such_device'"),
-        ("not a name!", "is not the name of a backend"),
-        ("json:dumps", "backend"),
-    ],
+    ("backend", "isolation"),
+    [*((name, True) for name in BACKENDS | ISOLATED), *((name, False) for name in BACKENDS)],
 )
-@pytest.mark.parametrize("isolation", [(), ("--no-isolation",)])
-def test_backend_that_cannot_be_had(tmp_path, backend, message, isolation):
-    if isolation and "dying" in backend:
-        pytest.skip("without isolation it takes the command with it")
+def test_backend_that_cannot_be_had(tmp_path, backend, isolation):
     run_file = tmp_path / "r"
     run_file.write_text("an earlier run")
-    options = ("--oracle", "impl", *MINIATURE, "--run-file", run_file, *isolation)
-    refused(conform("run", "--backend", backend, *options, cwd=tmp_path), message)
+    options = ["--oracle", "impl", *MINIATURE, "--run-file", run_file]
+    options += ["--start-timeout", "3"] if backend in ISOLATED else []
+    options += [] if isolation else ["--no-isolation"]
+    done = conform("run", "--backend", backend, *options, cwd=tmp_path)
+    refused(done, (BACKENDS | ISOLATED)[backend])
     assert run_file.read_text() == "an earlier run"
 
 

@@ -264,8 +264,9 @@ def test_show_puts_the_traces_side_by_side(tmp_path):
     assert "backend miniature.wrong:values" in done.stdout
     (row,) = [line for line in done.stdout.splitlines() if "! e = tensor([1.0, 1.0]" in line]
     assert "! e = tensor([2.0, 2.0]" in row
-    (statement,) = [line for line in done.stdout.splitlines() if "<- first divergence at" in line]
+    (statement,) = [line for line in done.stdout.splitlines() if line.startswith("   3  ")]
     assert "e = torch.ones(2)" in statement
+    assert statement.endswith("<-- first divergence: values")
     assert "values: line 3, e.values" in done.stdout
     assert "show it again: conform show LEAF-02.1 --backend miniature.wrong:values" in done.stdout
 
@@ -297,6 +298,19 @@ def test_show_works_on_operator_samples(tmp_path):
     done = conform("show", identifier, *options, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert identifier in done.stdout
+
+
+def test_seed_is_the_same_on_both_sides_and_has_an_effect(tmp_path):
+    rule = "# Leaves\n\n## LEAF-01 A draw\n\n```python\nx = torch.rand(3)\n```\n"
+    (tmp_path / "01-leaves.md").write_text(rule)
+    options = ("--backend", "torch", "--spec", tmp_path, "--json")
+    drawn = {}
+    for seed in ("0", "7"):
+        done = conform("show", "LEAF-01.1", *options, "--seed", seed, cwd=tmp_path)
+        line = json.loads(done.stdout)
+        assert line["outcome"] == "conforms"
+        drawn[seed] = line["expected"]["steps"][0]["changed"]["x"]["values"]
+    assert drawn["0"] != drawn["7"]
 
 
 def test_command_that_shows_a_failure_again_does_so(tmp_path):

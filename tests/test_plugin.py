@@ -55,8 +55,8 @@ def test_message_of_a_failure(tmp_path):
     for text in (
         "LEAF-02.1: miniature.wrong:values diverges from impl (values)",
         "LEAF-02: What `ones` makes is filled with ones",
-        "    import torch\n    a = torch.zeros(2)\n  > e = torch.ones(2)",
-        "# <- first divergence: values",
+        "\n\nimport torch\na = torch.zeros(2)\ne = torch.ones(2)",
+        "# <-- first divergence: values\nb = a + 1",
         "values: line 3, e.values",
         "expected  [1.0, 1.0]",
         "got       [2.0, 2.0]",
@@ -69,10 +69,9 @@ def test_message_of_a_failure(tmp_path):
 
 def test_marked_program_can_be_pasted(tmp_path):
     done = suite("wrong:values", cwd=tmp_path)
-    block = done.stdout.partition("    import torch\n")[2].partition("\n\n")[0]
-    lines = [line[4:] for line in ("    import impl as torch\n" + block).splitlines()]
+    block = done.stdout.partition("\nimport torch\n")[2].partition("\n\n")[0]
     namespace: dict = {}
-    exec("\n".join(lines), namespace)
+    exec(f"import impl as torch\n{block}", namespace)
     assert namespace["e"].tolist() == [1.0, 1.0]
 
 
@@ -107,6 +106,17 @@ def test_known_divergence_is_an_expected_failure(tmp_path):
     done = suite("right:namespace", "--conform-known=known.toml", cwd=tmp_path)
     assert done.returncode == 1
     assert "it conforms now: remove the entry" in done.stdout
+
+
+def test_missing_device_is_skipped(tmp_path):
+    options = (*LEAVES, "--conform-backend=torch:hpu", "-rs")
+    done = pytest_suite(*options, cwd=tmp_path)
+    assert done.returncode == 3, done.stdout
+    assert "4 skipped" in done.stdout
+    assert "the backend is not available here" in done.stdout
+    done = pytest_suite(*options, "--conform-if-available", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "not run, and that was allowed" in done.stdout
 
 
 def test_deselecting_by_name_makes_a_smaller_but_complete_run(tmp_path):

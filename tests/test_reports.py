@@ -209,6 +209,19 @@ def test_of_a_long_value_the_first_differing_element_is_told() -> None:
     assert (item.expected, item.got) == ("0.5", "0.75")
 
 
+def test_warnings_are_told_as_python_prints_them() -> None:
+    made = made_runs.diverging("LEAF-19.1", "leaves", "diagnostics")
+    made["divergences"]["diagnostics"] |= {
+        "name": None,
+        "field": "warnings",
+        "expected": [["UserWarning", "once"], ["FutureWarning", "twice"]],
+        "got": [],
+    }
+    (item,) = attention([made])
+    assert item.where == "diagnostics, line 3, warnings"
+    assert (item.expected, item.got) == ("UserWarning: once; FutureWarning: twice", "no warning")
+
+
 def test_the_page_holds_every_program_without_loss(small: Run) -> None:
     blobs = Page(page(small)).blobs()
     index, sources = blobs.pop("index"), blobs.pop("sources")

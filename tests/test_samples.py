@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -128,6 +128,36 @@ def test_torch_runs_every_sample_and_raises_only_what_is_asked_for(operator: Ope
             )
         else:
             assert errors == [], program.paste()
+
+
+def outcomes(torch, operator: Operator, rows: list[tuple], dtype: str, repeat: int) -> list[float]:
+    """Values and gradients at the last copy of each row, when each stands there so often."""
+    columns = zip(*(row for row in rows for _ in range(repeat)), strict=True)
+    names = [entry.name for entry in operator.inputs]
+    given = {
+        name: torch.tensor(column, dtype=getattr(torch, dtype), requires_grad=True)
+        for name, column in zip(names, columns, strict=True)
+    }
+    call = operator.call.format_map({name: f"given[{name!r}]" for name in names})
+    y = eval(call, {"torch": torch, "given": given})
+    tensors = [y.detach()]
+    if not operator.unlinked:
+        y.backward(torch.full_like(y, -0.75))
+        tensors += [tensor.grad for tensor in given.values()]
+    return [float(v) for tensor in tensors for v in tensor[repeat - 1 :: repeat]]
+
+
+@pytest.mark.parametrize("operator", [o for o in OPERATORS if o.pointwise], ids=lambda o: o.name)
+def test_what_is_asked_of_special_values_does_not_depend_on_vectorisation(operator) -> None:
+    torch = pytest.importorskip("torch")
+    rows = [row for columns in operator.points.values() for row in zip(*columns, strict=True)]
+    rows += list(product(operator.specials, repeat=len(operator.inputs)))
+    for dtype in ("float32", "float64"):
+        for row in rows:
+            alone = outcomes(torch, operator, [row], dtype, 1)
+            for repeat in (3, 33):
+                among = outcomes(torch, operator, [row], dtype, repeat)
+                assert among == pytest.approx(alone, rel=1e-5, abs=1e-6, nan_ok=True), (dtype, row)
 
 
 @pytest.mark.parametrize("name", UNPROMISED_TIES)

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from conformance.program import Program
 
 from .activations import ACTIVATIONS, SOFTMAX
-from .arithmetic import ARITHMETIC, COMPARISONS, ROUNDING, SELECTION
+from .arithmetic import ARITHMETIC
+from .copies import COPIES
 from .extrema import EXTREMA
 from .indexing import INDEXING
 from .losses import LOSSES
 from .matrices import MATRICES
 from .operator import Operator
 from .reductions import NORMS, REDUCTIONS
+from .selection import COMPARISONS, ROUNDING, SELECTION
 from .transcendental import TRANSCENDENTAL
 from .variants import programs_of
-from .views import COPIES, VIEWS
+from .views import VIEWS
 
 __all__ = ["OPERATORS", "programs"]
 

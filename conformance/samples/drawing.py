@@ -47,17 +47,21 @@ def drawn(entry: Input, shape: Shape, dtype: str, seed: str) -> tuple[Number, ..
 
 
 def strides_of(shape: Shape, layout: str) -> tuple[int, ...] | None:
-    """Strides of a `transposed`, `stepped` or `expanded` tensor; None where shape allows none."""
-    if not shape or 0 in shape:
+    """Strides of a `transposed`, `stepped` or `expanded` tensor; None where shape allows none.
+
+    A dimension of size one has no stride worth the name, so it does not make a layout.
+    """
+    extended = sum(n > 1 for n in shape)
+    if not extended or 0 in shape:
         return None
     if layout == "transposed":
-        if len(shape) < 2:
+        if extended < 2:
             return None
         return tuple(math.prod(shape[:k]) for k in range(len(shape)))
     step = 2 if layout == "stepped" else 1
     strides = [step * math.prod(shape[k + 1 :]) for k in range(len(shape))]
     if layout == "expanded":
-        if len(shape) < 2:
+        if len(shape) < 2 or shape[0] < 2:
             return None
         strides[0] = 0
     return tuple(strides)

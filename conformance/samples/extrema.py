@@ -6,7 +6,9 @@ torch does not promise which of several equal elements `sort` (unless stable), `
 
 from __future__ import annotations
 
-from .operator import Case, Domain, Input, Operator, case, inf, nan
+from typing import Any
+
+from .operator import Case, Domain, Input, Operator, Shape, case, inf, nan
 
 TIES = [[3.0, 3.0, 1.0], [1.0, 2.0, 2.0]]
 EQUAL = [2.0, 2.0, 2.0]
@@ -16,13 +18,14 @@ ZEROS = [0.0, -0.0, -1.0, 1.0]
 PLANE = Domain(-4.0, 4.0, 0.125)
 
 
+def indexed(label: str, call: str, result: Shape, **inputs: Any) -> Case:
+    """A case of a call that returns values, which are seeded, and indices."""
+    return case(label, call, {"values": result}, outputs="values, indices", **inputs)
+
+
 def extremum(name: str) -> Operator:
     """The entry of max or min: the whole tensor, a dimension, and two tensors."""
     f = f"torch.{name}"
-    pair = "values, indices"
-
-    def by(label: str, call: str, result, **inputs) -> Case:
-        return case(label, call, {"values": result}, outputs=pair, **inputs)
 
     return Operator(
         name,
@@ -39,17 +42,17 @@ def extremum(name: str) -> Operator:
             case("signed-zeros", f"{f}({{x}})", (), x=[0.0, -0.0]),
             case("zero-dim", f"{f}({{x}})", (), x=()),
             case("empty", f"{f}({{x}})", raises=True, x=(0,)),
-            by("dim", f"{f}({{x}}, 1)", (2,)),
-            by("dim-method", f"{{x}}.{name}(dim=0)", (3,)),
-            by("keepdim", f"{f}({{x}}, 1, keepdim=True)", (2, 1)),
-            by("dim-three-dims", f"{f}({{x}}, 1)", (2, 2), x=(2, 3, 2)),
-            by("dim-ties", f"{f}({{x}}, 1)", (2,), x=TIES),
-            by("dim-equal", f"{f}({{x}}, 0)", (), x=EQUAL),
-            by("dim-nan", f"{f}({{x}}, 1)", (2,), x=NANS),
-            by("dim-infinite", f"{f}({{x}}, 0)", (), x=INFINITE),
-            by("dim-zero-dim", f"{f}({{x}}, 0)", (), x=()),
-            by("dim-empty-other", f"{f}({{x}}, 1)", (0,), x=(0, 3)),
-            by("dim-transposed", f"{f}({{x}}.t(), 1)", (3,)),
+            indexed("dim", f"{f}({{x}}, 1)", (2,)),
+            indexed("dim-method", f"{{x}}.{name}(dim=0)", (3,)),
+            indexed("keepdim", f"{f}({{x}}, 1, keepdim=True)", (2, 1)),
+            indexed("dim-three-dims", f"{f}({{x}}, 1)", (2, 2), x=(2, 3, 2)),
+            indexed("dim-ties", f"{f}({{x}}, 1)", (2,), x=TIES),
+            indexed("dim-equal", f"{f}({{x}}, 0)", (), x=EQUAL),
+            indexed("dim-nan", f"{f}({{x}}, 1)", (2,), x=NANS),
+            indexed("dim-infinite", f"{f}({{x}}, 0)", (), x=INFINITE),
+            indexed("dim-zero-dim", f"{f}({{x}}, 0)", (), x=()),
+            indexed("dim-empty-other", f"{f}({{x}}, 1)", (0,), x=(0, 3)),
+            indexed("dim-transposed", f"{f}({{x}}.t(), 1)", (3,)),
             case("dim-empty", f"{f}({{x}}, 0)", raises=True, x=(0, 3)),
             case("dim-out-of-range", f"{f}({{x}}, 2)", raises=True),
             case("named-result", f"{f}({{x}}, 1).values * 2", (2,)),
@@ -64,7 +67,7 @@ def extremum(name: str) -> Operator:
                 x=[3, 1, 3],
                 dtypes={"x": "int64"},
                 dtype="int64",
-                outputs=pair,
+                outputs="values, indices",
             ),
         ),
     )
@@ -124,7 +127,6 @@ def pair_of(name: str, *arguments: str, rows: tuple[Case, ...] = (), **facts) ->
 def median(name: str) -> Operator:
     """The entry of median or nanmedian."""
     f = f"torch.{name}"
-    pair = "values, indices"
     return Operator(
         name,
         (Input("x", shape=(2, 3)),),
@@ -141,13 +143,13 @@ def median(name: str) -> Operator:
             case("infinite", f"{f}({{x}})", (), x=[inf, -inf, 1.0]),
             case("zero-dim", f"{f}({{x}})", (), x=()),
             case("empty", f"{f}({{x}})", (), x=(0,)),
-            case("dim", f"{f}({{x}}, 1)", {"values": (2,)}, outputs=pair),
-            case("dim-even", f"{f}({{x}}, 0)", {"values": ()}, x=(4,), outputs=pair),
-            case("keepdim", f"{{x}}.{name}(0, keepdim=True)", {"values": (1, 3)}, outputs=pair),
-            case("dim-three-dims", f"{f}({{x}}, 1)", {"values": (2, 2)}, x=(2, 3, 2), outputs=pair),
-            case("dim-nan", f"{f}({{x}}, 0)", {"values": ()}, x=[1.0, nan, 3.0], outputs=pair),
-            case("dim-zero-dim", f"{f}({{x}}, 0)", {"values": ()}, x=(), outputs=pair),
-            case("dim-empty-other", f"{f}({{x}}, 1)", {"values": (0,)}, x=(0, 3), outputs=pair),
+            indexed("dim", f"{f}({{x}}, 1)", (2,)),
+            indexed("dim-even", f"{f}({{x}}, 0)", (), x=(4,)),
+            indexed("keepdim", f"{{x}}.{name}(0, keepdim=True)", (1, 3)),
+            indexed("dim-three-dims", f"{f}({{x}}, 1)", (2, 2), x=(2, 3, 2)),
+            indexed("dim-nan", f"{f}({{x}}, 0)", (), x=[1.0, nan, 3.0]),
+            indexed("dim-zero-dim", f"{f}({{x}}, 0)", (), x=()),
+            indexed("dim-empty-other", f"{f}({{x}}, 1)", (0,), x=(0, 3)),
             case("dim-out-of-range", f"{f}({{x}}, 2)", raises=True),
         ),
     )
@@ -156,7 +158,6 @@ def median(name: str) -> Operator:
 def cumulative(name: str) -> Operator:
     """The entry of cummax or cummin."""
     f = f"torch.{name}"
-    pair = "values, indices"
     return Operator(
         name,
         (Input("x"),),
@@ -167,14 +168,14 @@ def cumulative(name: str) -> Operator:
         along=f"{f}({{x}}, {{dim}}).values",
         drops=False,
         cases=(
-            case("dim-0", f"{f}({{x}}, 0)", {"values": (2, 3)}, outputs=pair),
-            case("three-dims", f"{f}({{x}}, -2)", {"values": (2, 3, 2)}, x=(2, 3, 2), outputs=pair),
-            case("ties", f"{f}({{x}}, 1)", {"values": (2, 3)}, x=TIES, outputs=pair),
-            case("equal", f"{f}({{x}}, 0)", {"values": (3,)}, x=EQUAL, outputs=pair),
-            case("nan", f"{f}({{x}}, 1)", {"values": (2, 4)}, x=NANS, outputs=pair),
-            case("infinite", f"{f}({{x}}, 0)", {"values": (5,)}, x=INFINITE, outputs=pair),
-            case("zero-dim", f"{f}({{x}}, 0)", {"values": ()}, x=(), outputs=pair),
-            case("empty", f"{f}({{x}}, 0)", {"values": (0, 2)}, x=(0, 2), outputs=pair),
+            indexed("dim-0", f"{f}({{x}}, 0)", (2, 3)),
+            indexed("three-dims", f"{f}({{x}}, -2)", (2, 3, 2), x=(2, 3, 2)),
+            indexed("ties", f"{f}({{x}}, 1)", (2, 3), x=TIES),
+            indexed("equal", f"{f}({{x}}, 0)", (3,), x=EQUAL),
+            indexed("nan", f"{f}({{x}}, 1)", (2, 4), x=NANS),
+            indexed("infinite", f"{f}({{x}}, 0)", (5,), x=INFINITE),
+            indexed("zero-dim", f"{f}({{x}}, 0)", (), x=()),
+            indexed("empty", f"{f}({{x}}, 0)", (0, 2), x=(0, 2)),
             case("dim-out-of-range", f"{f}({{x}}, 2)", raises=True),
         ),
     )
@@ -255,8 +256,6 @@ def pooling(dims: int) -> Operator:
     )
 
 
-PAIR = {"outputs": "values, indices"}
-
 EXTREMA = (
     extremum("max"),
     extremum("min"),
@@ -287,11 +286,11 @@ EXTREMA = (
         "kthvalue",
         "2",
         rows=(
-            case("first", "torch.kthvalue({x}, 1)", {"values": (2,)}, **PAIR),
-            case("keepdim", "{x}.kthvalue(1, 0, keepdim=True)", {"values": (1, 3)}, **PAIR),
-            case("zero-dim", "torch.kthvalue({x}, 1)", {"values": ()}, x=(), **PAIR),
-            case("infinite", "torch.kthvalue({x}, 2)", {"values": ()}, x=[inf, 1.0, -inf], **PAIR),
-            case("nan-last", "torch.kthvalue({x}, 2)", {"values": ()}, x=[nan, 1.0, 3.0], **PAIR),
+            indexed("first", "torch.kthvalue({x}, 1)", (2,)),
+            indexed("keepdim", "{x}.kthvalue(1, 0, keepdim=True)", (1, 3)),
+            indexed("zero-dim", "torch.kthvalue({x}, 1)", (), x=()),
+            indexed("infinite", "torch.kthvalue({x}, 2)", (), x=[inf, 1.0, -inf]),
+            indexed("nan-last", "torch.kthvalue({x}, 2)", (), x=[nan, 1.0, 3.0]),
             case("out-of-range", "torch.kthvalue({x}, 4)", raises=True),
         ),
     ),
@@ -303,9 +302,9 @@ EXTREMA = (
         method="{x}.mode()",
         outputs=("values", "indices"),
         cases=(
-            case("dim-0", "torch.mode({x}, 0)", {"values": (3,)}, **PAIR),
-            case("keepdim", "{x}.mode(1, keepdim=True)", {"values": (2, 1)}, **PAIR),
-            case("zero-dim", "torch.mode({x})", {"values": ()}, x=(), **PAIR),
+            indexed("dim-0", "torch.mode({x}, 0)", (3,)),
+            indexed("keepdim", "{x}.mode(1, keepdim=True)", (2, 1)),
+            indexed("zero-dim", "torch.mode({x})", (), x=()),
         ),
     ),
     pair_of(
@@ -313,14 +312,14 @@ EXTREMA = (
         "2",
         result=(2, 2),
         rows=(
-            case("dim-0", "torch.topk({x}, 1, 0)", {"values": (1, 3)}, **PAIR),
-            case("smallest", "torch.topk({x}, 2, largest=False)", {"values": (2, 2)}, **PAIR),
-            case("all-elements", "{x}.topk(3)", {"values": (2, 3)}, **PAIR),
-            case("none", "{x}.topk(0)", {"values": (2, 0)}, **PAIR),
-            case("nan-first", "torch.topk({x}, 2)", {"values": (2,)}, x=[1.0, nan, 3.0], **PAIR),
-            case("infinite", "torch.topk({x}, 2)", {"values": (2,)}, x=[-inf, 1.0, inf], **PAIR),
-            case("zero-dim", "torch.topk({x}, 1)", {"values": ()}, x=(), **PAIR),
-            case("empty", "torch.topk({x}, 0)", {"values": (0,)}, x=(0,), **PAIR),
+            indexed("dim-0", "torch.topk({x}, 1, 0)", (1, 3)),
+            indexed("smallest", "torch.topk({x}, 2, largest=False)", (2, 2)),
+            indexed("all-elements", "{x}.topk(3)", (2, 3)),
+            indexed("none", "{x}.topk(0)", (2, 0)),
+            indexed("nan-first", "torch.topk({x}, 2)", (2,), x=[1.0, nan, 3.0]),
+            indexed("infinite", "torch.topk({x}, 2)", (2,), x=[-inf, 1.0, inf]),
+            indexed("zero-dim", "torch.topk({x}, 1)", (), x=()),
+            indexed("empty", "torch.topk({x}, 0)", (0,), x=(0,)),
             case("out-of-range", "torch.topk({x}, 4)", raises=True),
         ),
     ),
@@ -330,26 +329,24 @@ EXTREMA = (
         along="torch.sort({x}, dim={dim}, stable=True).values",
         drops=False,
         rows=(
-            case("dim-0", "torch.sort({x}, 0)", {"values": (2, 3)}, **PAIR),
-            case("descending", "torch.sort({x}, descending=True)", {"values": (2, 3)}, **PAIR),
-            case("stable-ties", "torch.sort({x}, stable=True)", {"values": (2, 3)}, x=TIES, **PAIR),
-            case(
+            indexed("dim-0", "torch.sort({x}, 0)", (2, 3)),
+            indexed("descending", "torch.sort({x}, descending=True)", (2, 3)),
+            indexed("stable-ties", "torch.sort({x}, stable=True)", (2, 3), x=TIES),
+            indexed(
                 "stable-descending-ties",
                 "{x}.sort(stable=True, descending=True)",
-                {"values": (2, 3)},
+                (2, 3),
                 x=TIES,
-                **PAIR,
             ),
-            case("nan-last", "torch.sort({x})", {"values": (4,)}, x=[nan, 1.0, -inf, inf], **PAIR),
-            case(
+            indexed("nan-last", "torch.sort({x})", (4,), x=[nan, 1.0, -inf, inf]),
+            indexed(
                 "signed-zeros",
                 "torch.sort({x}, stable=True)",
-                {"values": (3,)},
+                (3,),
                 x=[0.0, -0.0, -1.0],
-                **PAIR,
             ),
-            case("zero-dim", "torch.sort({x})", {"values": ()}, x=(), **PAIR),
-            case("empty", "torch.sort({x})", {"values": (0,)}, x=(0,), **PAIR),
+            indexed("zero-dim", "torch.sort({x})", (), x=()),
+            indexed("empty", "torch.sort({x})", (0,), x=(0,)),
             case("values-only", "torch.sort({x}).values", (2, 3)),
         ),
     ),

@@ -113,7 +113,8 @@ class Operator:
     the in-place spelling writes to. `result` is as for a case; for a `pointwise` operator it is
     the broadcast shape of the inputs. `points` are values that matter (kinks, ties, bounds), one
     list per input. `specials` are tried as they are, so a value whose result torch does not
-    promise is left out of them. `leaf_refusal` asks for the in-place spelling on a leaf.
+    promise is left out of them. `view` says that the result is a view, which is then written to as
+    well. `leaf_refusal` asks for the in-place spelling on a leaf.
     `unlinked` says that the output never requires grad, `contiguous_only` that the plain call
     refuses or means something else for other strides, `overlapping` that the result has several
     elements in one place, so that it cannot be written to. `along` spells the operator along one

@@ -12,7 +12,7 @@ NONZERO = Domain(-2.0, 2.0, 0.25, without=(0.0,))
 def along(name: str, *, several: bool = True, full: bool = True) -> tuple[Case, ...]:
     """The ways to say which dimensions a reduction runs over."""
     f = f"torch.{name}"
-    rows = (
+    rows: tuple[Case, ...] = (
         case("dim", f"{f}({{x}}, 1)", (2,)),
         case("dim-method", f"{{x}}.{name}(0)", (3,)),
         case("keepdim", f"{f}({{x}}, 1, keepdim=True)", (2, 1)),

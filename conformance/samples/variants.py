@@ -2,61 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, product
-from string import Formatter
-from typing import Any
 
-from conformance.program import Given, Program
+from conformance.program import Program
 
-from .drawing import (
-    broadcast,
-    cotangent,
-    given,
-    results_of,
-    shape_and_values,
-    tensor_input,
-)
+from .drawing import broadcast, results_of, shape_and_values, strides_of
 from .operator import Case, Operator, Shape
-
-WIDTHS = ("float32", "float64")
-COTANGENTS = ("v", "w", "u")
-SECOND_COTANGENTS = ("s", "t", "k", "l")
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One sample before it is written: a call, what it is given, and what happens around it.
-
-    `before` stands in front of the call; with `inplace` the call has no result of its own and
-    `outputs` names the tensor it wrote to. `after` stands between the call and the backward.
-    `ending` is how the gradient is asked for; None where it is not.
-    """
-
-    label: str
-    probe: str
-    call: str
-    result: Shape | Mapping[str, Shape] | None
-    inputs: Mapping[str, Any] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ("y",)
-    widths: tuple[str, ...] = ("float32",)
-    dtypes: Mapping[str, str] = field(default_factory=dict)
-    dtype: str | None = None
-    requires: frozenset[str] | None = None
-    layouts: Mapping[str, str] = field(default_factory=dict)
-    cotangent_layout: str | None = None
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    inplace: bool = False
-    names: Mapping[str, str] = field(default_factory=dict)
-    ending: str | None = "backward"
-
-
-def fields_of(template: str) -> list[str]:
-    """The names in braces in a template, each once, in order."""
-    found = (name for _, name, _, _ in Formatter().parse(template) if name)
-    return list(dict.fromkeys(found))
+from .sample import WIDTHS, Sample, fields_of, write
 
 
 def programs_of(operator: Operator) -> Iterator[Program]:
@@ -64,102 +18,6 @@ def programs_of(operator: Operator) -> Iterator[Program]:
     for sample in samples_of(operator):
         for width in (sample.dtype,) if sample.dtype else sample.widths:
             yield write(operator, sample, width)
-
-
-def write(operator: Operator, sample: Sample, width: str) -> Program:
-    """The program of a sample in float32, float64 or the type the sample fixes."""
-    givens = inputs_of(operator, sample, width)
-    linked = any(g.requires_grad for g in givens)
-    results = results_of(sample.result, sample.outputs)
-    lines = list(sample.before)
-    call = sample.call.format_map({g.name: sample.names.get(g.name, g.name) for g in givens})
-    if sample.inplace or "\n" in call:
-        lines += call.split("\n")
-    else:
-        lines.append(f"{', '.join(sample.outputs)} = {call}")
-    lines += sample.after
-    if sample.ending and results and linked and not operator.unlinked:
-        seeds = {
-            name: cotangent(
-                seed,
-                shape,
-                width,
-                start=3 * k,
-                requires_grad=sample.ending == "double",
-                layout=sample.cotangent_layout,
-            )
-            for k, (seed, (name, shape)) in enumerate(
-                zip(COTANGENTS, results.items(), strict=False)
-            )
-        }
-        givens += seeds.values()
-        lines += backward(sample.ending, {n: s.name for n, s in seeds.items()}, givens, width)
-    return Program(
-        id=f"op/{operator.name}/{sample.label}/{width}",
-        area="operators",
-        source="\n".join(lines) + "\n",
-        sentence=f"{operator.name}: {sample.probe}",
-        operator=operator.name,
-        givens=tuple(givens),
-        dtype=width,
-    )
-
-
-def inputs_of(operator: Operator, sample: Sample, width: str) -> list[Given]:
-    """The given tensors of a sample, in the order in which the operator takes them."""
-    used = fields_of(sample.call)
-    known = [entry.name for entry in operator.inputs if entry.name in used]
-    names = known + [name for name in used if name not in known]
-    givens = []
-    for name in names:
-        entry = tensor_input(name, operator.inputs)
-        dtype = sample.dtypes.get(name) or entry.dtype or width
-        differentiable = entry.differentiable and dtype.startswith("float")
-        wanted = sample.requires is None or name in sample.requires
-        givens.append(
-            given(
-                entry,
-                sample.inputs.get(name),
-                dtype,
-                f"{operator.name}/{sample.label}",
-                requires_grad=differentiable and wanted,
-                layout=sample.layouts.get(name),
-            )
-        )
-    return givens
-
-
-def backward(ending: str, seeds: Mapping[str, str], givens: list[Given], width: str) -> list[str]:
-    """The lines that ask for gradients; for a second derivative, adds its cotangents."""
-    roots, vectors = tuple_of(seeds), tuple_of(seeds.values())
-    if ending == "double":
-        leaves = [g for g in givens if g.requires_grad and g.name not in seeds.values()]
-        second = [
-            cotangent(name, leaf.shape, leaf.dtype, start=2 + 2 * k)
-            for k, (name, leaf) in enumerate(zip(SECOND_COTANGENTS, leaves, strict=False))
-        ]
-        givens += second
-        grad = (
-            f"torch.autograd.grad({roots}, {tuple_of(g.name for g in leaves)}, {vectors}, "
-            "create_graph=True)"
-        )
-        along = second[0].name if len(second) == 1 else tuple_of(s.name for s in second)
-        if len(second) == 1:
-            return [f"{grad}[0].backward({along})"]
-        return [f"torch.autograd.backward({grad}, {along})"]
-    if len(seeds) == 1:
-        plain = f"{roots}.backward({vectors}"
-    else:
-        plain = f"torch.autograd.backward({roots}, {vectors}"
-    if ending == "twice":
-        return [f"{plain}, retain_graph=True)", f"{plain})"]
-    return [f"{plain})"]
-
-
-def tuple_of(names: Iterable[str]) -> str:
-    """`x` for one name, `(x, y)` for several."""
-    listed = list(names)
-    return listed[0] if len(listed) == 1 else f"({', '.join(listed)})"
 
 
 def samples_of(operator: Operator) -> Iterator[Sample]:
@@ -207,8 +65,9 @@ def shapes(operator: Operator, plain: Sample) -> Iterator[Sample]:
         "empty": ("empty operands", (0,)),
     }
     for label, (probe, shape) in same.items():
-        inputs = dict.fromkeys(names, shape)
-        yield replace(plain, label=label, probe=probe, inputs=inputs, result=shape)
+        yield replace(
+            plain, label=label, probe=probe, inputs=dict.fromkeys(names, shape), result=shape
+        )
     if len(names) < 2:
         return
     pairs: dict[str, tuple[str, Shape, Shape]] = {
@@ -231,12 +90,11 @@ def shapes(operator: Operator, plain: Sample) -> Iterator[Sample]:
         result=None,
     )
     if len(names) == 2:
-        first, second = names
         yield replace(
             plain,
             label="same-operand",
             probe="one tensor as both operands",
-            call=plain.call.replace(f"{{{second}}}", f"{{{first}}}"),
+            call=plain.call.replace(f"{{{names[1]}}}", f"{{{names[0]}}}"),
         )
 
 
@@ -316,14 +174,19 @@ def layouts(operator: Operator, plain: Sample) -> Iterator[Sample]:
         return
     first = used[0].name
     differentiable = [entry.name for entry in used if entry.differentiable] or [first]
-    if all(len(entry.shape) >= 2 for entry in used if entry.differentiable):
+    shapes_of = {entry.name: entry.shape for entry in used}
+    if all(strides_of(shapes_of[name], "transposed") for name in differentiable):
         yield replace(
             plain,
             label="transposed",
             probe="column-major operands",
             layouts=dict.fromkeys(differentiable, "transposed"),
         )
-    if len(differentiable) > 1 and len(used[0].shape) >= 2 and used[0].differentiable:
+    if (
+        len(differentiable) > 1
+        and first in differentiable
+        and strides_of(shapes_of[first], "transposed")
+    ):
         yield replace(
             plain,
             label="transposed-first",
@@ -332,15 +195,14 @@ def layouts(operator: Operator, plain: Sample) -> Iterator[Sample]:
         )
     start = differentiable[0]
     yield replace(plain, label="stepped", probe="an operand with gaps", layouts={start: "stepped"})
-    shape = next(entry.shape for entry in used if entry.name == start)
-    if len(shape) >= 2 and shape[0] > 1:
+    if strides_of(shapes_of[start], "expanded"):
         yield replace(
             plain, label="expanded", probe="an expanded operand", layouts={start: "expanded"}
         )
     if operator.unlinked:
         return
     results = results_of(plain.result, plain.outputs)
-    if any(len(shape) >= 2 and 0 not in shape for shape in results.values()):
+    if any(strides_of(shape, "transposed") for shape in results.values()):
         yield replace(
             plain,
             label="cotangent-transposed",

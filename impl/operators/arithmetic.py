@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dtypes import BOOL, CATEGORY, FLOATING, category_of_number
+from impl.inplace import same_dtype_out
 from impl.messages import (
     ADD_BOOL_ALPHA,
     ADD_FLOAT_ALPHA,
@@ -153,6 +154,8 @@ def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
     return other - self if alpha == 1 else other - (self * alpha).astype(self.dtype)
 
 
+# It is computed as other - self, in that order: so are layouts and refusals.
+rsub.tensor_positions = rsub_scalar.tensor_positions = (1, 0)
 rsub.checked(_check_subtraction)
 rsub_scalar.checked(_check_subtraction)
 rsub.gradient(
@@ -176,6 +179,7 @@ def neg(self: Array) -> Array:
     return -self
 
 
+neg.validate_out = same_dtype_out
 neg.gradient(self=lambda F, grad: -grad)
 
 

@@ -10,7 +10,7 @@ from impl import dtypes
 from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, dtype
 from impl.layouts import contiguous_format, memory_format, preserve_format
 from impl.operator import TAPED, Array, function, operator
-from impl.operators.constants import dense_strides
+from impl.constants import dense_strides
 from impl.operators.copies import converted
 from impl.storage import empty_strided
 from impl.tensor import Tensor, device
@@ -68,6 +68,8 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
             place = a
         elif isinstance(a, bool):
             continue
+        elif isinstance(a, int):
+            raise RuntimeError("Cannot access accelerator device when none is available.")
         elif a is not None:
             raise TypeError(
                 "to() received an invalid combination of arguments - got "
@@ -79,6 +81,8 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
 
 
 def _check_device(place) -> None:
+    if str(place).startswith("cuda"):
+        raise AssertionError("Torch not compiled with CUDA enabled")
     if isinstance(place, str):
         device(place)
 

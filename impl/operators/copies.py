@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from impl import views
+from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
 from impl.operator import RAW, TAPED, Array, function, new, operator
-from impl.operators.constants import dense_strides
+from impl.constants import dense_strides
 from impl.sizes import broadcast_shapes
 from impl.storage import empty_strided, is_contiguous, is_dense, strided
 from impl.tensor import Tensor
@@ -81,6 +82,9 @@ copy.gradient(
 )
 
 
+copy.copies = True
+
+
 def converted(raw, dtype: np.dtype):
     """A raw value in another dtype, the imaginary part dropped where it has no place."""
     if raw.dtype == dtype:
@@ -96,12 +100,12 @@ def copy_(self, src, non_blocking=False):
 
     Raises RuntimeError when the shapes do not fit, and as every in-place operation does.
     """
+    if isinstance(src, (bool, int, float, complex)):
+        src = new(np.array(src))
     if not isinstance(src, Tensor):
         raise TypeError(
             f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
         )
-    if src is self:
-        return self
     return copy.inplace(self, src)
 
 
@@ -109,7 +113,22 @@ def copy_(self, src, non_blocking=False):
 
 
 def _filled(self: Array, value) -> Array:
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        check_real(value, self.dtype)
+        value = value.real
     return np.full(self.shape, value, self.dtype)
+
+
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int"}
+
+
+def check_real(value: complex, dtype: np.dtype) -> None:
+    """Raise RuntimeError for a number with an imaginary part and a dtype without."""
+    if value.imag:
+        name = BY_NUMPY[dtype].name
+        raise RuntimeError(
+            f"value cannot be converted to type {_C_NAMES.get(name, name)} without overflow"
+        )
 
 
 @operator(function=False, method=False, node="FillBackward0")
@@ -151,6 +170,14 @@ for _op in (fill_scalar_inplace, fill_tensor_inplace, zero):
 
 def _fill_value(name: str, value):
     if not isinstance(value, Tensor):
+        if not isinstance(value, (bool, int, float, complex, np.generic)):
+            kind = type(value).__name__
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got ({kind}), but "
+                "expected one of:\n * (Tensor value)\n      didn't match because some of the "
+                f"arguments have invalid types: (!{kind}!)\n * (Number value)\n      didn't match "
+                f"because some of the arguments have invalid types: (!{kind}!)\n"
+            )
         return value
     if value._raw.ndim:
         raise RuntimeError(
@@ -209,6 +236,8 @@ TAPED.clone_for_leaf = _clone_for_leaf
 
 def _sum_to(value: Tensor, shape) -> Tensor:
     """The sum over the dimensions along which `shape` was broadcast (ATen's sum_to)."""
+    if not shape:
+        return value.sum()
     lead = value._raw.ndim - len(shape)
     dims = tuple(range(lead)) + tuple(
         lead + i

@@ -11,7 +11,8 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, INTEGRAL, REDUCED
-from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.operator import TAPED, Array, formula_operation, function, new, operator
+from impl.operators.arithmetic import conj_of
 
 
 def _working(raw, dtype):
@@ -59,11 +60,7 @@ def _cumprod_backward(F, grad, value, dim, result):
         return grad
     if F.has_zero(value):
         return _cumprod_backward_by_products(F, grad, value, dim)
-    return _reversed_cumsum(F, conj_product(F, result, grad), dim) / value
-
-
-def conj_product(F, value, grad):
-    return value * grad
+    return _reversed_cumsum(F, conj_of(F, result) * grad, dim) / conj_of(F, value)
 
 
 def _cumprod_backward_by_products(F, grad, value, dim):
@@ -163,13 +160,7 @@ def constant_like(value, number):
     return value.dtype.type(number)
 
 
-def _constant_tensor(value, number):
-    from impl.operator import new
-
-    return new(value._raw.dtype.type(number))
-
-
-TAPED.constant_like = _constant_tensor
+TAPED.constant_like = lambda value, number: new(value._raw.dtype.type(number))
 
 
 # -- how torch spells them --------------------------------------------------------------------

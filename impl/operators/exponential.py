@@ -9,6 +9,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY
 from impl.operator import TAPED, Array, formula_operation, operator
 from impl.operators.arithmetic import conj_of
+from impl.operators.special import fused
 from impl.overloads import publish
 
 
@@ -66,12 +67,14 @@ log1p.gradient(self=lambda F, grad, self: grad / conj_of(F, F.add_scalar(self, 1
 
 
 @operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
+@fused
 def logaddexp(self: Array, other: Array) -> Array:
     """log(exp(self) + exp(other)) without overflow (torch.logaddexp)."""
     return _log_of_sum(self, other, np.exp, np.log1p, "logaddexp_cpu")
 
 
 @operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
+@fused
 def logaddexp2(self: Array, other: Array) -> Array:
     """log2(2 ** self + 2 ** other) without overflow (torch.logaddexp2)."""
     return _log_of_sum(
@@ -113,6 +116,7 @@ def _xlogy(x, y):
 
 
 @operator(promote="float", elementwise=True, function=False, method=False)
+@fused
 def xlogy(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 
@@ -120,6 +124,7 @@ def xlogy(self: Array, other: Array) -> Array:
 @operator(
     node="XlogyBackward1", promote="float", elementwise=True, function=False, method=False
 )
+@fused
 def xlogy_of_scalar(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 
@@ -127,6 +132,7 @@ def xlogy_of_scalar(self: Array, other: Array) -> Array:
 @operator(
     node="XlogyBackward2", promote="float", elementwise=True, function=False, method=False
 )
+@fused
 def xlogy_scalar(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.dimensions import wrap_dim, wrap_dims
-from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.operator import TAPED, Array, formula_operation, function, operator, written
 from impl.tensor import Tensor
 
 
@@ -50,14 +50,14 @@ def _halve(F, grad, tied, lost):
     return F.masked_fill(F.where(tied, F.div_scalar(grad, 2), grad), lost, 0)
 
 
-maximum.gradient(
-    self=lambda F, grad, self, other: _halve(F, grad, self == other, self < other),
-    other=lambda F, grad, self, other: _halve(F, grad, self == other, self > other),
+_to_larger_self = written(
+    lambda F, grad, self, other: _halve(F, grad, self == other, self < other)
 )
-minimum.gradient(
-    self=lambda F, grad, self, other: _halve(F, grad, self == other, self > other),
-    other=lambda F, grad, self, other: _halve(F, grad, self == other, self < other),
+_to_smaller_self = written(
+    lambda F, grad, self, other: _halve(F, grad, self == other, self > other)
 )
+maximum.gradient(self=_to_larger_self, other=_to_smaller_self)
+minimum.gradient(self=_to_smaller_self, other=_to_larger_self)
 
 
 @operator(promote="arithmetic", elementwise=True, out=True)
@@ -157,8 +157,9 @@ def min_all(self: Array) -> Array:
     return np.min(self)
 
 
-max_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
-min_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
+evenly = written(lambda F, grad, self, result: _evenly(F, grad, self, result))
+max_all.gradient(self=evenly)
+min_all.gradient(self=evenly)
 
 
 @operator(node="AmaxBackward0", function=False, method=False)
@@ -321,8 +322,7 @@ def _arg(self, dim, keepdim, arg, name):
     if dim is None:
         if array.size == 0:
             raise IndexError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-                "Specify the reduction dim with the 'dim' argument."
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
             )
         flat = array.reshape(-1)
         index = np.int64(first_nan_or(flat, 0, arg(flat, axis=0)))
@@ -347,4 +347,4 @@ def argmin(self: Array, dim=None, keepdim=False) -> Array:
     return _arg(self, dim, keepdim, np.argmin, "argmin")
 
 
-__all__ = ["_evenly", "indexed", "select", "to_index"]
+__all__ = ["evenly", "indexed", "select", "to_index"]

@@ -163,7 +163,7 @@ def broadcast_tensors(*tensors):
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     shape = broadcast_shapes(*(t._raw.shape for t in tensors))
-    return tuple(TAPED.expand(t, shape) for t in tensors)
+    return tuple(t if t._raw.shape == shape else TAPED.expand(t, shape) for t in tensors)
 
 
 @function("broadcast_shapes", method=False)

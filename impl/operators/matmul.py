@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import BOOL, BY_NUMPY, INTEGRAL, REDUCED
-from impl.operator import TAPED, Array, formula_operation, operator
+from impl.dtypes import BOOL, BY_NUMPY, INTEGRAL, REDUCED, result_dtype
+from impl.operator import TAPED, Array, formula_operation, function, new, operator
 from impl.operators.arithmetic import conj_of
 
 # What torch's C++ calls an element type where it does not say `Float`.
@@ -41,19 +41,9 @@ def _sizes(raw) -> str:
     return "x".join(map(str, raw.shape))
 
 
-def _require_tensors(name: str, **operands) -> None:
-    """Raise TypeError for a Python number where torch has no overload for numbers."""
-    for position, (argument, value) in enumerate(operands.items(), 1):
-        if not hasattr(value, "dtype"):
-            label = "input" if argument == "self" else argument
-            raise TypeError(
-                f"{name}(): argument '{label}' (position {position}) must be Tensor, "
-                f"not {type(value).__name__}"
-            )
-
-
-def _no_bool(kernel_name: str, raw) -> None:
-    if BY_NUMPY[raw.dtype].category == BOOL:
+def _no_bool(kernel_name: str, a, b) -> None:
+    """Raise NotImplementedError for bool, which torch notices when there is something to add."""
+    if BY_NUMPY[a.dtype].category == BOOL and a.size and b.size:
         raise NotImplementedError(f'"{kernel_name}" not implemented for \'Bool\'')
 
 
@@ -106,13 +96,12 @@ def _right_gradient(F, grad, left, layout, alpha=1):
 # -- matrices and vectors ---------------------------------------------------------------------
 
 
-@operator(out=True)
+@operator(out=True, numbers=False)
 def mm(self: Array, mat2: Array) -> Array:
     """The product of two matrices, (n, m) by (m, p) (torch.mm).
 
     Raises RuntimeError unless both are matrices of one dtype whose inner sizes agree.
     """
-    _require_tensors("mm", self=self, mat2=mat2)
     if self.ndim != 2:
         raise RuntimeError("self must be a matrix")
     if mat2.ndim != 2:
@@ -123,7 +112,7 @@ def mm(self: Array, mat2: Array) -> Array:
             "expected m1 and m2 to have the same dtype, but got: "
             f"{_c_name(self)} != {_c_name(mat2)}"
         )
-    _no_bool("addmm_impl_cpu_", self)
+    _no_bool("addmm_impl_cpu_", self, mat2)
     return product(self, mat2)
 
 
@@ -140,21 +129,24 @@ mm.gradient(
 )
 
 
-@operator(out=True)
+@operator(out=True, numbers=False)
 def bmm(self: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, (b, n, m) by (b, m, p) (torch.bmm).
 
     Raises RuntimeError unless both are 3-D, of one dtype, with fitting sizes.
     """
-    _require_tensors("bmm", self=self, mat2=mat2)
     _check_batches(self, mat2)
     _check_batch_sizes(self, mat2)
-    _no_bool("bmm", self)
-    if self.dtype != mat2.dtype:
-        raise RuntimeError(
-            f"expected scalar type {_legacy(self)} but found {_legacy(mat2)}"
-        )
+    _no_bool("bmm", self, mat2)
+    _same_batch_dtypes(self, mat2)
     return np.ascontiguousarray(product(self, mat2))
+
+
+def _same_batch_dtypes(batch1, batch2) -> None:
+    if batch1.dtype != batch2.dtype and batch1.size and batch2.size:
+        raise RuntimeError(
+            f"expected scalar type {_legacy(batch1)} but found {_legacy(batch2)}"
+        )
 
 
 def _check_batches(batch1, batch2) -> None:
@@ -179,13 +171,12 @@ bmm.gradient(
 )
 
 
-@operator(out=True)
+@operator(out=True, numbers=False)
 def mv(self: Array, vec: Array) -> Array:
     """The product of a matrix (n, m) and a vector (m,) (torch.mv).
 
     Raises RuntimeError for other ranks, sizes that do not fit, and different dtypes.
     """
-    _require_tensors("mv", self=self, vec=vec)
     if self.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}"
@@ -194,7 +185,7 @@ def mv(self: Array, vec: Array) -> Array:
         _reject_vector_sizes(self.shape[0], self, vec)
     if self.dtype != vec.dtype:
         _reject_vector_dtypes(vec, self, vec)
-    _no_bool("addmv_impl_cpu", self)
+    _no_bool("addmv_impl_cpu", self, vec)
     return product(self, vec)
 
 
@@ -233,17 +224,17 @@ def _inner_product(self, other):
             f"inconsistent tensor size, expected tensor [{a}] and src [{b}] to have the same "
             f"number of elements, but got {a} and {b} elements respectively"
         )
-    _no_bool("dot", self)
+    if self.dtype.kind == "b":
+        raise NotImplementedError("\"dot\" not implemented for 'Bool'")
     return product(self, other)
 
 
-@operator(out=True)
+@operator(out=True, numbers=False)
 def dot(self: Array, tensor: Array) -> Array:
     """The inner product of two vectors, without conjugation (torch.dot).
 
     Raises RuntimeError unless both are 1-D, of one dtype and one length.
     """
-    _require_tensors("dot", self=self, tensor=tensor)
     return _inner_product(self, tensor)
 
 
@@ -253,10 +244,9 @@ dot.gradient(
 )
 
 
-@operator(out=True)
+@operator(out=True, numbers=False)
 def vdot(self: Array, other: Array) -> Array:
     """The inner product of two vectors, the first conjugated (torch.vdot). Errors as `dot`."""
-    _require_tensors("vdot", self=self, other=other)
     return _inner_product(np.conj(self) if self.dtype.kind == "c" else self, other)
 
 
@@ -269,9 +259,11 @@ vdot.gradient(
 @operator()
 def trace(self: Array) -> Array:
     """The sum of a matrix's diagonal; integers are summed as int64 (torch.trace)."""
+    kind = self.dtype
+    if kind.kind == "b":
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
-    kind = self.dtype
     if BY_NUMPY[kind].category <= INTEGRAL:
         return np.trace(self, dtype=np.int64)
     if kind in REDUCED:
@@ -291,11 +283,9 @@ def on_diagonal(value, shape):
 
 def _on_diagonal_tensor(value, shape):
     rows, columns = shape
-    flat = value.new_zeros((rows * columns,))
-    places = np.arange(min(rows, columns)) * (columns + 1)
-    from impl.operator import new
-
-    return TAPED.view(flat.index_fill_(0, new(places), value), tuple(shape))
+    flat = TAPED.new_zeros(value, (rows * columns,))
+    places = new(np.arange(min(rows, columns)) * (columns + 1))
+    return TAPED.view(flat.index_fill_(0, places, value), tuple(shape))
 
 
 TAPED.on_diagonal = _on_diagonal_tensor
@@ -337,20 +327,19 @@ def _same_dtype(base, mat1, mat2) -> None:
         )
 
 
-@operator(inplace=True, out=True)
+@operator(out=True, numbers=False)
 def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (mat1 @ mat2), self broadcast to the product (torch.addmm).
 
     With beta 0, NaN in self does not count. Raises RuntimeError on ranks, sizes and dtypes.
     """
-    _require_tensors("addmm", self=self, mat1=mat1, mat2=mat2)
+    _same_dtype(self, mat1, mat2)
     for name, value in (("mat1", mat1), ("mat2", mat2)):
         if value.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {value.ndim}-D tensor")
     _check_multipliable(mat1, mat2)
-    _same_dtype(self, mat1, mat2)
     base = _expanded(self, (mat1.shape[0], mat2.shape[1]))
-    _no_bool("addmm_impl_cpu_", mat1)
+    _no_bool("addmm_impl_cpu_", mat1, mat2)
     return _scaled_sum(beta, base, alpha, product(mat1, mat2))
 
 
@@ -365,10 +354,9 @@ addmm.gradient(
 )
 
 
-@operator(inplace=True, out=True)
+@operator(out=True, numbers=False)
 def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (mat @ vec), self broadcast to the product (torch.addmv)."""
-    _require_tensors("addmv", self=self, mat=mat, vec=vec)
     if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
         raise RuntimeError(
             f"vector + matrix @ vector expected, got {self.ndim}, {mat.ndim}, {vec.ndim}"
@@ -377,7 +365,7 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
         _reject_vector_sizes(self.size, mat, vec)
     if not self.dtype == mat.dtype == vec.dtype:
         _reject_vector_dtypes(self, mat, vec)
-    _no_bool("addmv_impl_cpu", mat)
+    _no_bool("addmv_impl_cpu", mat, vec)
     base = np.broadcast_to(self, mat.shape[:1])
     return _scaled_sum(beta, base, alpha, product(mat, vec))
 
@@ -389,19 +377,39 @@ addmv.gradient(
 )
 
 
-@operator(inplace=True, out=True)
-def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
-    """beta * self + alpha * outer(vec1, vec2), self broadcast to it (torch.addr)."""
-    _require_tensors("addr", self=self, vec1=vec1, vec2=vec2)
+def _check_vectors(vec1, vec2) -> None:
     for name, value in (("vec1", vec1), ("vec2", vec2)):
         if value.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {value.ndim}-D")
+
+
+@operator(out=True, numbers=False, elementwise=True)
+def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * outer(vec1, vec2), self broadcast to it (torch.addr)."""
+    _check_vectors(vec1, vec2)
     base = _expanded(self, (vec1.shape[0], vec2.shape[0]))
-    kind = np.result_type(self.dtype, vec1.dtype, vec2.dtype)
+    kind = result_dtype([base, vec1, vec2]).numpy
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if BY_NUMPY[kind].category <= INTEGRAL and isinstance(factor, float):
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
     term = np.multiply.outer(vec1.astype(kind), vec2.astype(kind))
     return _scaled_sum(beta, base.astype(kind), alpha, term)
 
 
+def _addr_layouts(args):
+    """The operands as the element-wise loop sees them: a matrix, a column and a row."""
+    base, column, row = args[:3]
+    n, m = column._raw.shape[0], row._raw.shape[0]
+    return [
+        (base._raw.shape, base.stride()),
+        ((n, 1), (column.stride(0), 0)),
+        ((1, m), (0, row.stride(0))),
+    ]
+
+
+addr.layouts = _addr_layouts
 addr.gradient(
     self=lambda F, grad, beta: _multiplied(F, grad, beta),
     vec1=lambda F, grad, vec2, alpha: _multiplied(F, F.mv(grad, conj_of(F, vec2)), alpha),
@@ -409,10 +417,9 @@ addr.gradient(
 )
 
 
-@operator(inplace=True, out=True)
+@operator(out=True, numbers=False)
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
-    _require_tensors("addbmm", self=self, batch1=batch1, batch2=batch2)
     _check_batches(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
@@ -425,7 +432,7 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
         )
     base = _expanded(self, (batch1.shape[1], batch2.shape[2]))
     _same_dtype(self, batch1, batch2)
-    _no_bool("addmm_impl_cpu_", batch1)
+    _no_bool("addmm_impl_cpu_", batch1, batch2)
     wide = np.float32 if batch1.dtype in REDUCED else batch1.dtype
     total = np.matmul(batch1.astype(wide), batch2.astype(wide)).sum(0, dtype=wide)
     return _scaled_sum(beta, base, alpha, total.astype(batch1.dtype))
@@ -458,19 +465,19 @@ addbmm.gradient(
 )
 
 
-@operator(inplace=True, out=True)
+@operator(out=True, numbers=False)
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
-    _require_tensors("baddbmm", self=self, batch1=batch1, batch2=batch2)
     _check_batches(batch1, batch2)
     _check_batch_sizes(batch1, batch2)
-    if not self.dtype == batch1.dtype == batch2.dtype:
+    base = _expanded(self, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+    if self.dtype != batch1.dtype:
         raise RuntimeError(
-            f"Input dtypes must be the same, got: input {BY_NUMPY[self.dtype].name}, batch1: "
+            f"Input dtypes must be the same, got: input {_c_name(self)}, batch1: "
             f"{_c_name(batch1)}, batch2: {_c_name(batch2)}"
         )
-    base = _expanded(self, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
-    _no_bool("baddbmm", batch1)
+    _same_batch_dtypes(batch1, batch2)
+    _no_bool("baddbmm", batch1, batch2)
     return _scaled_sum(beta, base, alpha, product(batch1, batch2))
 
 
@@ -483,3 +490,58 @@ baddbmm.gradient(
         F, F.bmm(conj_of(F, F.transpose(batch1, 1, 2)), grad), alpha
     ),
 )
+
+
+# -- written in place -------------------------------------------------------------------------
+
+
+def _check_written_size(target, size) -> None:
+    """Raise RuntimeError when the product does not have the size of the tensor written to."""
+    if [*target._raw.shape] != [*size]:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor size {[*target._raw.shape]} and output tensor size "
+            f"{[*size]} should match"
+        )
+
+
+@function("addmm_", torch=False)
+def addmm_inplace(self, mat1, mat2, *, beta=1, alpha=1):
+    """`addmm` written into the tensor, which must have the product's size."""
+    a, b = mat1._raw.shape, mat2._raw.shape
+    if len(a) == len(b) == 2 and a[1] == b[0]:
+        _check_written_size(self, (a[0], b[1]))
+    return addmm.inplace(self, mat1, mat2, beta, alpha)
+
+
+@function("addmv_")
+def addmv_inplace(self, mat, vec, *, beta=1, alpha=1):
+    """`addmv` written into the tensor, which must have the product's size."""
+    a, b = mat._raw.shape, vec._raw.shape
+    if len(a) == 2 and a[1:] == b and self._raw.ndim <= 1 and self._raw.size in (1, a[0]):
+        _check_written_size(self, a[:1])
+    return addmv.inplace(self, mat, vec, beta, alpha)
+
+
+@function("addr_", torch=False)
+def addr_inplace(self, vec1, vec2, *, beta=1, alpha=1):
+    """`addr` written into the tensor, which must have the product's size."""
+    _check_vectors(vec1, vec2)
+    if self._raw.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {self._raw.ndim}D tensor for input")
+    return addr.inplace(self, vec1, vec2, beta, alpha)
+
+
+@function("addbmm_", torch=False)
+def addbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
+    """`addbmm` written into the tensor, which must have the product's size."""
+    return addbmm.inplace(self, batch1, batch2, beta, alpha)
+
+
+@function("baddbmm_", torch=False)
+def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
+    """`baddbmm` written into the tensor, which must have the product's size."""
+    a, b = batch1._raw.shape, batch2._raw.shape
+    if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2]:
+        _expanded(self._raw, (a[0], a[1], b[2]))
+        _check_written_size(self, (a[0], a[1], b[2]))
+    return baddbmm.inplace(self, batch1, batch2, beta, alpha)

@@ -10,7 +10,7 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.operator import Array, function, operator
-from impl.operators.extrema import _evenly, first_nan_or, indexed, select, to_index
+from impl.operators.extrema import evenly, first_nan_or, indexed, select, to_index
 
 
 def _order(array, dim: int, descending: bool):
@@ -37,15 +37,31 @@ def _sorted(self, dim, descending):
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     order = _order(_comparable(array), dim, descending)
-    return np.take_along_axis(array, order, dim), order.astype(np.int64)
+    # Both results keep a dense input's layout.
+    values, indices = np.empty_like(array), np.empty_like(array, dtype=np.int64)
+    values[...] = np.take_along_axis(array, order, dim)
+    indices[...] = order
+    return values, indices
 
 
-@operator(node="SortBackward0", outputs=("values", "indices"), function=False, method=False)
+@operator(
+    node="SortBackward0",
+    outputs=("values", "indices"),
+    function=False,
+    method=False,
+    fresh=True,
+)
 def sort_default(self: Array, dim, descending) -> Array:
     return _sorted(self, dim, descending)
 
 
-@operator(node="SortBackward1", outputs=("values", "indices"), function=False, method=False)
+@operator(
+    node="SortBackward1",
+    outputs=("values", "indices"),
+    function=False,
+    method=False,
+    fresh=True,
+)
 def sort_stable(self: Array, dim, descending) -> Array:
     return _sorted(self, dim, descending)
 
@@ -144,8 +160,8 @@ def _median(flat, skip_nan: bool):
     return np.sort(_comparable(rest), kind="stable")[(rest.size - 1) // 2].astype(flat.dtype)
 
 
-median_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
-nanmedian_all.gradient(self=lambda F, grad, self, result: _evenly(F, grad, self, result))
+median_all.gradient(self=evenly)
+nanmedian_all.gradient(self=evenly)
 
 
 def _median_along(self, dim, keepdim, skip_nan: bool, name: str):

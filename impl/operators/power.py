@@ -7,6 +7,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY, float64, result_dtype
 from impl.operator import Array, function, operator
 from impl.operators.arithmetic import conj_of
+from impl.operators.special import fused
 from impl.tensor import Tensor
 
 # The exponents that torch computes without pow, which matters at zeros and infinities: pow(-0.,
@@ -22,6 +23,7 @@ _EXACT = {
 
 
 @operator(node="PowBackward0", elementwise=True, function=False, method=False)
+@fused
 def pow_scalar(self: Array, exponent) -> Array:
     target = result_dtype([self, exponent])
     base = self if self.dtype == target.numpy else self.astype(target.numpy)
@@ -166,6 +168,7 @@ sqrt.gradient(self=lambda F, grad, result: grad / F.mul_scalar(conj_of(F, result
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
+@fused
 def rsqrt(self: Array) -> Array:
     """1 / sqrt(self) (torch.rsqrt)."""
     return 1 / np.sqrt(self)

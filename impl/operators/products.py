@@ -10,6 +10,7 @@ import math
 
 from impl.operator import RAW, TAPED, function
 from impl.operators.matmul import addmm, bmm, dot, mm, mv
+from impl.operators.shape import _unsafe_view
 from impl.tensor import Tensor, requires_grad
 
 
@@ -95,8 +96,8 @@ def _folded(left: Tensor, right: Tensor) -> Tensor:
     shape = large._raw.shape
     rows = TAPED.reshape(large, (math.prod(shape[:-1]), shape[-1]))
     if small._raw.ndim == 1:
-        return TAPED.unsafe_view(mv(rows, small), shape[:-1])
-    result = TAPED.unsafe_view(mm(rows, small), (*shape[:-1], small._raw.shape[1]))
+        return _unsafe_view(mv(rows, small), shape[:-1])
+    result = _unsafe_view(mm(rows, small), (*shape[:-1], small._raw.shape[1]))
     return TAPED.transpose(result, -2, -1).contiguous() if transposed else result
 
 
@@ -124,7 +125,7 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
         right = TAPED.reshape(right, (count, b[-2], columns))
         product = bmm(left, right)
     shape = (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
-    return TAPED.unsafe_view(product, shape)
+    return _unsafe_view(product, shape)
 
 
 def _broadcast(a, b) -> tuple[int, ...]:
@@ -177,8 +178,7 @@ def linear(input, weight, bias=None):
         rows = TAPED.view(input, (math.prod(shape[:-1]), shape[-1]))
         result = addmm(bias, rows, turned, 1, 1)
         return TAPED.view(result, (*shape[:-1], result._raw.shape[1]))
-    result = _matmul(input, turned)
-    return result + bias
+    return _matmul(input, turned).add_(bias)
 
 
 # -- outer and inner --------------------------------------------------------------------------
@@ -245,6 +245,8 @@ def tensordot(a, b, dims=2):
         of_a, of_b = list(range(-dims, 0)), list(range(dims))
     else:
         of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in dims)
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     if len(of_a) != len(of_b):
         raise RuntimeError("both dimension lists should have same length")
     of_a = [d % a._raw.ndim for d in of_a]
@@ -270,7 +272,10 @@ def tensordot(a, b, dims=2):
     left = TAPED.permute(left, (*free_a, *of_a))
     right = TAPED.permute(right, (*of_b, *free_b))
     if math.prod(rows) == math.prod(columns) == 1:
-        result = dot(left.flatten(), right.flatten())
+        if left.is_contiguous() and right.is_contiguous():
+            result = dot(left.flatten(), right.flatten())
+        else:
+            result = (left.squeeze() * right.squeeze()).sum()
     else:
         result = mm(
             TAPED.reshape(left, (math.prod(rows), contracted)),

@@ -107,7 +107,14 @@ def _store(out, result, name: str):
 
 @operator(node="MeanBackward0", function=False, method=False)
 def mean_all(self: Array, dtype=None) -> Array:
-    return accumulate(np.mean, self if dtype is None else self.astype(dtype.numpy))
+    return _mean(self if dtype is None else self.astype(dtype.numpy), None, False)
+
+
+def _mean(raw, dims, keepdim: bool):
+    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    total = np.sum(wide, axis=dims, keepdims=keepdim)
+    count = raw.size if dims is None else math.prod(raw.shape[d] for d in dims)
+    return (total / total.dtype.type(count)).astype(raw.dtype)
 
 
 mean_all.gradient(
@@ -118,7 +125,7 @@ mean_all.gradient(
 @operator(node="MeanBackward1", function=False, method=False)
 def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     raw = self if dtype is None else self.astype(dtype.numpy)
-    return accumulate(np.mean, raw, wrap_dims(dim, self.ndim), keepdim)
+    return _mean(raw, wrap_dims(dim, self.ndim), keepdim)
 
 
 mean_dim.gradient(
@@ -257,20 +264,6 @@ def sum_to(value, shape):
 
 TAPED.has_zero = lambda value: bool((value._raw == 0).any())
 TAPED.numel = lambda value: value.numel()
-
-
-def _sum_to_tensor(value, shape):
-    """Sum a broadcast tensor down to `shape`, with the nodes torch uses for it."""
-    lead = value.ndim - len(shape)
-    dims = [
-        i for i in range(value.ndim)
-        if i < lead or (shape[i - lead] == 1 and value._raw.shape[i] != 1)
-    ]
-    result = sum_dim(value, tuple(dims), True, None) if dims else value
-    return result.view(tuple(shape)) if lead else result
-
-
-TAPED.sum_to = _sum_to_tensor
 
 
 # -- variance ---------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.inplace import same_dtype_out
+from impl.messages import OUT_BOOL_ONLY
 from impl.operator import Array, alias, function, operator
 from impl.operators.division import refuse_bool
 from impl.operators.exponential import refuse_integers
@@ -48,6 +50,19 @@ def signbit(self: Array) -> Array:
     if self.dtype.kind in "iub":
         return self < 0
     return np.signbit(self)
+
+
+def only_bools(op) -> None:
+    """Have `op` refuse an `out=` that is not bool."""
+
+    def check(out, *operands) -> None:
+        if out.kind != "b":
+            raise RuntimeError(OUT_BOOL_ONLY.format(op.name))
+
+    op.validate_out = check
+
+
+only_bools(signbit)
 
 
 @operator(elementwise=True, inplace=True, out=True)
@@ -96,6 +111,8 @@ def frac(self: Array) -> Array:
 
 for _op in (floor, ceil, trunc, round_whole, round_decimals):
     _op.gradient(self=lambda F, grad: F.zeros_like(grad))
+for _op in (abs_, sign, sgn, floor, ceil, trunc, round_whole, round_decimals, frac):
+    _op.validate_out = same_dtype_out
 frac.gradient(self=lambda F, grad: grad)
 round_whole.name = round_decimals.name = "round"
 

@@ -5,21 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, result_dtype
-from impl.operator import FUNCTIONS, RAW, TAPED, Array, alias, function, operator
+from impl.inplace import same_dtype_out
+from impl.operator import FUNCTIONS, RAW, Array, alias, function, operator
 from impl.operators.arithmetic import conj_of
+from impl.operators.special import fused
 from impl.tensor import Tensor
 
 
 @operator(node="WhereBackward0", elementwise=True, function=False, method=False)
 def where(condition: Array, self: Array, other: Array) -> Array:
-    return np.where(condition, self, other)
+    target = result_dtype([self, other]).numpy
+    return np.where(condition, _cast(self, target), _cast(other, target))
 
 
+def _cast(value, target):
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value if value.dtype == target else value.astype(target)
+    return target.type(value)
+
+
+def _same_as_promoted(out, condition, self, other) -> None:
+    target = result_dtype([self, other])
+    if out != target.numpy:
+        raise RuntimeError(
+            f"Expected out type to be {target.legacy} but got {BY_NUMPY[out].legacy}"
+        )
+
+
+where.validate_out = _same_as_promoted
 where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
 )
-where.name = "where"
+RAW.where = np.where  # in formulas one side is a number, which adapts to the other's dtype
 
 
 def _select(condition, self, other, out):
@@ -35,27 +53,9 @@ def _select(condition, self, other, out):
             f"{BY_NUMPY[d].legacy}"
         )
     args = (condition, self, other)
-    return _promoted_where(*args) if out is None else _promoted_where.into(out, args)
+    return where(*args) if out is None else where.into(out, args)
 
 
-@operator(node="WhereBackward0", elementwise=True, function=False, method=False)
-def where_promoted(condition: Array, self: Array, other: Array) -> Array:
-    target = result_dtype([self, other]).numpy
-    return np.where(condition, _cast(self, target), _cast(other, target))
-
-
-def _cast(value, target):
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value if value.dtype == target else value.astype(target)
-    return target.type(value)
-
-
-where_promoted.gradient(
-    self=lambda F, grad, condition: F.where(condition, grad, 0),
-    other=lambda F, grad, condition: F.where(condition, 0, grad),
-)
-_promoted_where = where_promoted
-TAPED.where = lambda condition, a, b: where_promoted(condition, a, b)
 _UNSET = object()
 
 
@@ -235,6 +235,15 @@ def _finfo(d):
     return ml_dtypes.finfo(d)
 
 
+def _same_as_input(out, self, *rest) -> None:
+    if out != self.dtype:
+        raise RuntimeError(
+            f"nan_to_num: dtype of out: {BY_NUMPY[out].legacy} should be same as input: "
+            f"{BY_NUMPY[self.dtype].legacy}"
+        )
+
+
+nan_to_num.validate_out = _same_as_input
 nan_to_num.gradient(self=lambda F, grad, self: grad * F.isfinite(self))
 
 
@@ -248,11 +257,13 @@ def _between(start, end, weight):
 
 
 @operator(node="LerpBackward0", elementwise=True, function=False, method=False)
+@fused
 def lerp_number(self: Array, end: Array, weight) -> Array:
     return _between(self, end, weight).astype(self.dtype)
 
 
 @operator(node="LerpBackward1", elementwise=True, function=False, method=False)
+@fused
 def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     return _between(self, end, weight).astype(self.dtype)
 
@@ -281,10 +292,11 @@ lerp_number.gradient(
     end=lambda F, grad, weight: F.mul_scalar(grad, weight),
 )
 lerp_tensor.gradient(
-    self=lambda F, grad, weight: grad * conj_of(F, 1 - weight),
+    self=lambda F, grad, weight: grad * conj_of(F, F.sub(1, weight)),
     end=lambda F, grad, weight: grad * conj_of(F, weight),
     weight=lambda F, grad, self, end: grad * conj_of(F, end - self),
 )
+lerp_number.validate_out = lerp_tensor.validate_out = same_dtype_out
 lerp_number.name = lerp_tensor.name = "lerp"
 
 
@@ -306,6 +318,7 @@ def lerp_(input, end, weight):
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+@fused
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     """self + value * tensor1 * tensor2 (torch.addcmul)."""
     return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
@@ -319,6 +332,7 @@ addcmul.gradient(
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+@fused
 def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     """self + value * tensor1 / tensor2 (torch.addcdiv). Raises RuntimeError for integers."""
     return self + value * (tensor1 / tensor2)

@@ -78,7 +78,7 @@ def _bounds(size: int, start, end, step) -> tuple[int, int, int]:
 @views.view(node="SliceBackward0", function=False, method=False)
 def slice_(self: Geometry, dim=0, start=None, end=None, step=1) -> Geometry:
     if not self.shape:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, len(self.shape))
     start, length, step = _bounds(self.shape[dim], start, end, step)
     stride = self.strides[dim]

@@ -10,7 +10,7 @@ import numpy as np
 
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, get_default_dtype
-from impl.operator import TAPED, Array, function, operator
+from impl.operator import Array, function, operator
 from impl.operators.reductions import restore
 from impl.tensor import Tensor
 
@@ -197,6 +197,3 @@ def logsumexp(input, dim, keepdim=False):
     if input.dtype.category < FLOATING:
         input = input.to(get_default_dtype())
     return logsumexp_dims(input, (dim,) if isinstance(dim, int) else tuple(dim), keepdim)
-
-
-__all__ = ["TAPED", "functional_log_softmax", "functional_softmax", "softmin"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 import scipy.special
 
 from impl.dtypes import REDUCED
-from impl.operator import RAW, TAPED, Array, operator
-from impl.operators.arithmetic import conj_of
+from impl.operator import RAW, Array, formula_operation, operator
 
 
 def at_least_float32(function):
@@ -19,6 +19,25 @@ def at_least_float32(function):
         if value.dtype in REDUCED:
             return function(value.astype(np.float32), *rest).astype(value.dtype)
         return function(value, *rest)
+
+    return call
+
+
+def fused(kernel):
+    """A kernel whose steps torch computes in float32 for float16 and bfloat16, rounding once."""
+
+    @functools.wraps(kernel)
+    def call(*args, **settings):
+        half = next((a.dtype for a in args if getattr(a, "dtype", None) in REDUCED), None)
+        if half is None:
+            return kernel(*args, **settings)
+        wide = [
+            a.astype(np.float32) if getattr(a, "dtype", None) in REDUCED else a for a in args
+        ]
+        result = kernel(*wide, **settings)
+        if isinstance(result, tuple):
+            return tuple(r.astype(half) for r in result)
+        return result.astype(half)
 
     return call
 
@@ -141,6 +160,7 @@ def sigmoid(self: Array) -> Array:
 @operator(
     node="SigmoidBackwardBackward0", elementwise=True, function=False, method=False, numbers=False
 )
+@fused
 def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * (1 - output) * output
 
@@ -155,23 +175,36 @@ sigmoid_backward.gradient(
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
+@fused
 def logit(self: Array, eps=None) -> Array:
     """log(self / (1 - self)), of self clamped to [eps, 1 - eps] if eps is given (torch.logit)."""
     x = self if eps is None else np.clip(self, self.dtype.type(eps), self.dtype.type(1 - eps))
     return np.log(x / (1 - x))
 
 
+@formula_operation
+def logit_backward(grad, x, eps):
+    """The slope of logit over arrays: exactly infinite at 0 and 1, whatever the zero's sign."""
+    slope = np.where((x == 0) | (x == 1), grad * np.inf, grad / (x * (1 - x)))
+    if eps is None:
+        return np.where((x < 0) | (x > 1), np.nan, slope).astype(grad.dtype)
+    return np.where((x < eps) | (x > 1 - eps), 0, slope).astype(grad.dtype)
+
+
 @logit.gradients("self")
 def _of_probability(F, grad, self, eps):
+    if F is RAW:
+        return logit_backward(grad, self, eps)
     low, high, outside = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
     inside = (self >= low) & (self <= high)
-    return (F.where(inside, grad / (self * (1.0 - self)), outside),)
+    return F.where(inside, grad / (self * F.sub(1.0, self)), outside)
 
 
 # -- sinc and hypot ----------------------------------------------------------------------------
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
+@fused
 def sinc(self: Array) -> Array:
     """sin(pi x) / (pi x), 1 at 0 (torch.sinc)."""
     angle = self * self.dtype.type(np.pi)
@@ -183,7 +216,7 @@ def _of_frequency(F, grad, self):
     angle = F.mul_scalar(self, math.pi)
     square = F.mul_scalar(self * self, math.pi)
     slope = (angle * F.cos(angle) - F.sin(angle)) / square
-    return (F.where(square == 0.0, 0.0, grad * slope),)
+    return F.where(square == 0.0, 0.0, grad * slope)
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
@@ -196,5 +229,3 @@ hypot.gradient(
     self=lambda F, grad, self, result: grad * self / result,
     other=lambda F, grad, other, result: grad * other / result,
 )
-
-__all__ = ["RAW", "TAPED", "conj_of"]

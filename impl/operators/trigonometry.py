@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.operator import Array, alias, operator
+from impl.operator import Array, alias, function, operator
 from impl.operators.arithmetic import conj_of
+from impl.operators.special import fused
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -98,6 +99,7 @@ def tanh(self: Array) -> Array:
 @operator(
     node="TanhBackwardBackward0", elementwise=True, function=False, method=False, numbers=False
 )
+@fused
 def tanh_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * (1 - output * output)
 
@@ -113,19 +115,19 @@ tanh_backward.gradient(
 )
 
 
-@operator(promote="float", elementwise=True, inplace=True, out=True)
+@operator(promote="float", elementwise=True, out=True)
 def asinh(self: Array) -> Array:
     """The inverse hyperbolic sine (torch.asinh)."""
     return np.arcsinh(self)
 
 
-@operator(promote="float", elementwise=True, inplace=True, out=True)
+@operator(promote="float", elementwise=True, out=True)
 def acosh(self: Array) -> Array:
     """The inverse hyperbolic cosine; NaN below 1 (torch.acosh)."""
     return np.arccosh(self)
 
 
-@operator(promote="float", elementwise=True, inplace=True, out=True)
+@operator(promote="float", elementwise=True, out=True)
 def atanh(self: Array) -> Array:
     """The inverse hyperbolic tangent; NaN outside [-1, 1] (torch.atanh)."""
     return np.arctanh(self)
@@ -138,9 +140,37 @@ asinh.gradient(
 )
 acosh.gradient(self=lambda F, grad, self: grad * F.rsqrt(F.sub_scalar(self * self, 1)))
 atanh.gradient(
-    self=lambda F, grad, self: F.mul_scalar(grad, 1) / conj_of(F, 1 - F.pow_scalar(self, 2))
+    self=lambda F, grad, self: F.mul_scalar(grad, 1) / conj_of(F, F.sub(1, F.pow_scalar(self, 2)))
 )
 
+
+
+def _in_place_only(op) -> None:
+    """torch's inverse hyperbolic functions in place are differentiable by name only."""
+
+    def kernel(self: Array) -> Array:
+        return op.kernel(self)
+
+    def refuse(F, grad):
+        raise NotImplementedError(
+            f"the derivative for 'inplace version of {op.name}' is not implemented."
+        )
+
+    kernel.__name__ = f"{op.name}_into"
+    settings = {"promote": "float", "elementwise": True, "function": False, "method": False}
+    into = operator(node=f"{op.name.capitalize()}Backward1", **settings)(kernel)
+    into.gradient(self=refuse)
+
+    def write(input):
+        return into.inplace(input)
+
+    write.__name__ = write.__qualname__ = f"{op.name}_"
+    write.__doc__ = f"`{op.name}` in place; its backward raises NotImplementedError."
+    function(f"{op.name}_")(write)
+
+
+for _op in (asinh, acosh, atanh):
+    _in_place_only(_op)
 for _name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
     alias(f"a{_name}", f"arc{_name}")
 alias("atan2", "arctan2")

@@ -51,7 +51,7 @@ function move(by) {
     if (to !== undefined) location.hash = addressOf(run.id[to], view.filter);
     return;
   }
-  const rows = [...document.querySelectorAll("#urgent .row a, #groups details[open] > summary, #groups .fold > summary, #groups .row a")]
+  const rows = [...document.querySelectorAll("#urgent .row a, #groups .fold > summary, #groups .row a")]
     .filter((found) => found.checkVisibility?.() ?? found.offsetParent !== null);
   const at = rows.indexOf(document.activeElement);
   const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by];

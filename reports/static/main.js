@@ -69,7 +69,8 @@ function changeFilter(filter) {
 function listenToForm() {
   const form = document.getElementById("filters");
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", () => changeFilter(readForm(view.filter)));
+  // A choice announces itself by `input` in some browsers, by `change` in all.
+  for (const event of ["input", "change"]) form.addEventListener(event, () => changeFilter(readForm(view.filter)));
   form.addEventListener("reset", (event) => {
     event.preventDefault();
     changeFilter(Object.fromEntries(FILTERS.map((name) => [name, ""])));

@@ -113,7 +113,11 @@ function divergenceTable({ divergences, expected }) {
     ["Level", "Where", "What", `Expected: ${named(run.oracle)}`, `Got: ${named(run.backend)}`], rows);
 }
 
-const orNothing = (side, field) => (side === null || side?.length === 0 ? run.nothing[field] ?? side : side);
+// What a side without an error or a warning is called; several warnings stand on lines of their own.
+function orNothing(side, field) {
+  if (side === null || side?.length === 0) return run.nothing[field] ?? side;
+  return field === "warnings" ? side.map(([category, message]) => `${category}: ${message}`).join("\n") : side;
+}
 
 // The dtype that a name had at a step, for printing its values by.
 function dtypeOf(trace, step, name) {

@@ -41,7 +41,8 @@ function tensorNodes(tensor, full, other = null, { accepted = false, limit = MAN
   if (!values.length) return [`[] with shape (${shape.join(", ")})`];
   const comparable = other && Array.isArray(other.values) && other.values.length === values.length;
   const texts = values.slice(0, limit).map((value, at) => elementText(value, comparable ? other.values[at] : value, tensor.dtype, { full, accepted }));
-  const width = shape.length > 1 ? Math.max(...texts.map(({ text }) => text.length)) : 0;
+  const rows = values.length / (shape.at(-1) || 1);
+  const width = rows > 1 && shape.length > 1 ? Math.max(...texts.map(({ text }) => text.length)) : 0;
   const nodes = [];
   nest(shape, 0, { at: 0 }, 0, texts, width, nodes);
   if (values.length > texts.length) {

@@ -1,0 +1,343 @@
+"""The derivatives of activations, each an operator with a derivative of its own, as in torch."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.operator import RAW, TAPED, Array, formula_operation, operator
+from impl.operators.special import _erf, fused
+
+HIDDEN = {"function": False, "method": False, "elementwise": True, "numbers": False}
+
+
+def _nothing(F, grad):
+    return F.zeros_like(grad)
+
+
+@operator(node="ThresholdBackwardBackward0", **HIDDEN)
+def threshold_backward(grad_output: Array, self: Array, threshold) -> Array:
+    return np.where(self <= threshold, 0, grad_output)
+
+
+threshold_backward.gradient(
+    grad_output=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold),
+    self=_nothing,
+)
+
+
+@operator(node="HardtanhBackwardBackward0", **HIDDEN)
+def hardtanh_backward(grad_output: Array, self: Array, min_val, max_val) -> Array:
+    return np.where((self <= min_val) | (self >= max_val), 0, grad_output)
+
+
+hardtanh_backward.gradient(
+    grad_output=lambda F, grad, self, min_val, max_val: F.hardtanh_backward(
+        grad, self, min_val, max_val
+    ),
+    self=_nothing,
+)
+
+
+@operator(node="NotImplemented", **HIDDEN)
+@fused
+def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
+    # ATen's constant is a float32 whatever the dtype.
+    sixth = grad_output.dtype.type(np.float32(1) / np.float32(6))
+    return np.where((self > -3) & (self < 3), grad_output * sixth, 0)
+
+
+@hardsigmoid_backward.gradients("grad_output", "self")
+def _no_second_derivative(F, grad):
+    raise RuntimeError("derivative for aten::hardsigmoid_backward is not implemented")
+
+
+@operator(node="HardswishBackwardBackward0", **HIDDEN)
+@fused
+def hardswish_backward(grad_output: Array, self: Array) -> Array:
+    middle = grad_output * (self / 3 + self.dtype.type(0.5))
+    return np.where(self <= -3, 0, np.where(self < 3, middle, grad_output))
+
+
+hardswish_backward.gradient(
+    grad_output=lambda F, grad, self: F.hardswish_backward(grad, self),
+    self=lambda F, grad, grad_output, self: F.where(
+        (self > -3.0) & (self < 3.0), F.div_scalar(grad * grad_output, 3.0), 0
+    ),
+)
+
+
+@operator(node="HardshrinkBackwardBackward0", **HIDDEN)
+def hardshrink_backward(grad_out: Array, self: Array, lambd) -> Array:
+    return np.where((self >= -lambd) & (self <= lambd), 0, grad_out)
+
+
+hardshrink_backward.gradient(
+    grad_out=lambda F, grad, self, lambd: F.hardshrink_backward(grad, self, lambd),
+    self=_nothing,
+)
+
+
+@operator(node="SoftshrinkBackwardBackward0", **HIDDEN)
+def softshrink_backward(grad_output: Array, self: Array, lambd) -> Array:
+    return np.where((self >= -lambd) & (self <= lambd), 0, grad_output)
+
+
+softshrink_backward.gradient(
+    grad_output=lambda F, grad, self, lambd: F.softshrink_backward(grad, self, lambd),
+    self=_nothing,
+)
+
+
+def _slope_below(grad, self, slope):
+    return np.where(self > 0, grad, grad * grad.dtype.type(slope))
+
+
+@operator(node="LeakyReluBackwardBackward0", **HIDDEN)
+@fused
+def leaky_relu_backward(grad_output: Array, self: Array, negative_slope, is_result) -> Array:
+    if is_result and negative_slope < 0:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is "
+            "not supported. This is caused by calling in-place forward function with a negative "
+            "slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu "
+            "backward calculation with negative slope"
+        )
+    return _slope_below(grad_output, self, negative_slope)
+
+
+leaky_relu_backward.gradient(
+    grad_output=lambda F, grad, self, negative_slope: F.leaky_relu_backward(
+        grad, self, negative_slope, False
+    ),
+    self=_nothing,
+)
+
+
+@operator(node="RreluWithNoiseBackwardBackward0", **HIDDEN)
+@fused
+def rrelu_backward(grad_output: Array, self: Array, slope, is_result) -> Array:
+    return RAW.leaky_relu_backward(grad_output, self, slope, is_result)
+
+
+rrelu_backward.gradient(
+    grad_output=lambda F, grad, self, slope: F.rrelu_backward(grad, self, slope, False),
+    self=_nothing,
+)
+
+
+@operator(node="EluBackwardBackward0", **HIDDEN)
+@fused
+def elu_backward(
+    grad_output: Array, alpha, scale, input_scale, is_result, self_or_result: Array
+) -> Array:
+    number = grad_output.dtype.type
+    if is_result:
+        if alpha < 0:
+            raise RuntimeError(
+                "In-place elu backward calculation is triggered with a negative slope which is "
+                "not supported. This is caused by calling in-place forward function with a "
+                "negative slope, please call out-of-place version instead."
+            )
+        below = grad_output * number(input_scale) * (self_or_result + number(alpha * scale))
+    else:
+        decay = np.exp(self_or_result * number(input_scale))
+        below = grad_output * number(input_scale * alpha * scale) * decay
+    return np.where(self_or_result <= 0, below, grad_output * number(scale))
+
+
+def _elu_curvature(F, grad, grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    value = F.mul_scalar(grad * grad_output, input_scale)
+    if not is_result:
+        value = F.elu_backward(value, alpha, scale, input_scale, False, self_or_result)
+    return value * F.cast_like(self_or_result < 0, grad)
+
+
+@formula_operation
+def cast_like(value, like):
+    return value.astype(like.dtype)
+
+
+TAPED.cast_like = lambda value, like: value.to(like.dtype)
+
+
+elu_backward.gradient(
+    grad_output=lambda F, grad, alpha, scale, input_scale, is_result, self_or_result: (
+        F.elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)
+    ),
+    self_or_result=_elu_curvature,
+)
+
+
+# -- smooth units ------------------------------------------------------------------------------
+
+
+@operator(node="GeluBackwardBackward0", **HIDDEN)
+@fused
+def gelu_backward(grad_output: Array, self: Array, *, approximate) -> Array:
+    return grad_output * _gelu_slope(self, approximate)
+
+
+def _gelu_slope(x, approximate):
+    number = x.dtype.type
+    if approximate == "none":
+        below = number(0.5) * (1 + _erf(x * number(math.sqrt(0.5))))
+        density = np.exp(x * x * number(-0.5)) * number(1 / math.sqrt(2 * math.pi))
+        return below + x * density
+    scale, cubic = number(math.sqrt(2 / math.pi)), number(0.044715)
+    tanh = np.tanh(scale * (x + cubic * x * x * x))
+    inner = scale * (1 + 3 * cubic * x * x)
+    return number(0.5) * (1 + tanh) + number(0.5) * x * (1 - tanh * tanh) * inner
+
+
+def _gelu_curvature(F, grad, grad_output, self, approximate):
+    if approximate == "none":
+        # The density is its own derivative but for -x: slope' = density * (2 - x^2).
+        density = F.mul_scalar(
+            F.exp(F.mul_scalar(F.pow_scalar(self, 2), -0.5)), 1 / math.sqrt(2 * math.pi)
+        )
+        return grad * grad_output * density * (2 - F.pow_scalar(self, 2))
+    scale, cubic = math.sqrt(2 / math.pi), 0.044715
+    square = F.pow_scalar(self, 2)
+    tanh = F.tanh(F.mul_scalar(self + F.mul_scalar(F.pow_scalar(self, 3), cubic), scale))
+    sech = 1 - F.pow_scalar(tanh, 2)
+    inner = F.mul_scalar(F.add_scalar(F.mul_scalar(square, 3 * cubic), 1), scale)
+    bend = F.mul_scalar(self, 3 * cubic * scale) - tanh * F.pow_scalar(inner, 2)
+    return grad * grad_output * sech * (inner + self * bend)
+
+
+gelu_backward.gradient(
+    grad_output=lambda F, grad, self, approximate: F.gelu_backward(
+        grad, self, approximate=approximate
+    ),
+    self=_gelu_curvature,
+)
+
+
+@operator(node="SoftplusBackwardBackward0", **HIDDEN)
+@fused
+def softplus_backward(grad_output: Array, self: Array, beta, threshold) -> Array:
+    scaled = self * self.dtype.type(beta)
+    growth = np.exp(scaled)
+    return np.where(scaled > threshold, grad_output, grad_output * growth / (growth + 1))
+
+
+def _softplus_curvature(F, grad, grad_output, self, beta, threshold):
+    scaled = F.mul_scalar(self, beta)
+    curvature = F.sigmoid_backward(grad * grad_output, F.sigmoid(scaled))
+    return F.mul_scalar(curvature * (scaled < threshold), beta)
+
+
+softplus_backward.gradient(
+    grad_output=lambda F, grad, self, beta, threshold: F.softplus_backward(
+        grad, self, beta, threshold
+    ),
+    self=_softplus_curvature,
+)
+
+
+@operator(node="LogSigmoidBackwardBackward0", **HIDDEN)
+@fused
+def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Array:
+    below = self < 0
+    part = buffer / (1 + buffer)
+    return np.where(below, 1 - part, part) * grad_output
+
+
+def _log_sigmoid_curvature(F, grad, grad_output, self):
+    sigmoid = F.sigmoid(self)
+    return grad * grad_output * (F.add_scalar(sigmoid, -1) * sigmoid)
+
+
+log_sigmoid_backward.gradient(
+    grad_output=lambda F, grad, self, buffer: F.log_sigmoid_backward(grad, self, buffer),
+    self=_log_sigmoid_curvature,
+)
+
+
+# -- prelu and glu -----------------------------------------------------------------------------
+
+
+@operator(
+    node="PreluKernelBackwardBackward0",
+    outputs=("of_self", "of_weight"),
+    function=False,
+    method=False,
+)
+@fused
+def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array):
+    above = self > 0
+    return (
+        np.where(above, grad_output, weight * grad_output),
+        np.where(above, 0, self * grad_output),
+    )
+
+
+@prelu_kernel_backward.gradients("grad_output", "self", "weight")
+def _prelu_curvature(F, grad_of_self, grad_of_weight, grad_output, self, weight):
+    above = self >= 0
+    first, second = grad_of_self, grad_of_weight
+    if first is None:
+        of_grad = F.where(above, 0, second * self)
+    elif second is None:
+        of_grad = F.where(above, first, first * weight)
+    else:
+        of_grad = F.where(above, first, first * weight + second * self)
+    of_self = F.zeros_like(self) if second is None else F.where(above, 0, grad_output * second)
+    of_weight = F.zeros_like(self) if first is None else F.where(above, 0, grad_output * first)
+    return of_grad, of_self, of_weight
+
+
+@operator(function=False, method=False, node="GluBackwardBackward0")
+@fused
+def glu_backward(grad_output: Array, self: Array, dim) -> Array:
+    value, gate = np.split(self, 2, dim)
+    sigmoid = RAW.sigmoid(gate)
+    of_gate = grad_output * value * sigmoid * (1 - sigmoid)
+    return np.concatenate([grad_output * sigmoid, of_gate], dim)
+
+
+@formula_operation
+def halves(value, dim):
+    return np.split(value, 2, dim)
+
+
+TAPED.halves = lambda value, dim: value.chunk(2, dim)
+
+
+@formula_operation
+def joined(values, dim):
+    return np.concatenate(values, dim)
+
+
+def _joined(values, dim):
+    from impl.operator import FUNCTIONS
+
+    return FUNCTIONS["cat"](values, dim)
+
+
+TAPED.joined = _joined
+
+
+def _glu_of_grad(F, grad, self, dim):
+    value, gate = F.halves(self, dim)
+    first, second = F.halves(grad, dim)
+    sigmoid = F.sigmoid(gate)
+    return first * sigmoid + second * sigmoid * (1 - sigmoid) * value
+
+
+def _glu_curvature(F, grad, grad_output, self, dim):
+    value, gate = F.halves(self, dim)
+    first, second = F.halves(grad, dim)
+    sigmoid = F.sigmoid(gate)
+    slope = sigmoid * (1 - sigmoid)
+    of_value = second * slope * grad_output
+    of_gate = (
+        first * slope * grad_output + second * value * slope * (1 - 2 * sigmoid) * grad_output
+    )
+    return F.joined([of_value, of_gate], dim)
+
+
+glu_backward.gradient(grad_output=_glu_of_grad, self=_glu_curvature)

@@ -1,0 +1,424 @@
+"""Activation functions; their derivatives are operators too, in `activation_derivatives`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.inplace import same_dtype_out
+from impl.operator import FUNCTIONS, Array, function, operator
+from impl.operators import activation_derivatives  # noqa: F401  the formulas below use them
+from impl.operators.division import refuse_bool
+from impl.operators.exponential import refuse_integers
+from impl.operators.special import _erf, _expit, fused
+from impl.tensor import Tensor
+
+HIDDEN = {"function": False, "method": False, "elementwise": True}  # published by hand below
+
+
+@operator(elementwise=True, inplace=True)
+def relu(self: Array) -> Array:
+    """max(self, 0); its slope at 0 is 0, at NaN 1 (torch.relu)."""
+    if self.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return np.maximum(self, self.dtype.type(0))
+
+
+relu.gradient(self=lambda F, grad, result: F.threshold_backward(grad, result, 0))
+
+
+@operator(**HIDDEN)
+def threshold(self: Array, threshold, value) -> Array:
+    """self where it is above `threshold`, else `value` (torch.nn.functional.threshold)."""
+    refuse_bool(self, "threshold_cpu")
+    return np.where(self <= threshold, self.dtype.type(value), self)
+
+
+@operator(node="ThresholdBackward1", **HIDDEN)
+def threshold_into(self: Array, threshold, value) -> Array:
+    return threshold.kernel(self, threshold, value)
+
+
+for _op in (threshold, threshold_into):
+    _op.gradient(
+        self=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold)
+    )
+
+
+@operator(**HIDDEN)
+def hardtanh(self: Array, min_val, max_val) -> Array:
+    """self limited to [min_val, max_val]; the slope is 0 at both (F.hardtanh)."""
+    if self.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    return np.minimum(np.maximum(self, self.dtype.type(min_val)), self.dtype.type(max_val))
+
+
+hardtanh.gradient(
+    self=lambda F, grad, self, min_val, max_val: F.hardtanh_backward(grad, self, min_val, max_val)
+)
+
+
+@operator(**HIDDEN)
+@fused
+def hardsigmoid(self: Array) -> Array:
+    """relu6(self + 3) / 6 (F.hardsigmoid)."""
+    refuse_integers(self, "hardsigmoid_cpu")
+    return _relu6(self + self.dtype.type(3)) / self.dtype.type(6)
+
+
+@operator(**HIDDEN)
+@fused
+def hardswish(self: Array) -> Array:
+    """self * relu6(self + 3) / 6 (F.hardswish)."""
+    refuse_integers(self, "hardswish_cpu")
+    return self * _relu6(self + self.dtype.type(3)) / self.dtype.type(6)
+
+
+def _relu6(value):
+    return np.minimum(np.maximum(value, value.dtype.type(0)), value.dtype.type(6))
+
+
+hardsigmoid.gradient(self=lambda F, grad, self: F.hardsigmoid_backward(grad, self))
+hardswish.gradient(self=lambda F, grad, self: F.hardswish_backward(grad, self))
+
+
+@operator(elementwise=True, out=True)
+def hardshrink(self: Array, lambd=0.5) -> Array:
+    """self outside [-lambd, lambd], 0 inside (torch.hardshrink)."""
+    refuse_integers(self, "hardshrink_cpu")
+    return np.where((self >= -lambd) & (self <= lambd), self.dtype.type(0), self)
+
+
+@operator(**HIDDEN)
+@fused
+def softshrink(self: Array, lambd) -> Array:
+    """self moved towards 0 by lambd, 0 where it would cross (F.softshrink)."""
+    refuse_integers(self, "softshrink_check")
+    if not 0 <= lambd <= np.finfo(np.float32).max:
+        raise RuntimeError(_softshrink_range(self, lambd))
+    lambd = self.dtype.type(lambd)
+    moved = np.where(self < -lambd, self + lambd, self * self.dtype.type(0))
+    return np.where(self > lambd, self - lambd, moved)
+
+
+def _softshrink_range(value, lambd) -> str:
+    from impl.dtypes import BY_NUMPY
+
+    highest = float(np.finfo(value.dtype).max)
+    return (
+        f"lambda must be in range [0, {highest:.6g}] for input dtype "
+        f"{BY_NUMPY[value.dtype].legacy}, but found {lambd:.6g}"
+    )
+
+
+hardshrink.gradient(self=lambda F, grad, self, lambd: F.hardshrink_backward(grad, self, lambd))
+hardshrink.validate_out = same_dtype_out
+softshrink.gradient(self=lambda F, grad, self, lambd: F.softshrink_backward(grad, self, lambd))
+
+
+# -- leaky and exponential units: in place they keep the result, not the input -----------------
+
+
+def _leaky(value, slope):
+    refuse_integers(value, "leaky_relu_cpu")
+    return np.where(value > 0, value, value * value.dtype.type(slope))
+
+
+@operator(**HIDDEN)
+@fused
+def leaky_relu(self: Array, negative_slope) -> Array:
+    """self above 0, negative_slope * self at and below (F.leaky_relu)."""
+    return _leaky(self, negative_slope)
+
+
+@operator(node="LeakyReluBackward1", **HIDDEN)
+@fused
+def leaky_relu_into(self: Array, negative_slope) -> Array:
+    return _leaky(self, negative_slope)
+
+
+leaky_relu.gradient(
+    self=lambda F, grad, self, negative_slope: F.leaky_relu_backward(
+        grad, self, negative_slope, False
+    )
+)
+leaky_relu_into.gradient(
+    self=lambda F, grad, result, negative_slope: F.leaky_relu_backward(
+        grad, result, negative_slope, True
+    )
+)
+
+
+def _elu(value, alpha, scale, input_scale):
+    refuse_integers(value, "elu_cpu")
+    number = value.dtype.type
+    below = np.expm1(value * number(input_scale)) * number(alpha * scale)
+    return np.where(value <= 0, below, value * number(scale))
+
+
+@operator(**HIDDEN)
+@fused
+def elu(self: Array, alpha, scale, input_scale) -> Array:
+    """scale * (self above 0, alpha * (exp(self * input_scale) - 1) below) (F.elu, F.selu)."""
+    return _elu(self, alpha, scale, input_scale)
+
+
+@operator(node="EluBackward1", **HIDDEN)
+@fused
+def elu_into(self: Array, alpha, scale, input_scale) -> Array:
+    return _elu(self, alpha, scale, input_scale)
+
+
+@operator(**HIDDEN)
+@fused
+def celu(self: Array, alpha) -> Array:
+    """self above 0, alpha * (exp(self / alpha) - 1) below (F.celu)."""
+    return _celu(self, alpha)
+
+
+@operator(node="CeluBackward1", **HIDDEN)
+@fused
+def celu_into(self: Array, alpha) -> Array:
+    return _celu(self, alpha)
+
+
+def _celu(value, alpha):
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _elu(value, alpha, 1.0, 1.0 / alpha)
+
+
+elu.gradient(
+    self=lambda F, grad, self, alpha, scale, input_scale: F.elu_backward(
+        grad, alpha, scale, input_scale, False, self
+    )
+)
+elu_into.gradient(
+    self=lambda F, grad, result, alpha, scale, input_scale: F.elu_backward(
+        grad, alpha, scale, input_scale, True, result
+    )
+)
+celu.gradient(
+    self=lambda F, grad, self, alpha: F.elu_backward(grad, alpha, 1, 1.0 / alpha, False, self)
+)
+celu_into.gradient(
+    self=lambda F, grad, result, alpha: F.elu_backward(grad, alpha, 1, 1.0 / alpha, True, result)
+)
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@function()
+def selu(input):
+    """elu with the constants that keep mean and variance (torch.selu)."""
+    return elu(input, SELU_ALPHA, SELU_SCALE, 1)
+
+
+@function()
+def selu_(input):
+    """`selu` in place."""
+    return elu_into.inplace(input, SELU_ALPHA, SELU_SCALE, 1)
+
+
+@function("celu", method=False)
+def celu_(input, alpha=1.0):
+    """Continuously differentiable elu (torch.celu)."""
+    return celu(input, alpha)
+
+
+@function("celu_", method=False)
+def celu_inplace(input, alpha=1.0):
+    """`celu` in place."""
+    return celu_into.inplace(input, alpha)
+
+
+# -- smooth units ------------------------------------------------------------------------------
+
+
+@operator(inplace=True, **HIDDEN)
+@fused
+def silu(self: Array) -> Array:
+    """self * sigmoid(self) (F.silu)."""
+    refuse_integers(self, "silu_cpu")
+    return self / (1 + np.exp(-self))
+
+
+@silu.gradients("self")
+def _silu_slope(F, grad, self):
+    sigmoid = F.sigmoid(self)
+    return grad * sigmoid * F.add_scalar(self * F.sub(1.0, sigmoid), 1.0)
+
+
+@operator(inplace=True, **HIDDEN)
+@fused
+def mish(self: Array) -> Array:
+    """self * tanh(softplus(self)) (F.mish)."""
+    refuse_integers(self, "mish_cpu")
+    return self * np.tanh(np.log1p(np.exp(self)))
+
+
+@mish.gradients("self")
+def _mish_slope(F, grad, self):
+    tanh = F.tanh(F.log1p(F.exp(self)))
+    return grad * (tanh + self * F.sigmoid(self) * F.sub(1.0, tanh * tanh))
+
+
+@operator(**HIDDEN)
+@fused
+def gelu(self: Array, approximate) -> Array:
+    """self times the normal distribution's probability below it, or its tanh form (F.gelu)."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    refuse_integers(self, "GeluKernelImpl")
+    number = self.dtype.type
+    if approximate == "none":
+        return self * number(0.5) * (1 + _erf(self * number(math.sqrt(0.5))))
+    inner = number(math.sqrt(2 / math.pi)) * (self + number(0.044715) * self * self * self)
+    return number(0.5) * self * (1 + np.tanh(inner))
+
+
+gelu.gradient(
+    self=lambda F, grad, self, approximate: F.gelu_backward(grad, self, approximate=approximate)
+)
+
+
+@operator(**HIDDEN)
+@fused
+def softplus(self: Array, beta, threshold) -> Array:
+    """log(1 + exp(beta * self)) / beta; self where beta * self > threshold (F.softplus)."""
+    refuse_integers(self, "softplus_cpu")
+    scaled = self * self.dtype.type(beta)
+    smooth = np.log1p(np.exp(scaled)) / self.dtype.type(beta)
+    return np.where(scaled > threshold, self, smooth)
+
+
+softplus.gradient(
+    self=lambda F, grad, self, beta, threshold: F.softplus_backward(grad, self, beta, threshold)
+)
+
+
+@operator(node="LogSigmoidBackward0", outputs=("output", "buffer"), function=False, method=False)
+@fused
+def log_sigmoid_forward(self: Array):
+    refuse_integers(self, "log_sigmoid_cpu")
+    buffer = np.exp(-np.abs(self))
+    return np.minimum(self, self.dtype.type(0)) - np.log1p(buffer), buffer
+
+
+log_sigmoid_forward.name = "log_sigmoid"
+log_sigmoid_forward.differentiable("output")
+log_sigmoid_forward.gradient(
+    self=lambda F, grad, self, buffer: F.log_sigmoid_backward(grad, self, buffer)
+)
+
+
+# -- units with parameters or over pairs -------------------------------------------------------
+
+
+@operator(node="PreluKernelBackward0", numbers=False, **HIDDEN)
+@fused
+def prelu_kernel(self: Array, weight: Array) -> Array:
+    refuse_integers(self, "prelu_cpu")
+    return np.where(self > 0, self, weight * self)
+
+
+@prelu_kernel.gradients("self", "weight")
+def _prelu_slopes(F, grad, self, weight):
+    return F.prelu_kernel_backward(grad, self, weight)
+
+
+@function()
+def prelu(input, weight):
+    """input above 0, weight * input at and below; one weight, or one per channel (F.prelu).
+
+    Raises RuntimeError when there are neither one nor as many weights as channels (dimension 1).
+    """
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            "prelu: Type promoting not supported. Got "
+            f"{input.dtype.legacy} and {weight.dtype.legacy}"
+        )
+    if weight.numel() != 1:
+        if input.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+    if weight.dim() > 1:
+        raise RuntimeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{weight.dim()}"
+        )
+    if input.dim() == 0:
+        weight = weight.squeeze() if weight.dim() == 1 else weight
+    elif weight.dim() != input.dim():
+        shape = [1] * input.dim()
+        if input.dim() > 1:
+            shape[1] = weight.numel()
+        weight = FUNCTIONS["reshape"](weight, shape)
+    return prelu_kernel(input, weight)
+
+
+@operator(node="RreluWithNoiseBackward0", **HIDDEN)
+@fused
+def rrelu_evaluated(self: Array, lower, upper) -> Array:
+    return _mean_leaky(self, lower, upper)
+
+
+@operator(node="RreluWithNoiseBackward1", **HIDDEN)
+@fused
+def rrelu_evaluated_into(self: Array, lower, upper) -> Array:
+    return _mean_leaky(self, lower, upper)
+
+
+def _mean_leaky(value, lower, upper):
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    return _leaky(value, (lower + upper) / 2)
+
+
+rrelu_evaluated.gradient(
+    self=lambda F, grad, self, lower, upper: F.rrelu_backward(
+        grad, self, (lower + upper) / 2, False
+    )
+)
+rrelu_evaluated_into.gradient(
+    self=lambda F, grad, result, lower, upper: F.rrelu_backward(
+        grad, result, (lower + upper) / 2, True
+    )
+)
+
+
+@operator(**HIDDEN)
+@fused
+def glu(self: Array, dim) -> Array:
+    """The first half of `dim` times the sigmoid of the second (F.glu)."""
+    if self.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    if self.shape[dim] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim % self.ndim} is size "
+            f"{self.shape[dim]}"
+        )
+    refuse_integers(self, "glu_cpu")
+    value, gate = np.split(self, 2, dim)
+    return value * _expit(gate)
+
+
+def _half_layouts(args):
+    tensor, dim = args
+    shape = list(tensor.shape)
+    shape[dim] //= 2
+    return [(tuple(shape), tensor.stride())] * 2
+
+
+glu.layouts = _half_layouts
+glu.gradient(self=lambda F, grad, self, dim: F.glu_backward(grad, self, dim))
+
+# The method that torch has of few activations only.
+Tensor.prelu = prelu

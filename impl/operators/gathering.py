@@ -1,0 +1,170 @@
+"""Reading by index along one dimension: gather, index_select, take_along_dim, nonzero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dimensions import wrap_dim
+from impl.dtypes import BY_NUMPY
+from impl.operator import RAW, TAPED, Array, function, new, operator
+from impl.operators.index_operators import written
+from impl.sizes import broadcast_shapes
+from impl.tensor import Tensor
+
+INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
+
+
+def along(dim: int, index) -> tuple:
+    """The key that addresses, for each place of `index`, its value along `dim`."""
+    grid = np.ogrid[tuple(slice(n) for n in index.shape)]
+    return (*grid[:dim], index, *grid[dim + 1 :])
+
+
+def check_along(index, dim: int, size: int, error=RuntimeError) -> None:
+    """Raise for an index below zero or not below the dimension's size."""
+    wrong = (index < 0) | (index >= size)
+    if wrong.any():
+        value = index[wrong].reshape(-1)[0] if index.ndim else index
+        raise error(f"index {int(value)} is out of bounds for dimension {dim} with size {size}")
+
+
+def with_dims(value) -> np.ndarray:
+    """A 0-dim value as an array of one element, as torch treats it here."""
+    return np.reshape(value, (1,)) if value.ndim == 0 else value
+
+
+@operator()
+def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
+    """For each place of `index` the element it names along `dim` (torch.gather).
+
+    The result has the index's shape. Raises RuntimeError for an index out of range, of another
+    number of dimensions, or larger than the tensor in another dimension.
+    """
+    dim = wrap_dim(dim, self.ndim)
+    if index.size and index.dtype not in INDEX_DTYPES:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
+    if max(self.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as input tensor"
+        )
+    value, places = with_dims(self), with_dims(index)
+    for d, (n, m) in enumerate(zip(places.shape, value.shape, strict=True)):
+        if d != dim and n > m:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(index.shape)} to be "
+                f"no larger than self {list(self.shape)} apart from dimension {dim}"
+            )
+    check_along(places, dim, value.shape[dim])
+    return value[along(dim, places)].reshape(index.shape)
+
+
+gather.gradient(
+    self=lambda F, grad, self, dim, index: F.gather_backward(grad, self.shape, dim, index)
+)
+RAW.gather_backward = lambda grad, shape, dim, index: RAW.scatter_add(
+    np.zeros(shape, grad.dtype), dim, index, grad
+)
+TAPED.gather_backward = lambda grad, shape, dim, index: written(
+    TAPED.scatter_add(TAPED.new_zeros(grad, shape), dim, index, grad)
+)
+
+
+@operator()
+def index_select(self: Array, dim, index: Array) -> Array:
+    """The slices of `dim` that a vector of indices names (torch.index_select).
+
+    Raises IndexError for an index out of range or with more than one dimension.
+    """
+    dim = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in INDEX_DTYPES:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if not self.ndim and index.size != 1:
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
+        )
+    value, places = with_dims(self), with_dims(index)
+    wrong = (places < 0) | (places >= value.shape[dim])
+    if wrong.any():
+        if value.ndim > 1 and dim > 0:
+            raise RuntimeError(
+                f"INDICES element is out of DATA bounds, id={int(places[wrong][0])} "
+                f"axis_dim={value.shape[dim]}"
+            )
+        raise IndexError("index out of range in self")
+    result = np.take(value, places, dim)
+    return result.reshape(()) if not self.ndim else result
+
+
+index_select.gradient(
+    self=lambda F, grad, self_shape, dim, index: F.index_select_backward(
+        grad, self_shape, dim, index
+    )
+)
+RAW.index_select_backward = lambda grad, shape, dim, index: RAW.index_add(
+    np.zeros(shape, grad.dtype), dim, index, grad
+)
+TAPED.index_select_backward = lambda grad, shape, dim, index: written(
+    TAPED.index_add(TAPED.new_zeros(grad, shape), dim, index, grad)
+)
+
+
+@function("take_along_dim")
+def take_along_dim(input, indices, dim=None, *, out=None):
+    """`gather` with tensor and indices broadcast, or flattened without `dim`.
+
+    Raises RuntimeError for indices that are not int64 or have another number of dimensions
+    (torch.take_along_dim).
+    """
+    if indices._raw.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{BY_NUMPY[indices._raw.dtype].legacy}"
+        )
+    if dim is None:
+        return TAPED.gather(TAPED.view(input, (-1,)), 0, TAPED.view(indices, (-1,)))
+    ndim = input._raw.ndim
+    if ndim != indices._raw.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
+        )
+    dim = wrap_dim(dim, ndim)
+    own, other = list(input._raw.shape), list(indices._raw.shape)
+    own_wide, other_wide = own.copy(), other.copy()
+    own_wide[dim], other_wide[dim] = other[dim], own[dim]
+    index = TAPED.expand(indices, broadcast_shapes(tuple(own_wide), tuple(other)))
+    spread = TAPED.expand(input, broadcast_shapes(tuple(other_wide), tuple(own)))
+    return TAPED.gather(spread, dim, index)
+
+
+@function("nonzero")
+def nonzero(input, *, as_tuple=False):
+    """The indices of the elements that are not zero, one row each (torch.nonzero).
+
+    With `as_tuple` one vector per dimension.
+    """
+    raw = input._raw
+    if as_tuple:
+        return tuple(new(i.astype(np.int64)) for i in np.nonzero(with_dims(np.asarray(raw))))
+    count = int(np.count_nonzero(raw))
+    columns = np.empty((raw.ndim, count), np.int64)
+    if raw.ndim:
+        columns[...] = np.nonzero(raw)
+    # torch keeps the columns together in memory.
+    return new(columns.T, (1, count))
+
+
+@function("argwhere")
+def argwhere(input):
+    """The indices of the elements that are not zero (torch.argwhere)."""
+    return nonzero(input)
+
+
+for _op in (gather, index_select):
+    _op.numbers = False
+
+__all__ = ["Tensor", "along", "check_along", "gather", "index_select", "with_dims"]

@@ -1,0 +1,270 @@
+"""Brackets: `x[...]` and `x[...] = value`, taken apart as torch takes them apart.
+
+Integers, slices, None and Ellipsis make views (select, slice, unsqueeze), one after the other;
+what is left, tensors and lists, goes to one operator that copies (index) or writes (index_put_).
+"""
+
+from __future__ import annotations
+
+import operator as _python
+import warnings
+
+import numpy as np
+
+from impl import messages, views
+from impl.modes import STATE
+from impl.operator import TAPED, new
+from impl.operators.copies import copy_, fill_
+from impl.operators.index_operators import from_scalar, index_, put_at
+from impl.tensor import Tensor
+
+_ZERO_DIM = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+    "to convert a 0-dim tensor to a number"
+)
+_SEQUENCE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed "
+    "in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted "
+    "as tensor index, x[torch.tensor(seq)], which will result either in an error or a different "
+    "result"
+)
+_LONGEST_SEQUENCE = 32  # of a list that may stand for a tuple
+
+
+def _select(tensor: Tensor, dim: int, index: int, position: int) -> Tensor:
+    shape = tensor._raw.shape
+    if not shape:
+        raise IndexError(_ZERO_DIM)
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"index {index} is out of bounds for dimension {position} with size {size}"
+        )
+    return TAPED.select(tensor, dim, index)
+
+
+def _slice(tensor: Tensor, dim: int, index: slice, skip_whole: bool) -> Tensor:
+    start, stop, step = (_bound(b) for b in (index.start, index.stop, index.step))
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step is not None and step < 0:
+        raise ValueError("step must be greater than zero")
+    if skip_whole and step in (None, 1) and not start:
+        if stop is None or stop >= tensor._raw.shape[dim]:
+            return tensor
+    return TAPED.slice(tensor, dim, start or 0, stop, 1 if step is None else step)
+
+
+def _bound(value):
+    if value is None or type(value) is int:
+        return value
+    try:
+        return _python.index(value)
+    except TypeError:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method"
+        ) from None
+
+
+def _is_sequence(value) -> bool:
+    return hasattr(value, "__getitem__") and hasattr(value, "__len__") and not isinstance(
+        value, dict
+    )
+
+
+def _as_tuple(index) -> tuple:
+    """A list that holds indices of several dimensions stands for a tuple; all else for itself."""
+    if isinstance(index, (Tensor, np.ndarray)) or not _is_sequence(index):
+        return (index,)
+    if len(index) < _LONGEST_SEQUENCE:
+        for item in index:
+            if (
+                item is None
+                or item is Ellipsis
+                or isinstance(item, (Tensor, slice))
+                or _is_sequence(item)
+            ):
+                warnings.warn(_SEQUENCE, UserWarning, stacklevel=4)
+                return tuple(index)
+    return (index,)
+
+
+def _count(items) -> int:
+    """How many dimensions the items of an index take."""
+    total = 0
+    for item in items:
+        if isinstance(item, Tensor):
+            total += item._raw.ndim if item._raw.dtype in (np.bool_, np.uint8) else 1
+        elif item is not None and item is not Ellipsis and not isinstance(item, bool):
+            total += 1
+    return total
+
+
+def _truth(value: bool) -> Tensor:
+    return new(np.zeros(1 if value else 0, np.int64))
+
+
+def _sliced(tensor: Tensor, items) -> tuple[Tensor, list]:
+    """The view that the plain items make, and the tensor indices that are left for it."""
+    taken = _count(items)
+    ndim = tensor._raw.ndim
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    result, dim, position = tensor, 0, 0
+    indices: dict[int, Tensor] = {}
+    for item in items:
+        if item is None:
+            result = TAPED.unsqueeze(result, dim)
+            dim += 1
+        elif item is Ellipsis:
+            dim += ndim - taken
+            position += ndim - taken
+        elif isinstance(item, (bool, np.bool_)):
+            result = TAPED.unsqueeze(result, dim)
+            indices[dim] = _truth(bool(item))
+            dim += 1
+        elif isinstance(item, slice):
+            result = _slice(result, dim, item, True)
+            dim += 1
+            position += 1
+        elif isinstance(item, (int, np.integer)):
+            result = _select(result, dim, int(item), position)
+            position += 1
+        else:
+            item = item if isinstance(item, Tensor) else _as_index(item)
+            raw = item._raw
+            if raw.ndim:
+                indices[dim] = item
+                span = raw.ndim if raw.dtype in (np.bool_, np.uint8) else 1
+                dim += span
+                position += span
+            elif raw.dtype in (np.bool_, np.uint8):
+                result = TAPED.unsqueeze(result, dim)
+                indices[dim] = _truth(bool(raw))
+                dim += 1
+            elif raw.dtype.kind in "iu":
+                result = _select(result, dim, int(raw), position)
+                position += 1
+            else:
+                indices[dim] = item
+                dim += 1
+                position += 1
+    if not indices:
+        return result, []
+    return result, _listed(indices)
+
+
+def _listed(indices: dict) -> list:
+    result: list = []
+    at = 0
+    for dim, index in sorted(indices.items()):
+        result += [None] * (dim - at)
+        result.append(index)
+        at = dim + (index._raw.ndim if index._raw.dtype in (np.bool_, np.uint8) else 1)
+    return result
+
+
+def _as_index(item) -> Tensor:
+    from impl.creation import array_of
+
+    if isinstance(item, np.ndarray):
+        return new(np.array(item))
+    if not _is_sequence(item):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            f"valid indices (got {type(item).__name__})"
+        )
+    raw = array_of(item)
+    return new(raw.astype(np.int64) if not raw.size and raw.dtype.kind == "f" else raw)
+
+
+def getitem(self, index):
+    """`x[index]`: a view for integers, slices, None and Ellipsis, a copy with tensors and masks.
+
+    Raises IndexError for an index out of range or of no use as one, ValueError for a step that is
+    not positive.
+    """
+    kind = type(index)
+    if kind is int:
+        return _select(self, 0, index, 0)
+    if kind is slice:
+        return _slice(self, 0, index, False)
+    if index is None:
+        return TAPED.unsqueeze(self, 0)
+    if index is Ellipsis:
+        return views.alias_view(self)
+    result, indices = _sliced(self, index if kind is tuple else _as_tuple(index))
+    if indices:
+        return index_(result, indices)
+    return views.alias_view(self) if result is self else result
+
+
+# -- assignment -------------------------------------------------------------------------------
+
+
+def setitem(self, index, value) -> None:
+    """`x[index] = value`: written in place through the view or the indices that `index` means.
+
+    A 0-dim value fills, others are broadcast; leading dimensions of size one are dropped. Raises
+    TypeError for a value that is neither tensor nor number, and as every in-place operation.
+    """
+    if not isinstance(value, Tensor):
+        if not isinstance(value, (bool, int, float, complex, np.generic)):
+            raise TypeError(
+                f"can't assign a {_type_name(value)} to a torch.{self.dtype.legacy}Tensor"
+            )
+        value = from_scalar(value, self)
+    if self._requires_grad and STATE.enabled and self.grad_fn is None:
+        raise RuntimeError(messages.VIEW_LEAF_INPLACE)
+    if index is False:
+        return
+    if index is Ellipsis:
+        _write(self, value)
+        return
+    if type(index) is int:
+        _write(_select(self, 0, index, 0), value)
+        return
+    if type(index) is slice:
+        _write(_slice(self, 0, index, True) if self._raw.ndim else TAPED.slice(self), value)
+        return
+    if index is None or index is True:
+        _write(TAPED.unsqueeze(self, 0), value)
+        return
+    target, indices = _sliced(self, index if type(index) is tuple else _as_tuple(index))
+    if not indices:
+        _write(target, value)
+        return
+    shape = _without_leading_ones(value._raw.shape)
+    if shape != value._raw.shape:
+        value = TAPED.view(value, shape)
+    put_at(target, indices, value)
+
+
+def _type_name(value) -> str:
+    module = type(value).__module__
+    name = type(value).__name__
+    return name if module == "builtins" else f"{module}.{name}"
+
+
+def _without_leading_ones(shape) -> tuple[int, ...]:
+    first = 0
+    while first < len(shape) and shape[first] == 1:
+        first += 1
+    return shape[first:]
+
+
+def _write(target: Tensor, value: Tensor) -> None:
+    shape = value._raw.shape
+    if shape == target._raw.shape:
+        copy_(target, value)
+    elif not shape:
+        fill_(target, value)
+    else:
+        value = TAPED.view(value, _without_leading_ones(shape))
+        if value._raw.shape != target._raw.shape:
+            value = value.expand(target._raw.shape)
+        copy_(target, value)
+
+
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem

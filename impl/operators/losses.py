@@ -1,0 +1,320 @@
+"""Losses between a prediction and a target, reduced by mean or sum or not at all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dtypes import REDUCED
+from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.operators.exponential import refuse_integers
+from impl.operators.special import _expit, fused
+
+NONE, MEAN, SUM = 0, 1, 2
+_FIRST = {"function": False, "method": False, "promote": "arithmetic", "numbers": False}
+_SECOND = {"function": False, "method": False, "elementwise": True, "numbers": False}
+
+
+def reduced(values, reduction: int):
+    """The mean or sum of an array; half precision accumulates in float32."""
+    if reduction == NONE:
+        return values
+    wide = np.float32 if values.dtype in REDUCED else values.dtype
+    total = values.mean(dtype=wide) if reduction == MEAN and values.size else values.sum(dtype=wide)
+    if reduction == MEAN and not values.size:
+        total = total * np.nan
+    return total.astype(values.dtype)
+
+
+def _share(value, reduction: int):
+    """What one element's derivative is multiplied by: 1 / n in a mean."""
+    return value.dtype.type(1 / value.size) if reduction == MEAN and value.size else 1
+
+
+def _count(value, reduction: int):
+    size = value.size if isinstance(value, (np.ndarray, np.generic)) else value.numel()
+    return size if reduction == MEAN else 1
+
+
+# -- squared error -----------------------------------------------------------------------------
+
+
+@operator(**_FIRST)
+@fused
+def mse_loss(self: Array, target: Array, reduction) -> Array:
+    refuse_integers(self, "mse_cpu")
+    difference = self - target
+    return reduced(difference * difference, reduction)
+
+
+@operator(node="MseLossBackwardBackward0", **_SECOND)
+@fused
+def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction) -> Array:
+    difference = self - target
+    return difference * (2 * _share(difference, reduction)) * grad_output
+
+
+mse_loss.gradient(
+    self=lambda F, grad, self, target, reduction: F.mse_loss_backward(
+        grad, self, target, reduction
+    ),
+    target=lambda F, grad, self, target, reduction: F.mse_loss_backward(
+        grad, target, self, reduction
+    ),
+)
+
+
+def _square_curvature(F, value, self, reduction):
+    return F.mul_scalar(value, 2.0 / _count(self, reduction))
+
+
+mse_loss_backward.gradient(
+    grad_output=lambda F, grad, self, target, reduction: F.reduced_gradient(
+        F.mse_loss_backward(grad, self, target, NONE), self, reduction
+    ),
+    self=lambda F, grad, grad_output, self, reduction: _square_curvature(
+        F, grad * grad_output, self, reduction
+    ),
+    target=lambda F, grad, grad_output, target, reduction: -_square_curvature(
+        F, grad * grad_output, target, reduction
+    ),
+)
+
+
+@formula_operation
+def reduced_gradient(values, like, reduction):
+    return reduced(values, reduction)
+
+
+def _reduced_gradient(values, like, reduction):
+    if reduction == NONE:
+        return values
+    return values.mean() if reduction == MEAN else values.sum()
+
+
+TAPED.reduced_gradient = _reduced_gradient
+
+
+# -- absolute error, smoothed at 0 -------------------------------------------------------------
+
+
+@operator(**_FIRST)
+@fused
+def smooth_l1_loss(self: Array, target: Array, reduction, beta) -> Array:
+    refuse_integers(self, "smooth_l1_cpu")
+    size = np.abs(self - target)
+    number = size.dtype.type
+    inner = number(0.5) * size * size / number(beta)
+    return reduced(np.where(size < beta, inner, size - number(0.5 * beta)), reduction)
+
+
+@operator(node="SmoothL1LossBackwardBackward0", **_SECOND)
+@fused
+def smooth_l1_loss_backward(
+    grad_output: Array, self: Array, target: Array, reduction, beta
+) -> Array:
+    x = self - target
+    share = _share(x, reduction)
+    inner = share * x * grad_output / x.dtype.type(beta)
+    outer = np.where(x >= beta, share * grad_output, inner)
+    return np.where(x <= -beta, -share * grad_output, outer)
+
+
+@operator(**_FIRST)
+@fused
+def huber_loss(self: Array, target: Array, reduction, delta) -> Array:
+    refuse_integers(self, "huber_cpu")
+    size = np.abs(self - target)
+    number = size.dtype.type
+    inner = number(0.5) * size * size
+    outer = number(delta) * (size - number(0.5 * delta))
+    return reduced(np.where(size <= delta, inner, outer), reduction)
+
+
+@operator(node="HuberLossBackwardBackward0", **_SECOND)
+@fused
+def huber_loss_backward(grad_output: Array, self: Array, target: Array, reduction, delta) -> Array:
+    x = self - target
+    share = _share(x, reduction)
+    outer = np.where(x >= delta, share * grad_output * x.dtype.type(delta), share * x * grad_output)
+    return np.where(x <= -delta, -share * grad_output * x.dtype.type(delta), outer)
+
+
+def _both_sides(loss, derivative: str, bound: str) -> None:
+    """The formulas of a loss that is symmetric in its two sides."""
+
+    def of_self(F, grad, self, target, reduction, width):
+        return getattr(F, derivative)(grad, self, target, reduction, width)
+
+    def of_target(F, grad, self, target, reduction, width):
+        return getattr(F, derivative)(grad, target, self, reduction, width)
+
+    names = ("grad", "self", "target", "reduction", bound)
+    loss.gradient(self=named(of_self, names), target=named(of_target, names))
+
+
+def named(formula, names):
+    """The formula with its parameters named otherwise, as `Operator.gradient` reads them."""
+    source = f"lambda F, {', '.join(names)}: formula(F, {', '.join(names)})"
+    return eval(source, {"formula": formula})
+
+
+_both_sides(smooth_l1_loss, "smooth_l1_loss_backward", "beta")
+_both_sides(huber_loss, "huber_loss_backward", "delta")
+
+
+def _smooth_curvature(F, value, self, target, reduction, beta):
+    x = self - target
+    flat = (x <= -beta) | (x >= beta)
+    return F.div_scalar(F.where(flat, 0, value), beta * _count(x, reduction))
+
+
+def _huber_curvature(F, value, self, target, reduction, delta):
+    x = self - target
+    flat = (x <= -delta) | (x >= delta)
+    return F.div_scalar(F.where(flat, 0, value), _count(x, reduction))
+
+
+smooth_l1_loss_backward.gradient(
+    grad_output=lambda F, grad, self, target, reduction, beta: F.reduced_gradient(
+        F.smooth_l1_loss_backward(grad, self, target, NONE, beta), self, reduction
+    ),
+    self=lambda F, grad, grad_output, self, target, reduction, beta: _smooth_curvature(
+        F, grad * grad_output, self, target, reduction, beta
+    ),
+    target=lambda F, grad, grad_output, self, target, reduction, beta: -_smooth_curvature(
+        F, grad * grad_output, self, target, reduction, beta
+    ),
+)
+huber_loss_backward.gradient(
+    grad_output=lambda F, grad, self, target, reduction, delta: F.reduced_gradient(
+        F.huber_loss_backward(grad, self, target, NONE, delta), self, reduction
+    ),
+    self=lambda F, grad, grad_output, self, target, reduction, delta: _huber_curvature(
+        F, grad * grad_output, self, target, reduction, delta
+    ),
+    target=lambda F, grad, grad_output, self, target, reduction, delta: -_huber_curvature(
+        F, grad * grad_output, self, target, reduction, delta
+    ),
+)
+
+
+# -- binary cross entropy ----------------------------------------------------------------------
+
+
+@operator(function=False, method=False, numbers=False)
+@fused
+def binary_cross_entropy(
+    self: Array, target: Array, weight: Array | None, reduction
+) -> Array:
+    if not np.all((self >= 0) & (self <= 1)):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    if not np.all((target >= 0) & (target <= 1)):
+        raise RuntimeError("all elements of target should be between 0 and 1")
+    # The logarithms are cut off at -100, so that a certain but wrong prediction stays finite.
+    number = self.dtype.type
+    low = number(-100)
+    loss = (target - 1) * np.maximum(np.log1p(-self), low)
+    loss = loss - target * np.maximum(np.log(self), low)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@operator(node="BinaryCrossEntropyBackwardBackward0", **_SECOND)
+@fused
+def binary_cross_entropy_backward(
+    grad_output: Array, self: Array, target: Array, weight: Array | None, reduction
+) -> Array:
+    product = np.maximum((1 - self) * self, self.dtype.type(1e-12))
+    value = grad_output * (self - target) / product
+    if weight is not None:
+        value = value * weight
+    return value * _share(self, reduction)
+
+
+def _bce_of_target(F, grad, self, target, weight, reduction):
+    value = grad * (F.log(F.sub(1.0, self)) - F.log(self))
+    if weight is not None:
+        value = value * weight
+    return F.div_scalar(value, _count(target, MEAN)) if reduction == MEAN else value
+
+
+binary_cross_entropy.gradient(
+    self=lambda F, grad, self, target, weight, reduction: F.binary_cross_entropy_backward(
+        grad, self, target, weight, reduction
+    ),
+    target=_bce_of_target,
+)
+
+
+def _bce_curvature(F, grad, grad_output, self, target, weight, reduction):
+    product = F.add_scalar(-(self * self) + self, 1e-12)
+    slope = self * self - 2 * self * target + target
+    value = grad * grad_output * slope / (product * product)
+    return _weighted(F, value, self, weight, reduction)
+
+
+def _bce_mixed(F, grad, grad_output, self, weight, reduction):
+    product = F.add_scalar(-(self * self) + self, 1e-12)
+    return _weighted(F, -(grad * grad_output) / product, self, weight, reduction)
+
+
+def _weighted(F, value, self, weight, reduction):
+    if weight is not None:
+        value = value * weight
+    return F.div_scalar(value, _count(self, MEAN)) if reduction == MEAN else value
+
+
+binary_cross_entropy_backward.gradient(
+    grad_output=lambda F, grad, self, target, weight, reduction: F.reduced_gradient(
+        F.binary_cross_entropy_backward(grad, self, target, weight, NONE), self, reduction
+    ),
+    self=_bce_curvature,
+    target=_bce_mixed,
+)
+
+
+@operator(node="BinaryCrossEntropyWithLogitsBackward0", function=False, method=False)
+@fused
+def binary_cross_entropy_with_logits(
+    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction
+) -> Array:
+    smooth = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, self.dtype.type(0))
+    if pos_weight is None:
+        loss = (1 - target) * self + smooth
+    else:
+        loss = (1 - target) * self + ((pos_weight - 1) * target + 1) * smooth
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _bcel_of_logits(F, grad, self, target, weight, pos_weight, reduction):
+    if pos_weight is None:
+        value = (F.sigmoid(self) - target) * grad
+    else:
+        hot = pos_weight * target
+        value = ((F.add_scalar(hot, 1) - target) * F.sigmoid(self) - hot) * grad
+    return _weighted(F, value, self, weight, reduction)
+
+
+def _bcel_of_target(F, grad, self, target, weight, pos_weight, reduction):
+    if pos_weight is None:
+        value = -self * grad
+    else:
+        value = (F.log_sigmoid(-self) - pos_weight * F.log_sigmoid(self)) * grad
+    return _weighted(F, value, target, weight, reduction)
+
+
+binary_cross_entropy_with_logits.gradient(self=_bcel_of_logits, target=_bcel_of_target)
+
+
+@formula_operation
+def log_sigmoid(value):
+    return np.minimum(value, 0) + np.log(np.maximum(_expit(np.abs(value)), 0))
+
+
+def _log_sigmoid(value):
+    from impl.operators.activations import log_sigmoid_forward
+
+    return log_sigmoid_forward(value)[0]
+
+
+TAPED.log_sigmoid = _log_sigmoid
+function("binary_cross_entropy_with_logits", method=False)(binary_cross_entropy_with_logits)

@@ -1,0 +1,340 @@
+"""Negative log-likelihood and cross entropy.
+
+The weighted mean divides by the weights of the classes that occur; ignored targets count neither
+above nor below (torch.nn.functional.nll_loss). Over images torch has an operator of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.modes import STATE
+from impl.operator import TAPED, Array, new, operator
+from impl.operators.softmax import log_softmax
+from impl.tensor import Tensor, requires_grad
+
+_NONE, _MEAN, _SUM = "none", "mean", "sum"
+
+
+def reduction_of(reduction: str, size_average, reduce) -> str:
+    """The reduction's name, from the two legacy flags if given. Raises ValueError if unknown."""
+    if size_average is not None or reduce is not None:
+        average = True if size_average is None else size_average
+        reduced = True if reduce is None else reduce
+        name = (_MEAN if average else _SUM) if reduced else _NONE
+        warnings.warn(
+            "size_average and reduce args will be deprecated, please use "
+            f"reduction='{name}' instead.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return name
+    if reduction not in (_NONE, _MEAN, _SUM):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+# -- the operators ----------------------------------------------------------------------------
+
+
+def _rows(raw, classes: int):
+    """The input as (items, classes), from (C,), (N, C) or (N, C, H, W)."""
+    return np.moveaxis(raw, 1, -1).reshape(-1, classes) if raw.ndim > 1 else raw[None, :]
+
+
+def _picked(self, target, weight, ignore_index: int):
+    """For each item: its row, class and weight, and which are not ignored."""
+    classes = self.shape[1] if self.ndim > 1 else self.shape[0]
+    chosen = np.asarray(target).reshape(-1).astype(np.int64)
+    counted = chosen != ignore_index
+    outside = chosen[counted & ((chosen < 0) | (chosen >= classes))]
+    if outside.size:
+        raise IndexError(f"Target {outside[0]} is out of bounds.")
+    safe = np.where(counted, chosen, 0)
+    weights = np.ones(classes, self.dtype) if weight is None else weight
+    return classes, safe, counted, np.where(counted, weights[safe] if classes else 0, 0)
+
+
+def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame: str):
+    if BY_NUMPY[self.dtype].category < FLOATING:
+        legacy = BY_NUMPY[self.dtype].legacy
+        raise NotImplementedError(f'"{frame}" not implemented for \'{legacy}\'')
+    classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
+    kind = self.dtype
+    rows = _rows(self, classes)
+    picked = rows[np.arange(chosen.size), chosen] if chosen.size else rows[:0, :0].reshape(-1)
+    wide = np.dtype(np.float32) if kind in REDUCED else kind
+    losses = np.where(counted, -(picked.astype(wide) * weights.astype(wide)), wide.type(0))
+    total = weights.astype(wide).sum(dtype=wide)
+    if reduction == _NONE:
+        return losses.astype(kind).reshape(np.shape(target)), kind.type(0)
+    result = losses.sum(dtype=wide)
+    if reduction == _MEAN:
+        result = result / total
+    return result.astype(kind), total.astype(kind)
+
+
+def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_weight):
+    classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
+    flat = np.zeros((chosen.size, classes), self.dtype)
+    share = -weights.astype(self.dtype) * np.asarray(grad).reshape(-1)
+    if reduction == _MEAN:
+        share = share / total_weight
+    flat[np.arange(chosen.size), chosen] = np.where(counted, share, self.dtype.type(0))
+    if self.ndim == 1:
+        return flat[0]
+    shape = (self.shape[0], *self.shape[2:], classes)
+    return np.ascontiguousarray(np.moveaxis(flat.reshape(shape), -1, 1))
+
+
+def _nll_operators(name: str, node: str, frame: str):
+    """The operators of one rank: the loss with its total weight, and the loss's backward."""
+
+    def forward(self: Array, target: Array, weight: Array | None, reduction, ignore_index) -> Array:
+        return _nll_forward(self, target, weight, reduction, ignore_index, frame)
+
+    def backward(
+        grad_output: Array,
+        self: Array,
+        target: Array,
+        weight: Array | None,
+        reduction,
+        ignore_index,
+        total_weight: Array,
+    ) -> Array:
+        return _nll_backward(
+            grad_output, self, target, weight, reduction, ignore_index, total_weight
+        )
+
+    forward.__name__ = name + "_forward"
+    backward.__name__ = name + "_backward"
+    apply = operator(
+        node=node + "0", outputs=("output", "total_weight"), function=False, method=False
+    )(forward)
+    apply_backward = operator(node=node + "Backward0", function=False, method=False)(backward)
+    apply.differentiable("output").gradient(
+        self=lambda F, grad, self, target, weight, reduction, ignore_index, total_weight: getattr(
+            F, name + "_backward"
+        )(grad, self, target, weight, reduction, ignore_index, total_weight)
+    )
+    apply_backward.gradient(
+        grad_output=lambda F, grad, target, weight, reduction, ignore_index: getattr(
+            F, name + "_forward"
+        )(grad, target, weight, reduction, ignore_index)[0],
+        self=lambda F, grad: F.zeros_like(grad),
+    )
+    return apply
+
+
+_nll = _nll_operators("nll_loss", "NllLossBackward", "nll_loss_out_frame")
+_nll2d = _nll_operators("nll_loss2d", "NllLoss2DBackward", "nll_loss2d_forward_out_frame")
+
+
+# -- how torch checks and spells them ---------------------------------------------------------
+
+
+def _check_common(input, target, weight) -> None:
+    if weight is not None and STATE.enabled and requires_grad(weight):
+        raise RuntimeError(
+            "The function 'nll_loss_forward' is not differentiable with respect to argument "
+            "'weight'. This input cannot have requires_grad True."
+        )
+    if target.dtype.name not in ("int64", "uint8"):
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}"
+        )
+
+
+def _check_weight(input, weight, classes: int) -> None:
+    if weight is None:
+        return
+    if weight._raw.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {[*weight._raw.shape]}"
+        )
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
+        )
+
+
+def _nll_rows(input, target, weight, reduction, ignore_index):
+    shape, goal = input._raw.shape, target._raw.shape
+    if len(goal) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape) == 1 and len(goal) == 1 and goal[0] != 1:
+        raise ValueError(
+            f"For 1D input, 1D target must have size 1, but got target size: {goal[0]}"
+        )
+    _check_common(input, target, weight)
+    _check_weight(input, weight, shape[-1])
+    if len(shape) == 1 and len(goal) == 1:
+        target = TAPED.reshape(target, ())
+    return _nll(input, target, weight, reduction, ignore_index)[0]
+
+
+def _nll_images(input, target, weight, reduction, ignore_index):
+    shape, goal = input._raw.shape, target._raw.shape
+    if len(goal) != 3:
+        raise RuntimeError(
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+            f"{len(goal)}"
+        )
+    if (shape[0], *shape[2:]) != goal:
+        raise RuntimeError(
+            f"size mismatch (got input: {[*shape]} , target: {[*goal]}"
+        )
+    _check_common(input, target, weight)
+    _check_weight(input, weight, shape[1])
+    return _nll2d(input, target, weight, reduction, ignore_index)[0]
+
+
+def _nll_any(input: Tensor, target: Tensor, weight, reduction: str, ignore_index: int) -> Tensor:
+    shape, goal = input._raw.shape, target._raw.shape
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if len(shape) != 1 and (not goal or shape[0] != goal[0]):
+        if not goal:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({goal[0]})."
+        )
+    if len(shape) <= 2:
+        return _nll_rows(input, target, weight, reduction, ignore_index)
+    if len(shape) == 4:
+        return _nll_images(input, target, weight, reduction, ignore_index)
+    items = (shape[0], *shape[2:])
+    if goal[1:] != shape[2:]:
+        raise RuntimeError(f"Expected target size {[*items]}, got {[*goal]}")
+    input, target = input.contiguous(), target.contiguous()
+    size = (1, math.prod(shape[2:])) if input._raw.size else (0, 0)
+    result = _nll_images(
+        TAPED.view(input, (*shape[:2], *size)),
+        TAPED.view(target, (shape[0], *size)),
+        weight,
+        reduction,
+        ignore_index,
+    )
+    return TAPED.view(result, items) if reduction == _NONE else result
+
+
+def nll_loss(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+):
+    """Minus the log-probability of each target class, averaged, summed, or as it is.
+
+    `input` is (C,), (N, C) or (N, C, d1, ...), `target` the class numbers, int64 or uint8, without
+    the class dimension; `weight` (C,) weighs classes. Raises ValueError when the batches differ,
+    IndexError for a class that does not exist, RuntimeError for other shapes and dtypes
+    (torch.nn.functional.nll_loss).
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    return _nll_any(input, target, weight, reduction, ignore_index)
+
+
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+):
+    """`nll_loss` of the log-softmax over the classes; or, when `target` has the input's shape and
+    holds probabilities, their cross entropy (torch.nn.functional.cross_entropy).
+
+    `label_smoothing` mixes the target with the uniform distribution. Errors as `nll_loss`.
+    """
+    reduction = reduction_of(reduction, size_average, reduce)
+    if input._raw.shape == target._raw.shape:
+        if target.dtype.category < FLOATING:
+            raise RuntimeError(
+                "Expected floating point type for target with class probabilities, got "
+                + target.dtype.legacy
+            )
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _of_probabilities(input, target, weight, reduction, label_smoothing)
+    dim = 0 if input._raw.ndim == 1 else 1
+    if label_smoothing > 0:
+        _check_smoothing(label_smoothing)
+        return _smoothed(input, target, weight, reduction, ignore_index, label_smoothing)
+    return _nll_any(log_softmax(input, dim), target, weight, reduction, ignore_index)
+
+
+def _check_smoothing(label_smoothing) -> None:
+    if label_smoothing > 1:
+        raise RuntimeError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
+        )
+
+
+def _along_classes(weight, ndim: int):
+    if ndim <= 1:
+        return weight
+    return TAPED.view(weight, (1, weight._raw.shape[0], *(1,) * (ndim - 2)))
+
+
+def _of_probabilities(input, target, weight, reduction, label_smoothing):
+    dim = 0 if input._raw.ndim == 1 else 1
+    classes = input._raw.shape[dim]
+    if weight is not None and weight._raw.shape != (classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or "
+            f"no classes but got weight tensor of shape: {[*weight._raw.shape]}"
+        )
+    logarithms = log_softmax(input, dim)
+    if label_smoothing > 0:
+        _check_smoothing(label_smoothing)
+        target = TAPED.add_scalar(
+            TAPED.mul_scalar(target, 1 - label_smoothing), label_smoothing / classes
+        )
+    terms = logarithms * target
+    if weight is not None:
+        terms = terms * _along_classes(weight, input._raw.ndim)
+    if reduction == _NONE:
+        return -terms.sum((dim,))
+    total = -terms.sum()
+    if reduction == _SUM:
+        return total
+    if not input._raw.size:
+        return total.fill_(math.nan)
+    return TAPED.div_scalar(total, input._raw.size // classes)
+
+
+def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
+    dim = 0 if input._raw.ndim == 1 else 1
+    logarithms = log_softmax(input, dim)
+    likelihood = _nll_any(logarithms, target, weight, reduction, ignore_index)
+    classes = input._raw.shape[dim]
+    if weight is None:
+        uniform = -logarithms.sum((dim,))
+    else:
+        uniform = -(logarithms * _along_classes(weight, input._raw.ndim)).sum((dim,))
+    ignored = np.asarray(target._raw == ignore_index)
+    uniform.masked_fill_(new(ignored), 0.0)
+    if reduction != _NONE:
+        uniform = uniform.sum()
+    if reduction == _MEAN:
+        if weight is None:
+            count = new(np.int64(np.count_nonzero(~ignored)))
+        else:
+            chosen = np.asarray(target._raw)[~ignored]
+            count = new(weight._raw[chosen].sum(dtype=weight._raw.dtype))
+        uniform = uniform / count
+    return TAPED.mul_scalar(likelihood, 1 - label_smoothing) + TAPED.mul_scalar(
+        uniform, label_smoothing / classes
+    )

@@ -1,0 +1,184 @@
+"""Masks: masked_fill, masked_select and masked_scatter."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl import inplace
+from impl.dtypes import BY_NUMPY
+from impl.operator import RAW, TAPED, Array, function, operator
+from impl.operators.copies import check_real
+from impl.operators.index_operators import written
+from impl.sizes import broadcast_shapes
+from impl.tensor import Tensor
+
+# -- fill -------------------------------------------------------------------------------------
+
+_C_TYPES = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "float32": "float", "float64": "double", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+}
+
+
+def _filled(self, mask, value):
+    if mask.dtype != np.bool_:
+        name = BY_NUMPY[mask.dtype].name
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{_C_TYPES.get(name, name)}"
+        )
+    shape = broadcast_shapes(mask.shape, self.shape)
+    result = np.array(np.broadcast_to(self, shape), order="C")
+    np.copyto(result, value, where=mask, casting="unsafe")
+    return result
+
+
+@operator(function=False, method=False, node="MaskedFillBackward0")
+def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        check_real(value, self.dtype)
+        value = value.real
+    return _filled(self, mask, np.array(value).astype(self.dtype))
+
+
+@operator(function=False, method=False, node="MaskedFillBackward1")
+def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
+    return _filled(self, mask, np.asarray(value).astype(self.dtype))
+
+
+for _op in (masked_fill_scalar, masked_fill_tensor):
+    _op.gradient(self=lambda F, grad, mask: F.masked_fill(grad, mask, 0))
+    _op.overlaps = True
+masked_fill_tensor.gradient(
+    value=lambda F, grad, mask: F.sum_all(F.masked_select(grad, mask))
+)
+
+
+def _masked_fill(call, self, mask, value):
+    if isinstance(value, Tensor):
+        if value._raw.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._raw.ndim} dimension(s)."
+            )
+        return call(masked_fill_tensor)(self, mask, value)
+    return call(masked_fill_scalar)(self, mask, value)
+
+
+@function("masked_fill")
+def masked_fill(input, mask, value):
+    """A copy with `value` (a number or 0-dim tensor) where the mask is true (torch.masked_fill).
+
+    Raises RuntimeError for a mask that is not bool or does not broadcast.
+    """
+    return _masked_fill(lambda op: op, input, mask, value)
+
+
+@function("masked_fill_", torch=False)
+def masked_fill_(self, mask, value):
+    """`masked_fill` in place (torch.Tensor.masked_fill_)."""
+    inplace.warn_expanded(self, "masked_fill_", "tensor[mask] = scalar")
+    return _masked_fill(lambda op: op.inplace, self, mask, value)
+
+
+TAPED.masked_fill = masked_fill
+RAW.masked_fill = lambda value, mask, fill: _filled(
+    value, np.asarray(mask), np.asarray(fill).astype(value.dtype)
+)
+
+# -- select -----------------------------------------------------------------------------------
+
+
+@operator()
+def masked_select(self: Array, mask: Array) -> Array:
+    """The elements where the mask is true, in one dimension (torch.masked_select).
+
+    Tensor and mask broadcast. Raises RuntimeError for a mask that is not bool.
+    """
+    if mask.dtype != np.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shapes(mask.shape, self.shape)
+    return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+
+
+def _zeros_for(shape, mask) -> tuple[int, ...]:
+    return broadcast_shapes(tuple(shape), tuple(mask.shape))
+
+
+masked_select.gradient(
+    self=lambda F, grad, self, mask: F.masked_select_backward(grad, self.shape, mask)
+)
+RAW.masked_select_backward = lambda grad, shape, mask: _scattered(
+    np.zeros(_zeros_for(shape, mask), grad.dtype), mask, grad
+)
+TAPED.masked_select_backward = lambda grad, shape, mask: written(
+    masked_scatter(TAPED.new_zeros(grad, _zeros_for(shape, mask)), mask, grad)
+)
+
+# -- scatter ----------------------------------------------------------------------------------
+
+
+def _scattered(self, mask, source):
+    shape = broadcast_shapes(mask.shape, self.shape)
+    result = np.array(np.broadcast_to(self, shape), order="C")
+    wide = np.broadcast_to(mask, shape)
+    count = int(np.count_nonzero(wide))
+    if count > source.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    result[wide] = np.reshape(source, -1)[:count]
+    return result
+
+
+@operator(inplace=True)
+def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
+    """A copy with the elements of `source`, in order, where the mask is true.
+
+    Raises RuntimeError when the source has too few, for another dtype, and for a mask that is not
+    bool (torch.masked_scatter).
+    """
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{BY_NUMPY[self.dtype].legacy} and {BY_NUMPY[source.dtype].legacy}"
+        )
+    if mask.dtype == np.uint8:
+        warnings.warn(
+            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
+            "deprecated,please use a mask with dtype torch.bool instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+    if mask.dtype != np.bool_:
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{BY_NUMPY[mask.dtype].legacy}"
+        )
+    return _scattered(self, mask, source)
+
+
+@operator(function=False, method=False, node="MaskedScatterBackwardBackward0")
+def masked_scatter_backward(grad_output: Array, mask: Array, sizes) -> Array:
+    """The gradient of the source: what it wrote, then zeros for what was left over."""
+    taken = masked_select.kernel(grad_output, mask)
+    count = int(np.prod(sizes))
+    result = np.zeros(count, grad_output.dtype)
+    result[: taken.size] = taken[:count]
+    return result.reshape(sizes)
+
+
+masked_scatter.gradient(
+    self=lambda F, grad, mask: F.masked_fill(grad, mask, 0),
+    source=lambda F, grad, mask, source_shape: F.masked_scatter_backward(grad, mask, source_shape),
+)
+masked_scatter_backward.gradient(
+    grad_output=lambda F, grad, grad_output_shape, mask: F.masked_scatter(
+        F.new_zeros(grad, grad_output_shape), mask, grad
+    )
+)
+
+
+for _op in (masked_fill_scalar, masked_fill_tensor, masked_select, masked_scatter, masked_scatter_backward):
+    _op.numbers = False

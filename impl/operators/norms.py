@@ -1,0 +1,361 @@
+"""Vector norms, and the distances and normalizations made of them.
+
+Their gradient is zero where the norm is (the subgradient of least size), shared by ties for the
+infinite orders, and undefined for order zero (torch's norm_backward).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl import dtypes
+from impl.dimensions import wrap_dim, wrap_dims
+from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.operators.reductions import restore
+from impl.tensor import Tensor
+
+
+def _norm(raw, order: float, axes, keepdim: bool):
+    """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32."""
+    kind = raw.dtype
+    size = np.abs(raw.astype(np.float32) if kind in REDUCED else raw)
+    if order == math.inf:
+        result = np.max(size, axis=axes, keepdims=keepdim)
+    elif order == -math.inf:
+        result = np.min(size, axis=axes, keepdims=keepdim)
+    elif order == 0:
+        result = np.sum(size != 0, axis=axes, keepdims=keepdim, dtype=size.dtype)
+    elif order == 1:
+        result = np.sum(size, axis=axes, keepdims=keepdim)
+    elif order == 2:
+        result = np.sqrt(np.sum(size * size, axis=axes, keepdims=keepdim))
+    else:
+        total = np.sum(np.power(size, size.dtype.type(order)), axis=axes, keepdims=keepdim)
+        result = np.power(total, size.dtype.type(1 / order))
+    return result.astype(kind if kind.kind != "c" else result.dtype)
+
+
+def _require_identity(raw, order: float, dim) -> None:
+    """Raise RuntimeError when an empty reduction has no value: orders below zero, and infinity."""
+    if raw.size or not (order < 0 or order == math.inf):
+        return
+    label = f"{order:g}"
+    if dim is None or len(dim) == 0:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {label} norm on an empty tensor because the "
+            "operation does not have an identity"
+        )
+    for d in wrap_dims(dim, raw.ndim):
+        if raw.shape[d] == 0:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {label} norm on the dimension {d}because "
+                "this dimension is empty and the operation does not have an identity"
+            )
+
+
+@operator(node="LinalgVectorNormBackward0", function=False, method=False)
+def vector_norm_dims(self: Array, ord, dim, keepdim, dtype=None) -> Array:
+    _require_identity(self, float(ord), dim)
+    raw = self if dtype is None else self.astype(dtype.numpy)
+    return _norm(raw, float(ord), wrap_dims(dim, raw.ndim), keepdim)
+
+
+def norm_backward(F, grad, value, order: float, norm, dim, keepdim):
+    """The gradient of a norm of `value`, with the operations and in the order of torch's."""
+    ndim = value.ndim
+    if dim:
+        grad = restore(F, grad, dim, keepdim, ndim)
+        norm = restore(F, norm, dim, keepdim, ndim)
+    if order == 0:
+        return None
+    if order == 1:
+        return F.sgn(value) * grad
+    if order == 2:
+        return grad * F.masked_fill(value / norm, norm == 0, 0)
+    if math.isinf(order):
+        both_nan = F.logical_and(F.isnan(value), F.isnan(norm))
+        ties = F.logical_or(F.abs(value) == norm, both_nan)
+        return F.sgn(value) * ((grad / F.count_along(ties, dim, grad)) * ties)
+    if order < 1:
+        steep = F.masked_fill(F.pow(F.abs(value), order - 1), value == 0, 0)
+        return F.sgn(value) * steep * grad * F.pow(norm, 1 - order)
+    if order < 2:
+        scaled = F.sgn(value) * F.pow(F.abs(value), order - 1)
+    else:
+        scaled = value * F.pow(F.abs(value), order - 2)
+    return scaled * F.masked_fill(grad / F.pow(norm, order - 1), norm == 0, 0)
+
+
+@formula_operation
+def count_along(mask, dims, like):
+    """How many elements are true, in the dtype of `like`; reduced dimensions keep size one."""
+    if not dims:
+        return like.dtype.type(np.count_nonzero(mask))
+    return np.count_nonzero(mask, axis=wrap_dims(dims, mask.ndim), keepdims=True).astype(like.dtype)
+
+
+TAPED.count_along = lambda mask, dims, like: mask.sum(dims, True) if dims else mask.sum()
+
+vector_norm_dims.gradient(
+    self=lambda F, grad, self, ord, result, dim, keepdim: norm_backward(
+        F, grad, self, float(ord), result, dim, keepdim
+    )
+)
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """The norm of all elements, or over `dim`, of any order (torch.linalg.vector_norm).
+
+    Order 0 counts the elements that are not zero. Computed in `dtype` if given. Raises
+    RuntimeError for integers, for a narrower dtype, and for an empty reduction without a value.
+    """
+    if isinstance(ord, (str, type(None))):
+        raise TypeError(
+            "linalg_vector_norm(): argument 'ord' (position 2) must be Number, "
+            f"not {type(ord).__name__}"
+        )
+    if isinstance(ord, complex):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        )
+    _require_floating("linalg.vector_norm", x)
+    if dtype is not None:
+        _check_widening("linalg.vector_norm", x.dtype, dtype)
+        dtype = None if dtype is x.dtype else dtype
+    if dim is not None:
+        dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    return vector_norm_dims(x, ord, dim, keepdim, dtype)
+
+
+def _require_floating(name: str, x: Tensor) -> None:
+    if x.dtype.category < FLOATING:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.legacy}"
+        )
+
+
+def _check_widening(name: str, given, wanted) -> None:
+    if wanted.category < FLOATING:
+        raise RuntimeError(
+            f"{name}: dtype should be floating point or complex, but got {wanted.legacy}"
+        )
+    if dtypes.promote_types(given, wanted) is not wanted:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({given.legacy}) should be convertible without "
+            f"narrowing to the specified dtype ({wanted.legacy})"
+        )
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """The Frobenius norm of matrices, or the largest or smallest sum over columns (1, -1) or rows
+    (inf, -inf) (torch.linalg.matrix_norm).
+
+    Raises RuntimeError for other orders and ranks; NotImplementedError for the orders that need
+    singular values ("nuc", 2, -2).
+    """
+    _require_floating("linalg.matrix_norm", A)
+    if A._raw.ndim < 2:
+        raise RuntimeError(
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+        )
+    dim = tuple(dim)
+    if len(dim) != 2:
+        shown = " ".join(map(str, dim))
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {shown}")
+    first, second = (wrap_dim(d, A._raw.ndim) for d in dim)
+    if first == second:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})"
+        )
+    if ord == "fro":
+        return vector_norm(A, 2, (first, second), keepdim, dtype=dtype)
+    if ord in ("nuc", 2, -2):
+        raise NotImplementedError(f"linalg.matrix_norm: order {ord} needs singular values")
+    if isinstance(ord, str) or abs(ord) not in (1, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if math.isinf(ord):
+        first, second = second, first
+    if not keepdim and first < second:
+        second -= 1
+    sums = vector_norm(A, 1.0, (first,), keepdim, dtype=dtype)
+    return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
+
+
+def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """A vector norm, or a matrix norm for two dimensions and an order (torch.linalg.norm)."""
+    ndim = A._raw.ndim
+    if dim is not None:
+        dim = (dim,) if isinstance(dim, int) else tuple(dim)
+        if len(dim) not in (1, 2):
+            raise RuntimeError(
+                "linalg.norm: If dim is specified, it must be of length 1 or 2. "
+                f"Got {[*dim]}"
+            )
+    elif ord is not None and ndim not in (1, 2):
+        raise RuntimeError(
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. "
+            f"Got {ndim}D."
+        )
+    if isinstance(ord, str) or (
+        ord is not None and (len(dim) == 2 if dim is not None else ndim == 2)
+    ):
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(A, 2.0 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+@function()
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """A vector norm of any order, or "fro" for order 2 (torch.norm, torch.Tensor.norm)."""
+    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if isinstance(p, str):
+        if p == "fro" and (dims is None or len(dims) <= 2):
+            return vector_norm(input, 2, dims, keepdim, dtype=dtype)
+        if dims is None:
+            dims = tuple(range(input._raw.ndim))
+        return matrix_norm(input, p, dims, keepdim, dtype=dtype)
+    return vector_norm(input, 2.0 if p is None else p, dims, keepdim, dtype=dtype)
+
+
+# -- distances --------------------------------------------------------------------------------
+
+
+def _require_real_or_complex(kind) -> None:
+    d = BY_NUMPY[kind]
+    if d.category < FLOATING:
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. "
+            f"Got {d.legacy} instead."
+        )
+
+
+@operator(promote="arithmetic", fresh=True)
+def dist(self: Array, other: Array, p=2) -> Array:
+    """The norm of order p of the difference; shapes broadcast (torch.dist).
+
+    Raises RuntimeError for integers.
+    """
+    _require_real_or_complex(self.dtype)
+    return _norm(self - other, float(p), None, False)
+
+
+def _negated_distance_gradient(F, grad, difference, p, result):
+    gradient = norm_backward(F, grad, difference, float(p), result, (), True)
+    if gradient is None:
+        raise RuntimeError(
+            "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument "
+            "#0 'self'"
+        )
+    return -gradient
+
+
+dist.gradient(
+    self=lambda F, grad, self, other, p, result: norm_backward(
+        F, grad, self - other, float(p), result, (), True
+    ),
+    other=lambda F, grad, self, other, p, result: _negated_distance_gradient(
+        F, grad, self - other, p, result
+    ),
+)
+
+
+@operator(node="NormBackward1", function=False, method=False)
+def norm_dims(self: Array, p, dim, keepdim) -> Array:
+    _require_real_or_complex(self.dtype)
+    return _norm(self, float(p), wrap_dims(dim, self.ndim), keepdim)
+
+
+norm_dims.gradient(
+    self=lambda F, grad, self, p, result, dim, keepdim: norm_backward(
+        F, grad, self, float(p), result, dim, keepdim
+    )
+)
+
+
+@function(method=False)
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The norm of x1 - x2 + eps over the last dimension (torch.nn.functional.pairwise_distance)."""
+    difference = TAPED.add_scalar(x1 - x2, eps)
+    return norm_dims(difference, float(p), (difference._raw.ndim - 1,), keepdim)
+
+
+@function(method=False)
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between two tensors along `dim` (torch.cosine_similarity).
+
+    Norms below `eps` count as `eps`. Raises RuntimeError for integers and shapes that do not
+    broadcast.
+    """
+    common = dtypes.promote_types(x1.dtype, x2.dtype)
+    if common.category < FLOATING:
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is " + common.legacy
+        )
+    from impl.operators.products import _broadcast
+
+    shape = _broadcast(x1._raw.shape, x2._raw.shape)
+    directions = []
+    for x in (x1, x2):
+        x = x if x._raw.shape == shape else TAPED.expand(x, shape)
+        x = x if x.dtype is common else x.to(common)
+        length = vector_norm(x, 2, (dim,), True).clone()
+        bounded = length.detach()
+        bounded.clamp_min_(eps)
+        directions.append(x / length)
+    return (directions[0] * directions[1]).sum((dim,))
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """`input` divided by its norm along `dim`, which counts as `eps` at least
+    (torch.nn.functional.normalize)."""
+    length = norm(input, p, dim, True)
+    return input / length.clamp_min(eps).expand_as(input)
+
+
+# -- renorm -----------------------------------------------------------------------------------
+
+
+def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
+    dim = wrap_dim(dim, ndim)
+    return tuple(d for d in range(ndim) if d != dim)
+
+
+def _accumulation(kind):
+    """The NumPy dtype in which a renorm's lengths are computed on the CPU."""
+    if kind in REDUCED:
+        return np.dtype(np.float32)
+    return np.dtype(np.complex128 if kind.kind == "c" else np.float64)
+
+
+@operator(inplace=True)
+def renorm(self: Array, p, dim, maxnorm) -> Array:
+    """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm)."""
+    axes = _other_dims(self.ndim, dim)
+    length = _norm(self.astype(_accumulation(self.dtype)), float(p), axes, True)
+    factor = np.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
+    return self * factor.astype(length.dtype if self.dtype.kind == "c" else self.dtype)
+
+
+def _renorm_backward(F, grad, value, p, dim, maxnorm):
+    axes = _other_dims(value.ndim, dim)
+    kind = BY_NUMPY[_accumulation(F.dtype_of(grad))]
+    length = F.vector_norm_dims(value, p, axes, True, kind)
+    along = F.sum_dim(value * grad, axes, True, kind)
+    inner = norm_backward(F, along, value, float(p), length, axes, True)
+    inverse = F.reciprocal(F.add_scalar(length, 1e-7))
+    scaled = F.mul_scalar(inverse, maxnorm) * (grad - inverse * inner)
+    return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(grad)), grad)
+
+
+@formula_operation
+def dtype_of(value):
+    return value.dtype
+
+
+TAPED.dtype_of = lambda value: value._raw.dtype
+
+renorm.gradient(
+    self=lambda F, grad, self, p, dim, maxnorm: _renorm_backward(F, grad, self, p, dim, maxnorm)
+)

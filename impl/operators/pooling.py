@@ -1,0 +1,260 @@
+"""Max pooling over one, two or three dimensions.
+
+A window's maximum is the first element in scan order that is largest, and NaN counts as larger
+than all before it, so the last NaN wins. One dimension is pooled as two when a gradient is needed,
+as torch does. The windows' arithmetic is in `windows`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dtypes import BOOL, BY_NUMPY, FLOATING, REDUCED
+from impl.modes import STATE
+from impl.operator import TAPED, Array, formula_operation, operator
+from impl.operators.windows import Windows, sizes_for
+from impl.tensor import requires_grad
+
+# -- maxima -----------------------------------------------------------------------------------
+
+
+def _check_input(raw, ndim: int) -> None:
+    """Raise RuntimeError for a wrong rank, or an empty dimension that is not the batch."""
+    if raw.ndim not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input"
+        )
+    inner = raw.shape[raw.ndim - ndim - 1 :]
+    if 0 not in inner:
+        return
+    shape = [*raw.shape]
+    if ndim == 2:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got:{shape}"
+        )
+    raise RuntimeError(
+        "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to "
+        f"have positive length, but input has a shape of {shape} and non-batch dimension "
+        f"{inner.index(0)} has length zero!"
+    )
+
+
+def _max_pool(raw, windows: Windows, name: str):
+    if BY_NUMPY[raw.dtype].category == BOOL:
+        raise NotImplementedError(f'"{name}" not implemented for \'Bool\'')
+    array = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    lead = array.shape[: array.ndim - windows.ndim]
+    shape = (*lead, *windows.output)
+    floating = BY_NUMPY[array.dtype].category >= FLOATING
+    lowest = -np.inf if floating else np.iinfo(array.dtype).min
+    best = np.full(shape, lowest, array.dtype)
+    index = np.broadcast_to(windows.first_places(), shape).copy()
+    for places, inside, index_of in windows.steps():
+        value = array[index_of]
+        better = value > best
+        if floating:
+            better = better | np.isnan(value)
+        better = better & inside
+        best = np.where(better, value, best)
+        index = np.where(better, places, index)
+    return best.astype(raw.dtype), index
+
+
+def _max_pool_operators(ndim: int):
+    """The operators `max_poolNd_with_indices` and its backward."""
+
+    def forward(self: Array, kernel_size, stride, padding, dilation, ceil_mode) -> Array:
+        windows = Windows.of(
+            self, f"max_pool{ndim}d", ndim, kernel_size, stride, padding, dilation, ceil_mode
+        )
+        _check_input(self, ndim)
+        windows.check_output(self.shape)
+        return _max_pool(self, windows, f"max_pool{ndim}d")
+
+    def backward(
+        grad_output: Array,
+        self: Array,
+        kernel_size,
+        stride,
+        padding,
+        dilation,
+        ceil_mode,
+        indices: Array,
+    ) -> Array:
+        return _scatter_plane(grad_output, indices, self.shape, ndim)
+
+    forward.__name__ = f"max_pool{ndim}d_with_indices"
+    backward.__name__ = f"max_pool{ndim}d_with_indices_backward"
+    node = f"MaxPool{ndim}DWithIndicesBackward"
+    apply = operator(
+        node=node + "0", outputs=("result", "indices"), function=False, method=False
+    )(forward)
+    apply_backward = operator(node=node + "Backward0", function=False, method=False)(backward)
+    apply.differentiable("result").gradient(
+        self=lambda F, grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices: (
+            getattr(F, backward.__name__)(
+                grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices
+            )
+        )
+    )
+    apply_backward.gradient(
+        grad_output=lambda F, grad, indices: F.gather_plane(grad, indices, ndim),
+        self=lambda F, self: F.zeros_like(self),
+    )
+    return apply
+
+
+def _scatter_plane(grad, indices, shape, ndim: int):
+    """Add each gradient to the element its index names within the last `ndim` dimensions."""
+    kind = grad.dtype
+    lead = shape[: len(shape) - ndim]
+    count = int(np.prod(lead))
+    plane = int(np.prod(shape[len(shape) - ndim :]))
+    flat = np.zeros((count, plane), np.float32 if kind in REDUCED else kind)
+    if grad.size:
+        rows = np.arange(count)[:, None]
+        np.add.at(flat, (rows, indices.reshape(count, -1)), grad.reshape(count, -1))
+    return flat.astype(kind).reshape(shape)
+
+
+@formula_operation
+def gather_plane(grad, indices, ndim):
+    """The gradient at each index within the last `ndim` dimensions (max_pool_double_backward)."""
+    shape = indices.shape
+    lead = shape[: len(shape) - ndim]
+    count = int(np.prod(lead))
+    if not indices.size:
+        return np.zeros(shape, grad.dtype)
+    flat = np.take_along_axis(grad.reshape(count, -1), indices.reshape(count, -1), 1)
+    return flat.reshape(shape)
+
+
+def _gather_plane_tensor(grad, indices, ndim):
+    shape = indices._raw.shape
+    if not indices._raw.size:
+        return grad.new_zeros(shape)
+    folded = (*shape[: len(shape) - ndim], -1)
+    flat = TAPED.view(grad.contiguous(), folded)
+    return TAPED.view(TAPED.gather(flat, -1, TAPED.view(indices, folded)), shape)
+
+
+TAPED.gather_plane = _gather_plane_tensor
+
+_max_pool2d = _max_pool_operators(2)
+_max_pool3d = _max_pool_operators(3)
+
+
+@operator(function=False, method=False)
+def max_pool1d_values(self: Array, kernel_size, stride, padding, dilation, ceil_mode) -> Array:
+    """Maxima without indices, when no gradient is needed."""
+    windows = Windows((1, self.shape[-1]), (1, kernel_size), (1, stride), (0, padding),
+                      (1, dilation), ceil_mode)
+    return _max_pool(self[..., None, :], windows, "max_pool1d_impl")[0][..., 0, :]
+
+
+def max_pool1d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
+):
+    """The maxima of windows over the last dimension, and where they are.
+
+    Arguments and errors as `max_pool1d`.
+    """
+    kernel, step, pad, gap = _check_max_pool1d(
+        input, kernel_size, stride, padding, dilation, ceil_mode
+    )
+    wide = TAPED.unsqueeze(input, -2)
+    values, indices = _max_pool2d(wide, (1, kernel), (1, step), (0, pad), (1, gap), ceil_mode)
+    return TAPED.squeeze_dim(values, -2), TAPED.squeeze_dim(indices, -2)
+
+
+def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
+    shape = input._raw.shape
+    if len(shape) not in (2, 3) or 0 in shape[len(shape) - 2 :]:
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
+            f"input, but got:{[*shape]}"
+        )
+
+    def single(name, value, text):
+        if isinstance(value, int):
+            return value
+        if len(value) != 1:
+            raise RuntimeError(f"max_pool1d() {name} must be {text} but got size {len(value)}")
+        return value[0]
+
+    some = "an int, list of ints or tuple of ints of size 1"
+    kernel = single("kernel_size", kernel_size, some)
+    empty = stride is None or (not isinstance(stride, int) and len(stride) == 0)
+    step = kernel if empty else single(
+        "stride", stride, "None, an int, list of ints, or tuple of ints of size 1"
+    )
+    pad = single("padding", padding, some)
+    gap = single("dilation", dilation, some)
+    for name, value in (("kernel_size", kernel), ("stride", step)):
+        if value <= 0:
+            raise RuntimeError(
+                f"max_pool1d() {name} must be greater than zero, but got {value}"
+            )
+    if pad < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {pad}")
+    if pad > kernel // 2:
+        raise RuntimeError(
+            "max_pool1d() padding should be at most half of kernel size, but got "
+            f"padding={pad} and kernel_size={kernel}"
+        )
+    if gap <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {gap}")
+    windows = Windows((shape[-1],), (kernel,), (step,), (pad,), (gap,), ceil_mode)
+    if windows.output[0] <= 0:
+        raise RuntimeError(
+            f"max_pool1d() Invalid computed output size: {windows.output[0]}"
+        )
+    return kernel, step, pad, gap
+
+
+def max_pool1d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The maxima of windows over the last dimension of (N, C, L) or (C, L).
+
+    Windows are `kernel_size` wide with gaps of `dilation`, `stride` apart (by default as wide),
+    over an input padded with minus infinity. With `return_indices`, also the positions of the
+    maxima in the unpadded row. Raises RuntimeError for other ranks, and for windows that do not
+    fit (torch.nn.functional.max_pool1d).
+    """
+    arguments = (kernel_size, stride, padding, dilation, ceil_mode)
+    if return_indices:
+        return max_pool1d_with_indices(input, *arguments)
+    if STATE.enabled and requires_grad(input):
+        return max_pool1d_with_indices(input, *arguments)[0]
+    kernel, step, pad, gap = _check_max_pool1d(input, *arguments)
+    if input.dtype.category < FLOATING:
+        raise NotImplementedError(
+            f'"max_pool1d_impl" not implemented for \'{input.dtype.legacy}\''
+        )
+    return max_pool1d_values(input, kernel, step, pad, gap, ceil_mode)
+
+
+def max_pool2d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The maxima of windows over the last two dimensions of (N, C, H, W) or (C, H, W).
+
+    Each argument is a number or a pair; see `max_pool1d` (torch.nn.functional.max_pool2d).
+    """
+    sizes = sizes_for("max_pool2d", 2, kernel_size, stride, padding, dilation)
+    values, indices = _max_pool2d(input, *sizes, ceil_mode)
+    return (values, indices) if return_indices else values
+
+
+def max_pool3d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """The maxima of windows over the last three dimensions of (N, C, D, H, W) or (C, D, H, W).
+
+    Each argument is a number or a triple; see `max_pool1d` (torch.nn.functional.max_pool3d).
+    """
+    sizes = sizes_for("max_pool3d", 3, kernel_size, stride, padding, dilation)
+    values, indices = _max_pool3d(input, *sizes, ceil_mode)
+    return (values, indices) if return_indices else values

@@ -1,0 +1,233 @@
+"""Random numbers as operators: in-place fills, bernoulli, normal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl import inplace, random
+from impl.constants import empty_like
+from impl.dtypes import BY_NUMPY, DIFFERENTIABLE, FLOATING
+from impl.operator import Array, function, new, operator
+from impl.sizes import broadcast_shapes, sizes_of
+from impl.tensor import Tensor, requires_grad
+
+
+def _fill(name: str, node: str):
+    """An operator whose value is drawn beforehand: it only records that its input is gone."""
+
+    def kernel(self: Array, drawn) -> Array:
+        return drawn
+
+    kernel.__name__ = name
+    kernel.__annotations__ = {"self": "Array"}
+    op = operator(function=False, method=False, node=node)(kernel)
+    return op.gradient(self=lambda F, grad: F.zeros_like(grad))
+
+
+uniform_drawn = _fill("uniform_drawn", "UniformBackward0")
+normal_drawn = _fill("normal_drawn", "NormalBackward0")
+bernoulli_drawn = _fill("bernoulli_drawn", "BernoulliBackward2")
+random_range_drawn = _fill("random_range_drawn", "RandomBackward0")
+random_below_drawn = _fill("random_below_drawn", "RandomBackward1")
+random_drawn = _fill("random_drawn", "RandomBackward2")
+exponential_drawn = _fill("exponential_drawn", "ExponentialBackward0")
+
+
+def _write(op, tensor: Tensor, draw) -> Tensor:
+    inplace.check(tensor, requires_grad(tensor))
+    inplace.check_overlap(tensor)
+    # Drawn in the order of the tensor's memory, into memory of the same order.
+    fresh = empty_like(tensor)
+    draw(fresh)
+    return op.inplace(tensor, fresh._raw)
+
+
+@function("uniform_", torch=False)
+def uniform_(self, from_=0.0, to=1.0, *, generator=None, **named):
+    """Fill with uniform numbers from [from, to) (torch.Tensor.uniform_).
+
+    Raises NotImplementedError for integers, RuntimeError for an empty range.
+    """
+    low = named.get("from", from_)
+    if low > to:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={to:g}"
+        )
+    return _write(uniform_drawn, self, lambda t: random.draw_uniform(t, low, to, generator))
+
+
+@function("normal_", torch=False)
+def normal_(self, mean=0.0, std=1.0, *, generator=None):
+    """Fill with normal numbers (torch.Tensor.normal_).
+
+    Raises NotImplementedError for integers, RuntimeError for a negative deviation.
+    """
+    _check_deviation(std)
+    return _write(normal_drawn, self, lambda t: random.draw_normal(t, mean, std, generator))
+
+
+def _check_deviation(std: float) -> None:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+@function("random_", torch=False)
+def random_(self, from_=None, to=None, *, generator=None, **named):
+    """Fill with integers: all the dtype holds exactly, below `to`, or from a range.
+
+    Raises RuntimeError for an empty range (torch.Tensor.random_).
+    """
+    low = named.get("from", from_)
+    if low is None and to is None:
+        return _write(random_drawn, self, lambda t: random.draw_any(t, generator))
+    if to is None:
+        op, low, to = random_below_drawn, 0, low
+    else:
+        op = random_range_drawn
+    return _write(op, self, lambda t: random.draw_integers(t, int(low), int(to), generator))
+
+
+@function("exponential_", torch=False)
+def exponential_(self, lambd=1.0, *, generator=None):
+    """Fill with numbers of an exponential distribution (torch.Tensor.exponential_)."""
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return _write(exponential_drawn, self, lambda t: random.draw_exponential(t, lambd, generator))
+
+
+# -- bernoulli --------------------------------------------------------------------------------
+
+
+def _trials(p: np.ndarray, generator) -> np.ndarray:
+    if BY_NUMPY[p.dtype].category != FLOATING:
+        raise NotImplementedError(
+            f"\"bernoulli_tensor_cpu_p_\" not implemented for '{BY_NUMPY[p.dtype].legacy}'"
+        )
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
+            "be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    source = generator or random.default_generator
+    return source.uniform(p.size, p.dtype).reshape(p.shape) < p
+
+
+@operator(function=False, method=False, node="BernoulliBackward0")
+def bernoulli_of(self: Array, generator) -> Array:
+    return _trials(np.asarray(self), generator).astype(self.dtype)
+
+
+bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
+
+
+@operator(function=False, method=False, node="BernoulliBackward1")
+def bernoulli_fill(self: Array, p: Array, generator) -> Array:
+    wide = np.broadcast_to(p, self.shape)
+    return _trials(wide, generator).astype(self.dtype)
+
+
+bernoulli_fill.gradient(
+    self=lambda F, grad: F.zeros_like(grad),
+    p=lambda F, grad, p_shape, p_dtype: F.zeros(p_shape, p_dtype),
+)
+
+
+def _refuse(F, grad):
+    raise RuntimeError("derivative for aten::bernoulli is not implemented")
+
+
+@operator(function=False, method=False, node="NotImplemented")
+def bernoulli_like(self: Array, p, drawn) -> Array:
+    return drawn
+
+
+bernoulli_like.gradient(self=_refuse)
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+
+
+@function("bernoulli")
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """Zeros and ones, one with the probability an element gives (torch.bernoulli).
+
+    With `p`, of the shape of `input` and all with that probability. Raises RuntimeError for
+    probabilities outside [0, 1].
+    """
+    if p is None:
+        return bernoulli_of(input, generator)
+    _check_probability(p)
+    fresh = empty_like(input)
+    random.draw_bernoulli(fresh, p, generator)
+    return bernoulli_like(input, p, fresh._raw)
+
+
+@function("bernoulli_", torch=False)
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Fill with zeros and ones (torch.Tensor.bernoulli_)."""
+    if isinstance(p, Tensor):
+        return bernoulli_fill.inplace(self, p, generator)
+    _check_probability(p)
+    return _write(bernoulli_drawn, self, lambda t: random.draw_bernoulli(t, p, generator))
+
+
+# -- normal -----------------------------------------------------------------------------------
+
+
+def _normal(name: str, node: str, inputs: tuple[str, ...]):
+    def kernel(mean: Array, std: Array, drawn) -> Array:
+        return drawn
+
+    kernel.__name__ = name
+    kernel.__annotations__ = {n: "Array" for n in inputs}
+    op = operator(function=False, method=False, node=node)(kernel)
+    formulas = {}
+    if "mean" in inputs:
+        formulas["mean"] = lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape)
+    if "std" in inputs:
+        formulas["std"] = lambda F, grad, std_shape: F.new_zeros(grad, std_shape)
+    return op.gradient(**formulas)
+
+
+normal_mean = _normal("normal_mean", "NormalBackward1", ("mean",))
+normal_std = _normal("normal_std", "NormalBackward2", ("std",))
+normal_both = _normal("normal_both", "NormalBackward3", ("mean", "std"))
+
+
+@function("normal", method=False)
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, requires_grad=False,
+           device=None, out=None):
+    """Normal numbers with given means and deviations, tensors or numbers (torch.normal).
+
+    Their gradients are zeros: the draw is not differentiated. Raises RuntimeError for a negative
+    deviation.
+    """
+    from impl import creation
+
+    with_mean, with_std = isinstance(mean, Tensor), isinstance(std, Tensor)
+    if not with_std:
+        _check_deviation(std)
+    elif (std._raw < 0).any():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if not (with_mean or with_std):
+        if size is None:
+            raise TypeError(
+                "normal() received an invalid combination of arguments - got "
+                f"({type(mean).__name__}, {type(std).__name__})"
+            )
+        result = creation.empty(*sizes_of((size,)), dtype=dtype) if size else creation.empty(())
+        random.draw_normal(result, mean, std, generator)
+        return result.requires_grad_(requires_grad) if requires_grad else result
+    shape = broadcast_shapes(*(v._raw.shape for v in (mean, std) if isinstance(v, Tensor)))
+    numpy_dtype = (mean if with_mean else std)._raw.dtype
+    drawn = new(np.empty(shape, numpy_dtype))
+    random.draw_normal(drawn, 0.0, 1.0, generator)
+    of = lambda v: v._raw if isinstance(v, Tensor) else numpy_dtype.type(v)  # noqa: E731
+    values = (drawn._raw * of(std) + of(mean)).astype(numpy_dtype)
+    op = normal_both if with_mean and with_std else normal_mean if with_mean else normal_std
+    return op(mean, std, values)
+
+
+__all__ = ["DIFFERENTIABLE", "bernoulli", "normal", "normal_", "uniform_"]

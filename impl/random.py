@@ -1,0 +1,313 @@
+"""Random numbers: torch's CPU stream, a Mersenne Twister (MT19937) and what is made from it.
+
+M. Matsumoto and T. Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998. What each distribution
+takes from the stream, and how it turns bits into numbers, is torch's, so that a seed means the
+same numbers here as there.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+
+import numpy as np
+
+from impl import dtypes
+from impl.operator import FUNCTIONS, new
+from impl.tensor import CPU, Tensor
+
+_DEFAULT_SEED = 67280421310721
+_STATE_WORDS = 624
+_STATE_BYTES = 5056
+
+
+class Generator:
+    """A source of random numbers with a seed and a state of its own (torch.Generator)."""
+
+    def __init__(self, device="cpu") -> None:
+        self._engine = np.random.MT19937()
+        self.device = CPU
+        self.manual_seed(_DEFAULT_SEED)
+
+    # -- seeding ----------------------------------------------------------------------------
+
+    def manual_seed(self, seed) -> Generator:
+        """Start the stream of `seed`; negative seeds count from 2**64 down.
+
+        Raises ValueError beyond 64 bits (torch.manual_seed).
+        """
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        self._seed = seed % 2**64
+        self._engine._legacy_seeding(self._seed & 0xFFFFFFFF)
+        self._started = False
+        self._normal: float | None = None
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed the stream was started with."""
+        return self._seed
+
+    def seed(self) -> int:
+        """Start from a seed that differs from run to run, and return it."""
+        seed = time.time_ns() % 2**53
+        self.manual_seed(seed)
+        return seed
+
+    # -- state ------------------------------------------------------------------------------
+
+    def get_state(self) -> Tensor:
+        """The state as bytes, laid out as torch's CPU generator lays it out."""
+        state = self._engine.state["state"]
+        position = int(state["pos"])
+        if self._started:
+            left, following = _STATE_WORDS - position + 1, position
+        else:
+            left, following = 1, 0
+        header = struct.pack("<QiiQ", self._seed, left, 1, following)
+        words = state["key"].astype("<u8").tobytes()
+        normal = struct.pack("<dddiifI", 0.0, self._normal or 0.0, 0.0,
+                             int(self._normal is not None), 0, 0.0, 0)
+        return new(np.frombuffer(header + words + normal, np.uint8).copy())
+
+    def set_state(self, state: Tensor) -> Generator:
+        """Go on from a state that `get_state` returned.
+
+        Raises TypeError for anything but a tensor of bytes, RuntimeError for a wrong size.
+        """
+        if not isinstance(state, Tensor) or state._raw.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if state._raw.size != _STATE_BYTES:
+            raise RuntimeError("RNG state is wrong size")
+        data = state._raw.tobytes()
+        self._seed, left, _, following = struct.unpack_from("<QiiQ", data)
+        key = np.frombuffer(data, "<u8", _STATE_WORDS, 24).astype(np.uint32)
+        _, cached, _, valid = struct.unpack_from("<dddi", data, 24 + 8 * _STATE_WORDS)
+        self._started = not (left == 1 and following == 0)
+        self._normal = cached if valid else None
+        position = _STATE_WORDS if left == 1 else following
+        self._engine.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position}}
+        return self
+
+    # -- bits -------------------------------------------------------------------------------
+
+    def words(self, count: int) -> np.ndarray:
+        """`count` draws of 32 bits, as uint64."""
+        if count:
+            self._started = True
+        return self._engine.random_raw(count) if count else np.empty(0, np.uint64)
+
+    def long_words(self, count: int) -> np.ndarray:
+        """`count` numbers of 64 bits, of two draws each, the first one high."""
+        pairs = self.words(2 * count).reshape(count, 2)
+        return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
+
+    # -- distributions ----------------------------------------------------------------------
+
+    def uniform(self, count: int, dtype: np.dtype) -> np.ndarray:
+        """Numbers in [0, 1): 53 bits each for float64, 24 for float32 and shorter types."""
+        if dtype == np.float64:
+            return (self.long_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
+        return ((self.words(count) & np.uint64(2**24 - 1)) * 2.0**-24).astype(np.float32)
+
+    def normal_numbers(self, count: int) -> list[float]:
+        """Normal numbers in float64, two from two uniforms (Box and Muller), one kept back."""
+        result = []
+        while len(result) < count:
+            if self._normal is not None:
+                result.append(self._normal)
+                self._normal = None
+                continue
+            first, second = self.uniform(2, np.dtype(np.float64)).tolist()
+            radius = math.sqrt(-2.0 * math.log1p(-second))
+            angle = 2.0 * math.pi * first
+            self._normal = radius * math.sin(angle)
+            result.append(radius * math.cos(angle))
+        return result
+
+    def normal_blocks(self, count: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
+        """At least 16 normal numbers, in blocks of 16 from as many uniforms.
+
+        The last 16 are drawn anew when the count is no multiple of 16.
+        """
+        data = self.uniform(count, dtype)
+        whole = count // 16 * 16
+        data[:whole] = _block_normals(data[:whole], mean, std)
+        if whole != count:
+            data[-16:] = _block_normals(self.uniform(16, dtype), mean, std)
+        return data
+
+    def integers(self, low: int, high: int, count: int) -> np.ndarray:
+        """Integers from `low` up to but not including `high`."""
+        span = high - low
+        draws = self.long_words(count) if span >= 2**28 else self.words(count)
+        return (draws % np.uint64(span)).astype(np.int64) + low
+
+    def permutation(self, count: int) -> np.ndarray:
+        """The integers below `count` in a random order (Fisher and Yates)."""
+        order = list(range(count))
+        draws = self.words(max(count - 1, 0)).tolist()
+        for i, draw in enumerate(draws):
+            other = i + draw % (count - i)
+            order[i], order[other] = order[other], order[i]
+        return np.array(order, np.int64)
+
+
+def _block_normals(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
+    blocks = uniforms.reshape(-1, 2, 8)
+    first, second = 1 - blocks[:, 0], blocks[:, 1]
+    if uniforms.dtype == np.float64:
+        return _double_normals(first, second, mean, std).reshape(-1)
+    from impl import singles
+
+    radius = np.sqrt(np.float32(-2) * singles.log(first))
+    sine, cosine = singles.sine_cosine(np.float32(2 * math.pi) * second)
+    both = np.stack([radius * cosine, radius * sine], 1)
+    return singles.fused(both, np.float32(std), np.float32(mean)).reshape(-1)
+
+
+def _double_normals(first, second, mean: float, std: float) -> np.ndarray:
+    # The C library's functions, which NumPy's own vector versions need not equal to the last bit.
+    result = np.empty((len(first), 2, 8))
+    for index in np.ndindex(first.shape):
+        radius = math.sqrt(-2.0 * math.log(first[index]))
+        angle = 2.0 * math.pi * second[index]
+        block, i = index
+        result[block, 0, i] = radius * math.cos(angle) * std + mean
+        result[block, 1, i] = radius * math.sin(angle) * std + mean
+    return result
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed) -> Generator:
+    """Start the default generator's stream of `seed`, and return the generator."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the default generator from a seed that differs from run to run."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed the default generator was started with."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's state, as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the default generator go on from a state that `get_rng_state` returned."""
+    default_generator.set_state(new_state)
+
+
+for _f in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
+    FUNCTIONS[_f.__name__] = _f
+
+
+# -- filling tensors --------------------------------------------------------------------------
+
+
+def memory_order(tensor: Tensor) -> np.ndarray:
+    """A view of the tensor's array whose row-major order is the order in memory."""
+    array = tensor._array()
+    strides = tensor.stride()
+    order = sorted(range(array.ndim), key=lambda d: -strides[d])
+    return array.transpose(order)
+
+
+def _fill(tensor: Tensor, values) -> None:
+    target = memory_order(tensor)
+    target[...] = np.asarray(values).reshape(target.shape)
+
+
+def _floating(tensor: Tensor, kernel: str) -> np.dtype:
+    d = dtypes.BY_NUMPY[tensor._raw.dtype]
+    if not d.is_floating_point:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
+    return tensor._raw.dtype
+
+
+def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator | None) -> None:
+    """Fill with uniform numbers from [low, high). Raises NotImplementedError for integers."""
+    dtype = _floating(tensor, "check_uniform_bounds")
+    source = generator or default_generator
+    values = source.uniform(tensor._raw.size, dtype)
+    if (low, high) != (0, 1):
+        low, high = values.dtype.type(low), values.dtype.type(high)
+        values = values * (high - low) + low
+    _fill(tensor, values)
+
+
+def draw_normal(tensor: Tensor, mean: float, std: float, generator: Generator | None) -> None:
+    """Fill with normal numbers. Raises NotImplementedError for integers."""
+    dtype = _floating(tensor, "normal_kernel_cpu")
+    source = generator or default_generator
+    count = tensor._raw.size
+    if count >= 16 and tensor.is_contiguous():
+        compute = dtype if dtype == np.float64 else np.dtype(np.float32)
+        _fill(tensor, source.normal_blocks(count, compute, mean, std))
+    else:
+        _fill(tensor, [z * std + mean for z in source.normal_numbers(count)])
+
+
+def draw_integers(tensor: Tensor, low: int, high: int, generator: Generator | None) -> None:
+    """Fill with integers from [low, high). Raises RuntimeError for an empty range."""
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    source = generator or default_generator
+    _fill(tensor, source.integers(low, high, tensor._raw.size))
+
+
+_WHOLE = {"f": 2**24, "d": 2**53, "e": 2**11}
+
+
+def draw_any(tensor: Tensor, generator: Generator | None) -> None:
+    """Fill with integers from all that the dtype holds exactly (torch.Tensor.random_)."""
+    source = generator or default_generator
+    d = dtypes.BY_NUMPY[tensor._raw.dtype]
+    count = tensor._raw.size
+    if d is dtypes.bool_:
+        values = source.words(count) & np.uint64(1)
+    elif d.is_floating_point:
+        span = (2**8 if d is dtypes.bfloat16 else _WHOLE[d.numpy.char]) + 1
+        draws = source.long_words(count) if d is dtypes.float64 else source.words(count)
+        values = (draws % np.uint64(span)).astype(np.float64)
+    else:
+        span = np.iinfo(d.numpy).max + 1
+        draws = source.long_words(count) if d is dtypes.int64 else source.words(count)
+        values = draws % np.uint64(span)
+    _fill(tensor, values)
+
+
+def draw_exponential(tensor: Tensor, rate: float, generator: Generator | None) -> None:
+    """Fill with numbers of an exponential distribution, by inversion of float64 uniforms."""
+    _floating(tensor, "exponential_cpu")
+    source = generator or default_generator
+    uniforms = source.uniform(tensor._raw.size, np.dtype(np.float64)).tolist()
+    _fill(tensor, [-math.log1p(-u) / rate for u in uniforms])
+
+
+# A congruential generator, which torch seeds from the stream for draws with one probability
+# (P. L'Ecuyer's MCG31, in Intel MKL's VSL as VSL_BRNG_MCG31M1).
+_MCG_MULTIPLIER, _MCG_MODULUS = 1132489760, 2**31 - 1
+
+
+def draw_bernoulli(tensor: Tensor, p: float, generator: Generator | None) -> None:
+    """Fill with zeros and ones, one with probability `p`."""
+    source = generator or default_generator
+    state = int(source.words(1)[0]) % _MCG_MODULUS or 1
+    values = []
+    for _ in range(tensor._raw.size):
+        values.append(state / _MCG_MODULUS < p)
+        state = state * _MCG_MULTIPLIER % _MCG_MODULUS
+    _fill(tensor, values)

@@ -1,0 +1,47 @@
+"""Fixtures that several test modules share: a browser, and reports opened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import made_runs
+import pytest
+from chromium import chromium, prefer, resize
+from report_page import READY, report, wait
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests; each opens its page afresh."""
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def small_report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report with a program of every kind."""
+    return report(tmp_path_factory.mktemp("small"), made_runs.small())
+
+
+@pytest.fixture(scope="session")
+def many_report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report of 10,000 programs."""
+    return report(tmp_path_factory.mktemp("many"), made_runs.many(10_000))
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address in a fresh page and waits until it can be searched."""
+    browser.get_log("browser")
+
+    def open_(url: str, fragment: str = "") -> Any:
+        browser.get("about:blank")
+        browser.get(url + fragment)
+        wait(lambda: browser.execute_script(READY))
+        return browser
+
+    yield open_
+    prefer(browser, "light")
+    resize(browser, 1280, 900)
+    assert browser.get_log("browser") == [], "the page complained"

@@ -1,0 +1,207 @@
+"""The report for every reader: keyboard, themes, small windows, no scripts, hostile text, size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import chromium, missing, prefer, resize
+from report_page import address, all_of, choose, keys, one, shows, texts, urgent, wait
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
+]
+
+CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
+
+
+def test_everything_can_be_done_with_the_keyboard(opened: Any, small_report: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened(small_report)
+    keys(page, "/")
+    wait(lambda: page.switch_to.active_element.get_attribute("id") == "filter-q")
+    keys(page, "seed")
+    assert urgent(page) == ["SEED-03.1", "SEED-04.1", "SEED-66.1"]
+    keys(page, Keys.ESCAPE)
+    wait(lambda: len(urgent(page)) == 12)
+    choose(page, "area", "seeds")
+    page.execute_script("document.activeElement.blur()")
+    keys(page, "j")
+    keys(page, "j")
+    keys(page, Keys.ENTER)
+    shows(page, "SEED-04.1")
+    assert page.switch_to.active_element.get_attribute("id") == "program-id"
+    keys(page, "k")
+    shows(page, "SEED-03.1")
+    assert address(page) == "#SEED-03.1?area=seeds"
+    keys(page, Keys.ESCAPE)
+    wait(lambda: urgent(page) == ["SEED-03.1", "SEED-04.1", "SEED-66.1"])
+    assert page.switch_to.active_element.text.startswith("✗")
+    assert "SEED-03.1" in page.switch_to.active_element.text
+    keys(page, "?")
+    assert one(page, "dialog[open]")
+    keys(page, Keys.ESCAPE)
+    wait(lambda: not all_of(page, "dialog"))
+
+
+def test_focus_can_be_seen(opened: Any, small_report: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened(small_report)
+    for _ in range(25):
+        keys(page, Keys.TAB)
+        outline = page.execute_script(
+            "const style = getComputedStyle(document.activeElement);"
+            "return [style.outlineStyle, parseFloat(style.outlineWidth)]"
+        )
+        assert outline[0] != "none" and outline[1] >= 1
+
+
+def test_going_back_finds_the_list_as_it_was(opened: Any, many_report: str) -> None:
+    page = opened(many_report, "#?verdict=diverges")
+    row = all_of(page, "#urgent .row a")[40]
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", row)
+    before = page.execute_script("return scrollY")
+    name = row.find_element("css selector", ".row-id").text
+    row.click()
+    shows(page, name)
+    assert page.execute_script("return scrollY") == 0
+    page.back()
+    wait(lambda: all_of(page, "#overview"))
+    assert page.execute_script("return scrollY") == before > 0
+
+
+def test_nothing_a_backend_says_is_believed(opened: Any, small_report: str) -> None:
+    page = opened(small_report, "#SEED-66.1")
+    shows(page, "SEED-66.1")
+    assert page.execute_script("return window.hacked") is None
+    assert not page.find_elements("css selector", "img, iframe, object")
+    scripts = page.execute_script(
+        "return document.querySelectorAll('script:not([data-blob])').length"
+    )
+    assert scripts == 2
+    text = one(page, "#program").text
+    assert "</script><script>window.hacked = 1</script>" in text
+    assert "\\x1b[31mred" in text and "\\u202egnp.exe" in text and "\\x00" in text
+    assert "\u202e" not in text
+    assert "__proto__" in text
+    assert not [a for a in all_of(page, "a") if (a.get_attribute("href") or "").startswith("java")]
+    assert "show all" in text and len(text) < 20_000
+    assert page.execute_script("return document.scrollingElement.scrollWidth") <= 1280
+
+
+def test_the_policy_forbids_scripts_that_are_not_the_pages(browser: Any, small_report: str) -> None:
+    browser.get(small_report)
+    with pytest.raises(Exception, match="TrustedHTML"):
+        browser.execute_script("document.body.innerHTML = '<b>x</b>'")
+    browser.execute_script(
+        "const made = document.createElement('script');"
+        "made.append('window.hacked = 3'); document.body.append(made)"
+    )
+    assert browser.execute_script("return window.hacked") is None
+    wait(
+        lambda: any(
+            "will not be executed" in told["message"] for told in browser.get_log("browser")
+        )
+    )
+
+
+def test_a_page_that_was_cut_says_so(browser: Any, small_report: str, tmp_path: Path) -> None:
+    text = Path(small_report.removeprefix("file://")).read_text("utf-8")
+    cut = tmp_path / "cut.html"
+    cut.write_text(text[: text.index('<script type="application/gzip" data-blob="sources">')])
+    browser.get(cut.as_uri())
+    message = wait(lambda: next(iter(all_of(browser, "#found [role=alert]")), None)).text
+    assert 'The file is incomplete: its part "sources" is missing' in message
+    browser.get_log("browser")
+
+
+def test_without_javascript_verdict_matrix_and_failures_are_there(small_report: str) -> None:
+    with chromium(javascript=False) as page:
+        page.get(small_report)
+        assert "diverges from torch" in one(page, "h1").text
+        assert one(page, '.matrix a[aria-label="seeds, graph: 1 diverges"]').text == "✗1"
+        rows = texts(page, ".failures .row")
+        assert len(rows) == 12
+        assert "values, line 4, x.grad.values: expected [2, 2, 2], got [2, 0.1, 2]" in rows[0]
+        assert not all_of(page, ".js-only, #filters, #theme")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("fragment", ["", "#TIES-02.1", "#SEED-66.1", "#fuzz/9f3c2a"])
+def test_every_text_has_contrast_enough(
+    fragment: str, scheme: str, browser: Any, opened: Any, small_report: str
+) -> None:
+    prefer(browser, scheme)
+    page = opened(small_report, fragment)
+    page.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(21, 23, 27)") == (scheme == "dark")
+    faint = page.execute_script(CONTRAST)
+    assert faint["checked"] > 20
+    assert faint["faint"] == []
+
+
+def test_the_theme_can_be_chosen_and_is_kept(opened: Any, small_report: str) -> None:
+    page = opened(small_report)
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    light = page.execute_script(ground)
+    theme = one(page, "#theme")
+    theme.click()
+    theme.click()
+    assert theme.text == "Theme: dark"
+    dark = page.execute_script(ground)
+    assert dark != light
+    # A browser may take a moment to hand what is stored to the next page.
+    wait(lambda: opened(small_report).execute_script(ground) == dark)
+    one(page, "#theme").click()
+    assert page.execute_script(ground) == light
+
+
+@pytest.mark.parametrize("fragment", ["", "#TIES-02.1", "#SEED-66.1"])
+def test_a_narrow_window_needs_no_sideways_scrolling(
+    fragment: str, browser: Any, opened: Any, small_report: str
+) -> None:
+    resize(browser, 360, 800)
+    page = opened(small_report, fragment)
+    assert page.execute_script("return document.scrollingElement.scrollWidth") <= 360
+
+
+def test_controls_have_names(opened: Any, small_report: str) -> None:
+    page = opened(small_report, "")
+    for control in all_of(page, "a, button, input, select, summary, [tabindex='0']"):
+        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
+    page = opened(small_report, "#TIES-02.1")
+    for control in all_of(page, "a, button, input, [tabindex='0']"):
+        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
+
+
+def test_ten_thousand_programs_stay_responsive(opened: Any, many_report: str) -> None:
+    # Generous limits, for slow machines; benchmarks/report.py has the figures.
+    page = opened(many_report)
+    ready = page.execute_script("return performance.getEntriesByName('report-ready')[0].startTime")
+    assert ready < 3000
+    page.execute_script("performance.clearMeasures('filter')")
+    one(page, "#filter-q").send_keys("operator_7 float64")
+    choose(page, "verdict", "conforms")
+    taken = page.execute_script(
+        "return performance.getEntriesByName('filter').map((entry) => entry.duration)"
+    )
+    assert len(taken) > 10
+    assert max(taken) < 500
+    assert all_of(page, "#groups .group")
+    assert len(page.find_elements("css selector", ".row")) <= 60
+
+
+def test_a_long_list_is_paged(opened: Any, many_report: str) -> None:
+    page = opened(many_report, "#?area=fuzz")
+    wait(lambda: all_of(page, "#groups .row"))
+    before = len(all_of(page, "#groups .row"))
+    more = one(page, "#groups .more")
+    assert before == 60
+    more.click()
+    assert len(all_of(page, "#groups .row")) > before
+    assert page.switch_to.active_element.tag_name == "a"
