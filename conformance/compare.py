@@ -245,7 +245,8 @@ class _Comparison:
             self._other(path, expected, got)
 
     def _tensor(self, path: str, expected: Observation, got: Observation) -> None:
-        self._fields(path, TENSOR_FIELDS, expected, got, skip=("values", "grad"))
+        self._fields(path, TENSOR_FIELDS, expected, got, skip=("values", "grad", "strides"))
+        self._strides(_joined(path, "strides"), expected, got)
         self._values(_joined(path, "values"), expected, got)
         self._grad(_joined(path, "grad"), expected, got)
 
@@ -257,8 +258,20 @@ class _Comparison:
             self._field("values", path, _presence(one), _presence(other))
             return
         self._count("values")
-        self._fields(path, GRAD_FIELDS, one, other, skip=("values",))
+        self._fields(path, GRAD_FIELDS, one, other, skip=("values", "strides"))
+        self._strides(_joined(path, "strides"), one, other)
         self._values(_joined(path, "values"), one, other)
+
+    def _strides(self, name: str, expected: Observation, got: Observation) -> None:
+        """Compare where elements lie. A stride along a dimension of fewer than two elements leads
+        nowhere: torch calls it arbitrary, and whether memory is contiguous ignores it."""
+        if "strides" not in expected or "strides" not in got:
+            return
+        one, other, shape = expected["strides"], got["strides"], expected.get("shape")
+        if _steps(one, shape) == _steps(other, got.get("shape")):
+            self._count("memory")
+        else:
+            self._field("memory", name, one, other)
 
     def _items(self, path: str, expected: Any, got: Any) -> None:
         if isinstance(expected, dict) and isinstance(got, dict):
@@ -352,6 +365,15 @@ class _Comparison:
         self.compared.add(level)
         if level not in self.first:
             self.first[level] = Divergence(*self.at, self.name, name, expected, got, index)
+
+
+def _steps(strides: Any, shape: Any) -> Any:
+    """The strides that lead from one element to another."""
+    if not isinstance(strides, list) or not isinstance(shape, list):
+        return strides
+    if 0 in shape or len(strides) != len(shape):
+        return [] if 0 in shape else strides
+    return [stride for stride, size in zip(strides, shape, strict=True) if size > 1]
 
 
 def _joined(path: str, name: str) -> str:

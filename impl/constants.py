@@ -19,6 +19,19 @@ def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
     return elementwise_strides(tensor._raw.shape, [(tensor._raw.shape, tensor._strides)])
 
 
+def preserved(raw) -> np.ndarray:
+    """A dense copy of a raw value that keeps the order of its dimensions in memory."""
+    if raw.ndim < 2 or raw.flags.c_contiguous or not raw.size:
+        return np.array(raw, order="C")
+    strides = tuple(s // raw.itemsize for s in raw.strides)
+    dense = elementwise_strides(raw.shape, [(raw.shape, strides)])
+    if dense is None:
+        return np.array(raw, order="C")
+    copy = empty_strided(raw.shape, dense, raw.dtype)
+    copy[...] = raw
+    return copy
+
+
 def empty_like(tensor: Tensor, dtype=None) -> Tensor:
     """An uninitialised tensor with the sizes and the order of dimensions of `tensor`."""
     strides = dense_strides(tensor)

@@ -109,11 +109,14 @@ class _Task:
                 continue
             if grads is None:
                 grads = [None] * len(node.meta)
+            versions = node.versions
+            if versions is not None:
+                arrived = [g is not None for g in grads]
             outputs = self._step(node, grads)
             grads = None
             if outputs is None:
                 continue
-            edges, versions = node.edges, node.versions
+            edges = node.edges
             for i in range(len(edges)):
                 edge = edges[i]
                 if edge is None:
@@ -124,16 +127,20 @@ class _Task:
                 if value is not None:
                     shape, dtype = shape_dtype(value)
                     expected = target.meta[number]
+                    made = versions.get(i, 0) if versions is not None else 0
+                    if made and callable(made):
+                        made = int(made(arrived))
                     if shape != expected[0] or dtype is not expected[1]:
                         value = self._fit(node, i, value, expected)
+                        made = 0
                     buffer = buffers.get(target)
                     if buffer is None:
                         buffer = buffers[target] = [None] * len(target.meta)
                     held = buffer[number]
                     if held is None:
                         buffer[number] = value
-                        if versions is not None and i in versions:
-                            additions[target, number] = versions[i]
+                        if made:
+                            additions[target, number] = made
                     else:
                         buffer[number] = None
                         if unshared(held, 2) and held.base is None:
@@ -214,11 +221,9 @@ class _Task:
     def _lift(self, value):
         return None if value is None else self.interpretation.lift(value)
 
-    def _unlift(self, value):
-        return value if value is None or self.interpretation.records else value._raw
-
     def _lower(self, value):
-        return None if value is None else self.interpretation.lower(value)
+        # Not remembered as given: if no hook kept the tensor, the leaf may take the array over.
+        return value if value is None or self.interpretation.records else value._raw
 
     def _tensor_hooks(self, node, grads):
         grads = list(grads)
@@ -229,10 +234,7 @@ class _Task:
                     continue
                 gradient = self._lift(grads[number])
                 result = run_tensor_hooks(hooks, gradient)
-                # Unreplaced, it is not kept as a tensor: the leaf may still take it over.
-                grads[number] = self._lower(result) if result is not gradient else (
-                    self._unlift(gradient)
-                )
+                grads[number] = self._lower(result)
             reference = node.retained.get(number) if node.retained else None
             tensor = reference and reference()
             if tensor is not None and grads[number] is not None:
@@ -308,7 +310,10 @@ def _obeys(gradient, shape, strides) -> bool:
     if not gradient.size:
         return True
     if is_dense(shape, strides):
-        return all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
+        # A stride of zero marks an expanded gradient, which is a view, whatever its size.
+        return all(
+            a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, shape, strict=True)
+        )
     return is_contiguous(shape, own)
 
 

@@ -11,7 +11,7 @@ from impl.dtypes import BY_NUMPY
 from impl.graph import Node, gradient_edge
 from impl.modes import STATE
 from impl.operator import TAPED, new
-from impl.storage import Storage, contiguous_strides, strided
+from impl.storage import Storage, contiguous_strides, is_dense, strided
 from impl.tensor import Tensor, requires_grad
 from impl.views import check_creation, geometry
 
@@ -79,19 +79,31 @@ def check_cast(source, target) -> None:
 
 
 def _check_partial_overlap(target: Tensor, operand: Tensor) -> None:
-    if geometry(target) == geometry(operand):
-        return
-    if np.may_share_memory(target._raw, operand._raw) and np.shares_memory(
-        target._raw, operand._raw
-    ):
+    if operand is not target and _overlap(target, operand) == "partial":
         raise RuntimeError(messages.PARTIAL_OVERLAP)
+
+
+def _overlap(a: Tensor, b: Tensor) -> str | None:
+    """How two tensors share memory: "full", "partial", or None.
+
+    Only dense tensors are looked at, by the ranges they cover; for others it would be too hard to
+    say (ATen's MemoryOverlap).
+    """
+    if a._storage.buffer is not b._storage.buffer or not (a._raw.size and b._raw.size):
+        return None
+    if not (is_dense(a._raw.shape, a.stride()) and is_dense(b._raw.shape, b.stride())):
+        return None
+    first, second = a._offset, b._offset
+    if first == second and a._raw.size == b._raw.size:
+        return "full" if a.stride() == b.stride() else "partial"
+    if first < second + b._raw.size and second < first + a._raw.size:
+        return "partial"
+    return None
 
 
 def check_disjoint(target: Tensor, operand: Tensor) -> None:
     """Raise RuntimeError when an operand shares elements with the tensor to be written."""
-    if operand._storage.buffer is target._storage.buffer and np.shares_memory(
-        target._raw, operand._raw
-    ):
+    if operand is target or _overlap(target, operand) is not None:
         raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 
@@ -121,19 +133,22 @@ def rebase(target: Tensor, node: Node) -> None:
     """
     view = target._view
     if view is None:
-        _set_history(target, node)
+        set_history(target, node)
         return
-    _set_history(view.base, CopySlices(view.base, target, node))
+    set_history(view.base, CopySlices(view.base, target, node))
     target.grad_fn  # noqa: B018  the view's own history is made anew at once
     if target._retains_grad:
         hooks.move_to(target._node, target)
     target._hooks = None
 
 
-def _set_history(tensor: Tensor, node: Node) -> None:
+def set_history(tensor: Tensor, node: Node) -> None:
+    """Make `node` what produced the tensor; hooks on the old value stay with the old value."""
     hooks.move_to(node, tensor)
     tensor._node = node
     tensor._nr = 0
+    if tensor._view is not None:
+        tensor._view.version = tensor._storage.version
 
 
 class CopySlices(Node):

@@ -26,9 +26,13 @@ def sum_to(raw, shape):
     axes = tuple(range(lead)) + tuple(
         lead + i for i, n in enumerate(shape) if n == 1 and raw.shape[lead + i] != 1
     )
-    if raw.dtype in REDUCED:
-        return raw.astype(np.float32).sum(axes, keepdims=True).reshape(shape).astype(raw.dtype)
-    return raw.sum(axes, keepdims=True).reshape(shape)
+    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
+    # Row-major whatever the order of the input's dimensions, as ATen's reductions are.
+    total = wide.sum(axes, keepdims=True, out=np.empty(kept, wide.dtype))
+    if lead:
+        total = total.reshape(shape)
+    return total if wide is raw else total.astype(raw.dtype)
 
 
 def expandable(shape, to) -> bool:

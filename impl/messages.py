@@ -76,6 +76,10 @@ SUBTRACT_BOOL = f"Subtraction, the `-` operator, with a bool tensor {_INVERT}"
 NEGATE_BOOL = f"Negation, the `-` operator, on a bool tensor {_INVERT}"
 
 
+UINT8_CONDITION = (
+    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+    "future version of PyTorch. Use a boolean condition instead."
+)
 OUT_BOOL_ONLY = "{} does not support non-boolean outputs."
 # The dtypes that never had a tensor type of their own, which this message still names.
 _YOUNG = ("bool", "bfloat16", "complex64", "complex128")
@@ -106,14 +110,15 @@ def stale(dtype, shape, producer, number: int, version: int, expected: int) -> s
 
 def view_misuse(creation: str, node, number: int, base_changed: bool) -> str:
     """A view that must not be written, or whose base was, because of how it was created."""
-    change = "its base or another view of its base has been modified inplace"
-    if creation == "multi":
-        who = f"Output {number} of {operation(node)} is a view and "
-        return who + (change if base_changed else "is being modified inplace") + ". " + _MULTI_VIEW
-    what = change if base_changed else "is being modified inplace"
-    return (
-        f"A view was created in no_grad mode and {what} with grad mode enabled. {_AMBIGUOUS}"
-    )
+    what = "its base or another view of its base has been" if base_changed else "is being"
+    if node is not None:
+        text = f"Output {number} of {operation(node)} is a view and {what} modified inplace."
+    else:
+        text = (
+            f"A view was created in no_grad mode and {what} modified inplace with grad mode "
+            "enabled."
+        )
+    return f"{text} {_MULTI_VIEW if creation == 'multi' else _AMBIGUOUS}"
 
 
 def broadcast(shapes) -> str:

@@ -31,6 +31,7 @@ from impl.dtypes import (
     CATEGORY,
     DIFFERENTIABLE,
     FLOATING,
+    bfloat16,
     category_of_number,
     get_default_dtype,
     result_dtype,
@@ -54,6 +55,7 @@ OPERATORS: dict[str, Operator] = {}
 FUNCTIONS: dict = {}  # the functions of the torch namespace
 
 _GENERIC = np.generic
+_BFLOAT16 = np.dtype(bfloat16.numpy)
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -70,12 +72,12 @@ def new(raw, strides=None) -> Tensor:
 class Plan:
     """For one set of inputs that require grad: what to save, and which formulas to run."""
 
-    __slots__ = ("formulas", "reads", "saves_tensors", "versions")
+    __slots__ = ("formulas", "names", "reads", "saves_tensors", "versions")
 
     def __init__(self, operator: Operator, mask: int) -> None:
         names: dict[str, int] = {}
         self.formulas = []
-        self.versions: dict[int, int] | None = None
+        self.versions: dict | None = None
         for targets, function, parameters in operator.formulas:
             if not any(mask >> operator.edge_of[t] & 1 for t in targets):
                 continue
@@ -84,6 +86,9 @@ class Plan:
             if hasattr(function, "writes"):
                 self.versions = self.versions or {}
                 self.versions.update({operator.edge_of[t]: function.writes for t in targets})
+        for name in operator.always_saved():
+            names.setdefault(name, len(names))
+        self.names = list(names)
         self.reads = [operator.reader(name, mask) for name in names]
         self.saves_tensors = any(kind in _TENSOR_READS for kind, _ in self.reads)
 
@@ -129,13 +134,10 @@ class OperatorNode(Node):
                     arguments.append(values[i])
             if len(targets) == 1:
                 target = targets[0]
-                if wanted is not None and not wanted[target]:
-                    continue
-                value = function(F, *arguments)
                 if self.operator.list_edges:
-                    self._spread(result, value)
-                else:
-                    result[target] = value
+                    self._spread(result, function(F, *arguments))
+                elif wanted is None or wanted[target]:
+                    result[target] = function(F, *arguments)
             else:
                 for target, value in zip(targets, function(F, *arguments), strict=True):
                     result[target] = value
@@ -157,7 +159,7 @@ class OperatorNode(Node):
     def _read_saved(self, name: str):
         from impl.interpretation import TAPED_INTERPRETATION
 
-        names = [n for n in self.operator.saved_names(self.plan)]
+        names = self.plan.names
         if name not in names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
         if self.saved is None:
@@ -196,12 +198,12 @@ class Operator:
             i for i, n in enumerate(self.parameters) if annotated[n].startswith("Array")
         )
         self.numbers = len(self.tensor_positions) > 1
+        self.optional = {i for i in self.tensor_positions if "None" in annotated[self.parameters[i]]}
         lists = [n for n in self.parameters if annotated[n].startswith("list[Array")]
         self.list_position = self.position[lists[0]] if lists else None
         self.list_edges = False
         self.bits: tuple = ()
         self.overlaps = False  # written in place, elements may share memory
-        self.copies = False  # written in place, operands may overlap the target
         self.node_class = type(self.node_name, (OperatorNode,), {"operator": self})
         self.node_class.__module__ = "torch.autograd.functions"
 
@@ -239,6 +241,8 @@ class Operator:
     def _add_formula(self, inputs, function) -> None:
         parameters = list(inspect.signature(function).parameters)[1:]
         self.formulas.append((inputs, function, parameters))
+        # torch evaluates them by the alphabet, which shows in the order of recorded additions.
+        self.formulas.sort(key=lambda formula: ", ".join(formula[0]))
         for name in inputs:
             self.edge_of[name] = -1
         for edge, name in enumerate(n for n in self.parameters if n in self.edge_of):
@@ -248,14 +252,21 @@ class Operator:
         )
         self.bits = tuple((1 << self.edge_of[n], self.position[n]) for n in self.edge_of)
 
-    def saved_names(self, plan: Plan) -> list[str]:
-        names: dict[str, int] = {}
-        mask = next(m for m, p in self.plans.items() if p is plan)
-        for targets, _, parameters in self.formulas:
-            if any(mask >> self.edge_of[t] & 1 for t in targets):
-                for p in parameters:
-                    names.setdefault(p, len(names))
-        return list(names)
+    def always_saved(self):
+        """What is saved whichever input requires grad, as torch's generated code does.
+
+        It spares an input only when a single formula needs it, and never an output.
+        """
+        used = [p for _, _, parameters in self.formulas for p in dict.fromkeys(parameters)]
+        together = {p for targets, _, ps in self.formulas if len(targets) > 1 for p in ps}
+        tensors = {self.parameters[i] for i in self.tensor_positions}
+        for name in dict.fromkeys(used):
+            if name in self.position:
+                shared = used.count(name) > 1 or name in together or "backward" in self.name
+                if name in tensors and shared:
+                    yield name
+            elif name in self.outputs:
+                yield name
 
     def reader(self, name: str, mask: int):
         """How a formula's parameter is read at recording time: (kind, which)."""
@@ -308,7 +319,9 @@ class Operator:
                 raws[i] = a._raw
                 if a._strides is not None:
                     strided = True
-            elif a is not None and not (self.numbers and isinstance(a, _NUMBERS)):
+            elif a is None and i in self.optional:
+                continue
+            elif not (self.numbers and isinstance(a, _NUMBERS)):
                 raise TypeError(
                     f"{self.name}(): argument '{_public(self.parameters[i])}' (position {i + 1}) "
                     f"must be Tensor, not {type(a).__name__}"
@@ -358,6 +371,8 @@ class Operator:
                 first = d
             elif d is not first:
                 break
+            if first is _BFLOAT16:  # NumPy takes a Python number next to it for a float32
+                break
         else:
             if self.promote != "float" or CATEGORY[first] >= FLOATING:
                 return
@@ -373,11 +388,12 @@ class Operator:
                 if value.dtype != target.numpy:
                     raws[i] = value.astype(target.numpy)
             else:
-                raws[i] = target.numpy.type(value)
+                # Through an array, so that an integer out of range wraps around as torch's does.
+                raws[i] = np.asarray(value).astype(target.numpy)[()]
 
     def _output(self, raw, raws, strided: bool, args) -> Tensor:
         if self.elementwise:
-            if strided:
+            if strided and raw.ndim:
                 return new(*self._laid_out(raw, args))
         elif raw.ndim > 1 and not raw.flags.c_contiguous:
             if self.fresh:
@@ -501,9 +517,15 @@ class Operator:
         target = args[0]
         raws, mask, _ = self._unwrap(args)
         inplace.check(target, mask != 0)
-        result = self._run(raws)
-        operands = () if self.copies else args[1:]
-        inplace.check_fits(target, result, operands, self.overlaps)
+        try:
+            result = self._run(raws)
+        except NotImplementedError:
+            # torch looks whether the result can be cast before it looks for a kernel.
+            if self.promote is not None:
+                present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+                inplace.check_cast(result_dtype(present).numpy, target._raw.dtype)
+            raise
+        inplace.check_fits(target, result, args[1:], self.overlaps)
         if not (mask and target._raw.dtype in DIFFERENTIABLE):
             inplace.write(target, result)
             return target
@@ -658,9 +680,10 @@ def function(name: str | None = None, *, method: bool = True, torch: bool = True
     return define
 
 
-def written(function, times: int = 1):
+def written(function, times=1):
     """Mark a formula whose gradient torch makes in place, in new memory: that counts as a write,
-    and shows as the version of a `.grad` that was taken over."""
+    and shows as the version of a `.grad` that was taken over. `times` is how often, or a function
+    that says so from which outputs' gradients arrived."""
     function.writes = times
     return function
 

@@ -1,22 +1,159 @@
-"""How a tensor prints."""
+"""How a tensor prints: `tensor([1., 2.], requires_grad=True)`, with four digits, as torch's."""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
+from impl.dtypes import COMPLEX, complex_of, get_default_dtype
+
+PRECISION = 4
+LINE = 80
+THRESHOLD = 1000  # above so many elements only the edges are shown
+EDGE = 3
+
+
+class _Format:
+    """How the elements of one tensor are written: fixed or scientific, all of one width."""
+
+    def __init__(self, values) -> None:
+        self.floating = values.dtype.kind == "f"
+        self.whole = True
+        self.scientific = False
+        self.width = 1
+        flat = values.reshape(-1).tolist()
+        if not self.floating:
+            self.width = max([1, *(len(str(v)) for v in flat)])
+            return
+        # Zeros and what is not finite are not measured, and may stand out of line.
+        shown = [v for v in flat if math.isfinite(v) and v != 0]
+        if not shown:
+            return
+        low, high = min(map(abs, shown)), max(map(abs, shown))
+        self.whole = all(math.ceil(v) == v for v in shown)
+        spread = high / low > 1000.0 or high > 1.0e8
+        self.scientific = spread if self.whole else spread or low < 1.0e-4
+        self.width = max(len(self(v)) for v in shown)
+
+    def __call__(self, value) -> str:
+        if not self.floating:
+            text = str(value)
+        elif self.scientific:
+            text = f"{value:.{PRECISION}e}"
+        elif self.whole:
+            text = f"{value:.0f}"
+            if math.isfinite(value):
+                text += "."
+        else:
+            text = f"{value:.{PRECISION}f}"
+        return text.rjust(self.width)
+
+
+class _ComplexFormat:
+    """Both parts of complex numbers, each part's width its own."""
+
+    def __init__(self, values) -> None:
+        self.real, self.imag = _Format(values.real), _Format(values.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value) -> str:
+        imag = self.imag(value.imag).lstrip()
+        sign = "" if imag.startswith("-") else "+"
+        return f"{self.real(value.real)}{sign}{imag}j"
+
+
+def _row(values, indent: int, format, summarise: bool) -> str:
+    if summarise and len(values) > 2 * EDGE:
+        items = [
+            *(format(v) for v in values[:EDGE].tolist()),
+            " ...",
+            *(format(v) for v in values[-EDGE:].tolist()),
+        ]
+    else:
+        items = [format(v) for v in values.tolist()]
+    per_line = max(1, (LINE - indent) // (format.width + 2))
+    lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _block(values, indent: int, format, summarise: bool) -> str:
+    if values.ndim == 0:
+        return format(values.item())
+    if values.ndim == 1:
+        return _row(values, indent, format, summarise)
+    if summarise and len(values) > 2 * EDGE:
+        parts = [
+            *(_block(v, indent + 1, format, summarise) for v in values[:EDGE]),
+            "...",
+            *(_block(v, indent + 1, format, summarise) for v in values[-EDGE:]),
+        ]
+    else:
+        parts = [_block(v, indent + 1, format, summarise) for v in values]
+    between = "," + "\n" * (values.ndim - 1) + " " * (indent + 1)
+    return "[" + between.join(parts) + "]"
+
+
+def _edges(values):
+    """The elements that are shown of a large array, for measuring."""
+    for axis in range(values.ndim):
+        if values.shape[axis] > 2 * EDGE:
+            ends = (*range(EDGE), *range(-EDGE, 0))
+            values = np.take(values, ends, axis)
+    return values
+
+
+def _body(raw, indent: int) -> str:
+    values = np.asarray(raw)
+    if values.dtype.kind == "V" or values.dtype == np.float16:
+        values = values.astype(np.float32)
+    summarise = values.size > THRESHOLD
+    shown = _edges(values) if summarise else values
+    format = _ComplexFormat(shown) if values.dtype.kind == "c" else _Format(shown)
+    return _block(values, indent, format, summarise)
+
 
 def text(tensor) -> str:
-    """torch's form, with NumPy's digits: `tensor([1., 2.], requires_grad=True)`."""
-    import numpy as np
+    """torch's form of a tensor: its elements, then dtype and history where they are not usual."""
+    raw, d = tensor._raw, tensor.dtype
+    prefix = "tensor("
+    suffixes = []
+    default = get_default_dtype()
+    if raw.size == 0:
+        body = "[]"
+        if raw.ndim != 1:
+            suffixes.append(f"size={tuple(raw.shape)}")
+        if d is not default:
+            suffixes.append(f"dtype={d}")
+    else:
+        body = _body(raw, len(prefix))
+        usual = d.name in ("int64", "bool") or d is default
+        if d.category == COMPLEX:
+            usual = d is complex_of(default)
+        if not usual:
+            suffixes.append(f"dtype={d}")
+    try:
+        node = tensor.grad_fn
+        if node is not None:
+            suffixes.append(f"grad_fn=<{type(node).__name__}>")
+        elif tensor.requires_grad:
+            suffixes.append("requires_grad=True")
+    except RuntimeError:
+        suffixes.append("grad_fn=<Invalid>")
+    return _with_suffixes(prefix + body, suffixes, len(prefix))
 
-    raw = tensor._raw.astype(np.float32) if tensor._raw.dtype.kind == "V" else tensor._raw
-    body = np.array2string(np.asarray(raw), precision=4, separator=", ", prefix="tensor(")
-    parts = [body]
-    from impl.dtypes import get_default_dtype
 
-    d = tensor.dtype
-    if d.name not in ("int64", "bool") and d is not get_default_dtype():
-        parts.append(f"dtype={d}")
-    if tensor._node is not None:
-        parts.append(f"grad_fn=<{tensor.grad_fn.name()}>")
-    elif tensor.requires_grad:
-        parts.append("requires_grad=True")
-    return f"tensor({', '.join(parts)})"
+def _with_suffixes(body: str, suffixes, indent: int) -> str:
+    pieces = [body]
+    last = len(body) - body.rfind("\n") + 1
+    for suffix in suffixes:
+        if last + len(suffix) + 2 > LINE:
+            pieces.append(",\n" + " " * indent + suffix)
+            last = indent + len(suffix)
+        else:
+            pieces.append(", " + suffix)
+            last += len(suffix) + 2
+    return "".join(pieces) + ")"
+
+
+__all__ = ["text"]

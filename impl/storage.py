@@ -42,6 +42,25 @@ class Storage:
         return self.flat.nbytes
 
 
+class Replaced(Storage):
+    """What an assignment to `.data` puts in: other memory under the counter of the old storage."""
+
+    __slots__ = ("_origin",)
+
+    def __init__(self, buffer, origin: Storage) -> None:
+        self.buffer = buffer
+        self._flat = None
+        self._origin = origin
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        return self._origin.version
+
+    @version.setter
+    def version(self, value: int) -> None:
+        self._origin.version = value
+
+
 def contiguous_strides(shape) -> tuple[int, ...]:
     """Row-major strides in elements, as torch gives them: sizes below one count as one."""
     strides, step = [], 1

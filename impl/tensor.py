@@ -10,7 +10,7 @@ from impl import messages
 from impl.dtypes import BY_NUMPY, FLOATING, dtype
 from impl.graph import gradient_edge
 from impl.modes import STATE
-from impl.storage import Storage, contiguous_strides, is_contiguous
+from impl.storage import Replaced, Storage, contiguous_strides, is_contiguous
 
 
 class Size(tuple):
@@ -84,6 +84,17 @@ def dtype_of_default() -> dtype:
     return get_default_dtype()
 
 
+class _field(property):
+    """A property that, where it is read-only, says so in torch's words."""
+
+    def __set__(self, instance, value) -> None:
+        if self.fset is None:
+            raise AttributeError(
+                f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
+            )
+        super().__set__(instance, value)
+
+
 class Tensor(metaclass=_TensorType):
     """An n-dimensional array of one dtype that autograd can follow.
 
@@ -120,7 +131,7 @@ class Tensor(metaclass=_TensorType):
 
     # -- metadata ---------------------------------------------------------------------------
 
-    @property
+    @_field
     def shape(self) -> Size:
         return Size(self._raw.shape)
 
@@ -136,7 +147,7 @@ class Tensor(metaclass=_TensorType):
     def storage_offset(self) -> int:
         return self._offset
 
-    @property
+    @_field
     def ndim(self) -> int:
         return self._raw.ndim
 
@@ -148,32 +159,32 @@ class Tensor(metaclass=_TensorType):
 
     nelement = numel
 
-    @property
+    @_field
     def dtype(self) -> dtype:
         return BY_NUMPY[self._raw.dtype]
 
-    @property
+    @_field
     def device(self) -> device:
         return CPU
 
-    @property
+    @_field
     def layout(self):
         import impl
 
         return impl.strided
 
-    @property
+    @_field
     def itemsize(self) -> int:
         return self._raw.dtype.itemsize
 
     def element_size(self) -> int:
         return self._raw.dtype.itemsize
 
-    @property
+    @_field
     def is_cuda(self) -> bool:
         return False
 
-    @property
+    @_field
     def is_sparse(self) -> bool:
         return False
 
@@ -213,20 +224,26 @@ class Tensor(metaclass=_TensorType):
         self._array()
         return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
 
-    @property
+    @_field
     def _version(self) -> int:
         return self._storage.version
+
+    @_version.setter
+    def _version(self, value) -> None:
+        raise AttributeError(
+            "attribute '_version' of 'torch._C.TensorBase' objects is not writable"
+        )
 
     def _is_view(self) -> bool:
         return self._view is not None
 
-    @property
+    @_field
     def _base(self) -> Tensor | None:
         return None if self._view is None else self._view.base
 
     # -- autograd ---------------------------------------------------------------------------
 
-    @property
+    @_field
     def requires_grad(self) -> bool:
         return requires_grad(self)
 
@@ -271,11 +288,11 @@ class Tensor(metaclass=_TensorType):
             )
         self._requires_grad = value
 
-    @property
+    @_field
     def is_leaf(self) -> bool:
         return self.grad_fn is None
 
-    @property
+    @_field
     def grad_fn(self):
         """The node that made this value; a view's is renewed when its base was written since."""
         record = self._view
@@ -289,15 +306,15 @@ class Tensor(metaclass=_TensorType):
             views.refresh(self, record)
         return self._node
 
-    @property
+    @_field
     def output_nr(self) -> int:
         return self._nr
 
-    @property
+    @_field
     def retains_grad(self) -> bool:
         return self._retains_grad
 
-    @property
+    @_field
     def grad(self) -> Tensor | None:
         """The accumulated gradient. On a non-leaf that does not retain it, a warning and None."""
         if self._grad is None and not self._retains_grad and self._node is not None:
@@ -371,10 +388,9 @@ class Tensor(metaclass=_TensorType):
         self._nr = 0
         self._requires_grad = False
         self._hooks = None
-        self._retains_grad = False
         return self
 
-    @property
+    @_field
     def data(self) -> Tensor:
         """The same storage with a version counter of its own: writes here are not noticed."""
         result = self.detach()
@@ -390,10 +406,8 @@ class Tensor(metaclass=_TensorType):
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
-        version = self._storage.version
         self._raw = value._array()
-        self._storage = Storage(value._storage.buffer)
-        self._storage.version = version
+        self._storage = Replaced(value._storage.buffer, self._storage)
         self._strides, self._offset = value._strides, value._offset
 
     # -- to Python --------------------------------------------------------------------------

@@ -85,6 +85,7 @@ class ViewOperator(Operator):
     def __init__(self, function, node, multiple: bool, inplace_node=None) -> None:
         self.geometry = function
         self.multiple = multiple
+        self.bounded = False  # whether what it asks for may lie outside the storage
         super().__init__(_array_kernel(function, multiple), node, None, False, ("result",), True)
         # In torch the in-place form of a view operator is an operator, and a node, of its own.
         self.inplace_class = inplace_node and type(inplace_node, (self.node_class,), {})
@@ -98,6 +99,8 @@ class ViewOperator(Operator):
         targets = self.geometry(geometry(tensor), *args)
         if not self.multiple:
             targets = (targets,)
+        if self.bounded:
+            check_bounds(tensor, targets[0])
         results = [view_of(tensor, t, self.multiple) for t in targets]
         if results and STATE.enabled and self.bits and requires_grad(tensor):
             every = (tensor, *args)
@@ -127,7 +130,8 @@ class ViewOperator(Operator):
         tensor._storage.version += 1
         if node is not None:
             node.meta = ((tensor._raw.shape, tensor._raw.dtype),)
-            inplace.rebase(tensor, node)
+            # No value has changed: a view's base keeps its history.
+            inplace.set_history(tensor, node)
         return tensor
 
 
@@ -274,6 +278,7 @@ def _places(shape, strides, offset: int) -> np.ndarray:
     return index
 
 
+as_strided.bounded = True
 as_strided.gradient(
     self=lambda F, grad, self_layout, size, stride, storage_offset: F.as_strided_backward(
         grad, self_layout, size, stride, storage_offset

@@ -401,3 +401,20 @@ def test_a_program_that_was_not_compared():
     made = Verdict.without_comparison("not_run", "no such device").to_json()
     assert (made["outcome"], made["reason"]) == ("not_run", "no such device")
     assert set(made["levels"].values()) == {"not_applicable"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "one", "other", "agrees"),
+    [
+        ((2, 1), (1, 1), (1, 2), "conforms"),  # one element along it: the stride leads nowhere
+        ((0, 3), (3, 1), (1, 1), "conforms"),  # no element at all
+        ((2, 3), (3, 1), (1, 2), "diverges"),
+        ((2, 2), (2, 1), (1, 2), "diverges"),
+    ],
+)
+def test_a_stride_counts_where_it_leads_to_another_element(
+    shape: tuple[int, ...], one: tuple[int, ...], other: tuple[int, ...], agrees: str
+) -> None:
+    source = "x = torch.empty_strided({}, {}).fill_(1.)"
+    found = verdict(source.format(shape, one), source.format(shape, other))
+    assert found.levels["memory"] == agrees

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import random
+import subprocess
+import sys
 
 import pytest
+from command import environment
 from hypothesis import find, given
 from hypothesis import strategies as st
 
@@ -231,6 +234,23 @@ def test_the_suite_reports_a_finding_with_the_program_and_where_it_is_kept(
 def test_the_suite_passes_on_a_backend_that_is_right(pytestconfig):
     settings = Settings(backend="miniature.right:namespace", oracle="impl", isolation=False)
     random_programs("views", Judge(settings, KnownDivergences()), settings, pytestconfig)
+
+
+def test_the_number_of_programs_is_an_option(tmp_path):
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
+            *("--pyargs", "conformance.test_fuzz", "-k", "views", "--conform-examples=3", "-v"),
+            *("--conform-backend=miniature.right:namespace", "--conform-oracle=impl"),
+        ],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_random_programs[views] PASSED" in done.stdout
 
 
 exact = st.builds(

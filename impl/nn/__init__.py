@@ -1,5 +1,6 @@
-"""`torch.nn`: so far its functional form."""
+"""`torch.nn`: parameters, and the functional form of layers."""
 
 from impl.nn import functional
+from impl.nn.parameter import Parameter
 
-__all__ = ["functional"]
+__all__ = ["Parameter", "functional"]

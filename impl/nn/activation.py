@@ -149,8 +149,6 @@ def glu(input, dim: int = -1) -> Tensor:
 
     Raises RuntimeError for an odd size, and for a scalar.
     """
-    if input.dim() == 0:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
     return units.glu(input, dim)
 
 

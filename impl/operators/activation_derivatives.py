@@ -17,6 +17,7 @@ def _nothing(F, grad):
 
 
 @operator(node="ThresholdBackwardBackward0", **HIDDEN)
+@fused
 def threshold_backward(grad_output: Array, self: Array, threshold) -> Array:
     return np.where(self <= threshold, 0, grad_output)
 
@@ -28,6 +29,7 @@ threshold_backward.gradient(
 
 
 @operator(node="HardtanhBackwardBackward0", **HIDDEN)
+@fused
 def hardtanh_backward(grad_output: Array, self: Array, min_val, max_val) -> Array:
     return np.where((self <= min_val) | (self >= max_val), 0, grad_output)
 
@@ -69,6 +71,7 @@ hardswish_backward.gradient(
 
 
 @operator(node="HardshrinkBackwardBackward0", **HIDDEN)
+@fused
 def hardshrink_backward(grad_out: Array, self: Array, lambd) -> Array:
     return np.where((self >= -lambd) & (self <= lambd), 0, grad_out)
 
@@ -80,6 +83,7 @@ hardshrink_backward.gradient(
 
 
 @operator(node="SoftshrinkBackwardBackward0", **HIDDEN)
+@fused
 def softshrink_backward(grad_output: Array, self: Array, lambd) -> Array:
     return np.where((self >= -lambd) & (self <= lambd), 0, grad_output)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 
+from impl.dtypes import BY_NUMPY
 from impl.inplace import same_dtype_out
 from impl.operator import FUNCTIONS, Array, function, operator
 from impl.operators import activation_derivatives  # noqa: F401  the formulas below use them
 from impl.operators.division import refuse_bool
-from impl.operators.exponential import refuse_integers
-from impl.operators.special import _erf, _expit, fused
+from impl.operators.special import _erf, _expit, fused, refuse_integers
 from impl.tensor import Tensor
 
 HIDDEN = {"function": False, "method": False, "elementwise": True}  # published by hand below
@@ -31,13 +32,17 @@ relu.gradient(self=lambda F, grad, result: F.threshold_backward(grad, result, 0)
 @operator(**HIDDEN)
 def threshold(self: Array, threshold, value) -> Array:
     """self where it is above `threshold`, else `value` (torch.nn.functional.threshold)."""
-    refuse_bool(self, "threshold_cpu")
-    return np.where(self <= threshold, self.dtype.type(value), self)
+    return _above(self, threshold, value)
+
+
+def _above(x, threshold, value):
+    refuse_bool(x, "threshold_cpu")
+    return np.where(x <= threshold, x.dtype.type(value), x)
 
 
 @operator(node="ThresholdBackward1", **HIDDEN)
 def threshold_into(self: Array, threshold, value) -> Array:
-    return threshold.kernel(self, threshold, value)
+    return _above(self, threshold, value)
 
 
 for _op in (threshold, threshold_into):
@@ -51,6 +56,8 @@ def hardtanh(self: Array, min_val, max_val) -> Array:
     """self limited to [min_val, max_val]; the slope is 0 at both (F.hardtanh)."""
     if self.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if self.dtype.kind == "u" and min_val < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return np.minimum(np.maximum(self, self.dtype.type(min_val)), self.dtype.type(max_val))
 
 
@@ -94,22 +101,20 @@ def hardshrink(self: Array, lambd=0.5) -> Array:
 @fused
 def softshrink(self: Array, lambd) -> Array:
     """self moved towards 0 by lambd, 0 where it would cross (F.softshrink)."""
-    refuse_integers(self, "softshrink_check")
-    if not 0 <= lambd <= np.finfo(np.float32).max:
-        raise RuntimeError(_softshrink_range(self, lambd))
     lambd = self.dtype.type(lambd)
     moved = np.where(self < -lambd, self + lambd, self * self.dtype.type(0))
     return np.where(self > lambd, self - lambd, moved)
 
 
-def _softshrink_range(value, lambd) -> str:
-    from impl.dtypes import BY_NUMPY
-
-    highest = float(np.finfo(value.dtype).max)
-    return (
-        f"lambda must be in range [0, {highest:.6g}] for input dtype "
-        f"{BY_NUMPY[value.dtype].legacy}, but found {lambd:.6g}"
-    )
+@softshrink.checked
+def _check_range(self, lambd) -> None:
+    refuse_integers(self, "softshrink_check")
+    highest = float(ml_dtypes.finfo(self.dtype).max)
+    if not 0 <= lambd <= highest:
+        raise RuntimeError(
+            f"lambda must be in range [0, {highest:.6g}] for input dtype "
+            f"{BY_NUMPY[self.dtype].legacy}, but found {lambd:.6g}"
+        )
 
 
 hardshrink.gradient(self=lambda F, grad, self, lambd: F.hardshrink_backward(grad, self, lambd))
@@ -355,7 +360,7 @@ def prelu(input, weight):
             f"{weight.dim()}"
         )
     if input.dim() == 0:
-        weight = weight.squeeze() if weight.dim() == 1 else weight
+        weight = FUNCTIONS["reshape"](weight, ()) if weight.dim() == 1 else weight
     elif weight.dim() != input.dim():
         shape = [1] * input.dim()
         if input.dim() > 1:

@@ -13,7 +13,7 @@ from impl.messages import (
     SUBTRACT_BOOL,
     SUBTRACT_BOOLS,
 )
-from impl.operator import TAPED, Array, alias, formula_operation, function, operator
+from impl.operator import TAPED, Array, alias, formula_operation, function, new, operator
 from impl.tensor import Tensor
 
 
@@ -48,6 +48,29 @@ def _zeros_like(value):
 TAPED.zeros_like = _zeros_like
 
 
+@formula_operation
+def zeros_of(shape, dtype):
+    """Zeros for an input of which only shape and NumPy dtype were kept."""
+    return np.zeros(shape, dtype)
+
+
+def _zeros_of(shape, dtype):
+    result = new(np.zeros(shape, dtype))
+    result._storage.version = 1  # torch fills them in place
+    return result
+
+
+TAPED.zeros_of = _zeros_of
+
+
+def require_tensor(name: str, value) -> None:
+    """Raise TypeError for a first argument that is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}"
+        )
+
+
 def category(value) -> int:
     """The category of a raw value's dtype or of a Python number."""
     d = getattr(value, "dtype", None)
@@ -60,24 +83,29 @@ def category(value) -> int:
 # multiplies by a number records MulBackward1.
 
 
+def _beside(value, number):
+    """A number as an operand of `value`; next to a bfloat16 NumPy would take it for a float32."""
+    return value.dtype.type(number) if value.dtype.kind == "V" else number
+
+
 @operator(node="MulBackward1", function=False, method=False, elementwise=True)
 def mul_scalar(self: Array, other) -> Array:
-    return self * other
+    return self * _beside(self, other)
 
 
 @operator(node="AddBackward1", function=False, method=False, elementwise=True)
 def add_scalar(self: Array, other) -> Array:
-    return self + other
+    return self + _beside(self, other)
 
 
 @operator(node="SubBackward1", function=False, method=False, elementwise=True)
 def sub_scalar(self: Array, other) -> Array:
-    return self - other
+    return self - _beside(self, other)
 
 
 @operator(node="DivBackward1", function=False, method=False, elementwise=True)
 def div_scalar(self: Array, other) -> Array:
-    return self / other
+    return self / _beside(self, other)
 
 
 mul_scalar.gradient(self=lambda F, grad, other: F.mul_scalar(grad, other))
@@ -156,6 +184,7 @@ def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
 
 # It is computed as other - self, in that order: so are layouts and refusals.
 rsub.tensor_positions = rsub_scalar.tensor_positions = (1, 0)
+rsub_scalar.name = "rsub"
 rsub.checked(_check_subtraction)
 rsub_scalar.checked(_check_subtraction)
 rsub.gradient(

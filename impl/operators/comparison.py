@@ -31,10 +31,11 @@ def _define(name: str, compare, words: str) -> None:
     # In place the result has the tensor's dtype, so it stays in the graph, with slope 0.
     node = name.capitalize() + "Backward"
     by_number = primitive(f"{name}_number_into", f"{node}0")
-    by_number.gradient(self=lambda F, self: F.zeros_like(self))
+    by_number.gradient(self=lambda F, self_shape, self_dtype: F.zeros_of(self_shape, self_dtype))
     by_tensor = primitive(f"{name}_tensor_into", f"{node}1")
     by_tensor.gradient(
-        self=lambda F, self: F.zeros_like(self), other=lambda F, other: F.zeros_like(other)
+        self=lambda F, self_shape, self_dtype: F.zeros_of(self_shape, self_dtype),
+        other=lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype),
     )
     publish(
         name,
@@ -193,7 +194,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     _require_tensors("isclose", input, other)
     if input._raw.dtype != other._raw.dtype:
         raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
-    return close(input, other, rtol, atol, equal_nan)
+    result = close(input, other, rtol, atol, equal_nan)
+    # torch completes it in place: once for NaN, once for what is merely close.
+    floating = input.is_floating_point()
+    result._storage.version = int(equal_nan and floating) + int(not rtol == atol == 0)
+    return result
 
 
 @function()

@@ -82,9 +82,6 @@ copy.gradient(
 )
 
 
-copy.copies = True
-
-
 def converted(raw, dtype: np.dtype):
     """A raw value in another dtype, the imaginary part dropped where it has no place."""
     if raw.dtype == dtype:

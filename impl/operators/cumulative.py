@@ -7,12 +7,15 @@ product's divides by the element, or multiplies the others out where an element 
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 from impl.dimensions import wrap_dim
-from impl.dtypes import BY_NUMPY, INTEGRAL, REDUCED
-from impl.operator import TAPED, Array, formula_operation, function, new, operator
+from impl.dtypes import BOOL, BY_NUMPY, INTEGRAL, REDUCED
+from impl.operator import RAW, TAPED, Array, formula_operation, function, new, operator
 from impl.operators.arithmetic import conj_of
+from impl.operators.matmul import c_name
+from impl.operators.reductions import accumulate
 
 
 def _working(raw, dtype):
@@ -59,50 +62,58 @@ def _cumprod_backward(F, grad, value, dim, result):
     if value.shape[dim] == 1:
         return grad
     if F.has_zero(value):
-        return _cumprod_backward_by_products(F, grad, value, dim)
+        return F.cumprod_backward_at_zeros(grad, value, dim, result)
     return _reversed_cumsum(F, conj_of(F, result) * grad, dim) / conj_of(F, value)
 
 
-def _cumprod_backward_by_products(F, grad, value, dim):
-    """Without division: for each element the products that leave it out, weighted and summed."""
-    size = value.shape[dim]
-    ones = F.ones_like(F.narrow(value, dim, 0, 1))
-    columns = []
+@formula_operation
+def cumprod_backward_at_zeros(grad, value, dim, result):
+    """In linear time: as elsewhere before a row's first zero; at it, by the products without it.
+
+    The products behind it are all zero up to the second zero and beyond, whatever the row holds.
+    """
+    kind = value.dtype.type
+    seen = np.cumsum(value == 0, dim)
+    before = seen == 0
+    weighted = np.where(before, result * grad, kind(0))
+    gradient = np.where(before, _reversed_cumsum(RAW, weighted, dim) / value, kind(0))
+    since = seen == 1
+    first = np.expand_dims(since.argmax(dim), dim)
+    place = np.arange(value.shape[dim]).reshape(-1, *(1,) * (value.ndim - dim - 1))
+    at_first = (place == first) & since
+    rest = RAW.cumprod(np.where(since & ~at_first, value, kind(1)), dim)
+    total = accumulate(np.sum, rest * np.where(since, grad, kind(0)), dim, True)
+    ahead = np.take_along_axis(result, np.maximum(first - 1, 0), dim)
+    return np.where(at_first, total * np.where(first == 0, kind(1), ahead), gradient)
+
+
+def _cumprod_backward_by_products(grad, value, dim, result):
+    """The recorded form: for each element the products that leave it out, weighted and summed."""
+    size = value._raw.shape[dim]
+    ones = TAPED.ones_like(value.narrow(dim, 0, 1)).detach()
+    gradient = grad.new_zeros(value._raw.shape)
     for k in range(size):
         if k == 0:
-            rest = F.cumprod_along(F.narrow(value, dim, 1, size - 1), dim)
-            without = F.cat([ones, rest], dim)
-        elif k == size - 1:
-            without = F.prod_dim(F.narrow(value, dim, 0, k), dim, True)
+            rest = cumprod_along(value.narrow(dim, 1, size - 1), dim, None)
+            without = TAPED.cat([ones, rest], dim)
         else:
-            before = F.prod_dim(F.narrow(value, dim, 0, k), dim, True)
-            rest = F.cumprod_along(F.narrow(value, dim, k + 1, size - k - 1), dim)
-            without = F.cat([before, F.expand(before, rest.shape) * rest], dim)
-        columns.append(F.sum_dim(F.narrow(grad, dim, k, size - k) * without, (dim,)))
-    return F.filled_along(grad, columns, dim)
+            before = value.narrow(dim, 0, k).prod(dim, True)
+            without = before
+            if k < size - 1:
+                rest = cumprod_along(value.narrow(dim, k + 1, size - k - 1), dim, None)
+                without = TAPED.cat([before, before.expand_as(rest) * rest], dim)
+        part = (grad.narrow(dim, k, size - k) * without).sum((dim,))
+        gradient.select(dim, k).copy_(part)
+    return gradient
 
+
+TAPED.cumprod_backward_at_zeros = _cumprod_backward_by_products
 
 cumprod_along.gradient(
     self=lambda F, grad, self, dim, result, self_dtype: _cumprod_backward(
         F, F.cast_to(grad, self_dtype), self, dim, result
     )
 )
-
-
-@formula_operation
-def filled_along(like, columns, dim):
-    """An array with one given array at each position of `dim`."""
-    return np.stack(columns, dim)
-
-
-def _filled_along_tensors(like, columns, dim):
-    result = like.new_zeros(like._raw.shape)
-    for i, column in enumerate(columns):
-        result.select(dim, i).copy_(column)
-    return result
-
-
-TAPED.filled_along = _filled_along_tensors
 
 
 @formula_operation
@@ -141,7 +152,7 @@ def _logcumsumexp_backward(F, grad, value, result, dim):
         return grad
     dim = wrap_dim(dim, value.ndim)
     size = F.log(F.abs(grad))
-    low = F.constant_like(size, -np.inf)
+    low = F.lowest_like(size)
     parts = []
     for sign in (grad > 0, grad < 0):
         logarithm = F.where(sign, size, low)
@@ -155,12 +166,13 @@ logcumsumexp_along.gradient(
 
 
 @formula_operation
-def constant_like(value, number):
-    """A 0-dim constant of the value's dtype."""
-    return value.dtype.type(number)
+def lowest_like(value):
+    """The most negative number of the value's dtype, 0-dim; finite, so that it can be subtracted
+    from minus infinity."""
+    return value.dtype.type(ml_dtypes.finfo(value.dtype).min)
 
 
-TAPED.constant_like = lambda value, number: new(value._raw.dtype.type(number))
+TAPED.lowest_like = lambda value: new(lowest_like(value._raw))
 
 
 # -- how torch spells them --------------------------------------------------------------------
@@ -193,13 +205,33 @@ def logcumsumexp(input, dim):
     return logcumsumexp_along(input, dim)
 
 
+RAW.cumsum = lambda value, dim: RAW.cumsum_along(value, dim)
+RAW.cumprod = lambda value, dim: RAW.cumprod_along(value, dim)
+RAW.logcumsumexp = lambda value, dim: RAW.logcumsumexp_along(value, dim)
+TAPED.cumsum, TAPED.cumprod, TAPED.logcumsumexp = cumsum, cumprod, logcumsumexp
+
+
+def _check_written_dtype(name: str, target, dim, dtype):
+    """The dtype to accumulate in. Raises RuntimeError unless it is the target's own."""
+    wrap_dim(dim, target._raw.ndim)
+    own = target.dtype
+    if dtype is not None and dtype is not own:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {c_name(own)} and output tensor dtype "
+            f"{c_name(dtype)} should match"
+        )
+    if own.category == BOOL:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    return own
+
+
 @function(torch=False)
 def cumsum_(self, dim, *, dtype=None):
     """The running sum, written in place (torch.Tensor.cumsum_)."""
-    return cumsum_along.inplace(self, dim, dtype or self.dtype)
+    return cumsum_along.inplace(self, dim, _check_written_dtype("cumsum", self, dim, dtype))
 
 
 @function(torch=False)
 def cumprod_(self, dim, *, dtype=None):
     """The running product, written in place (torch.Tensor.cumprod_)."""
-    return cumprod_along.inplace(self, dim, dtype or self.dtype)
+    return cumprod_along.inplace(self, dim, _check_written_dtype("cumprod", self, dim, dtype))

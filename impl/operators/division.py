@@ -19,7 +19,7 @@ def _by_other(F, grad, other):
 
 
 def _minus_quotient(F, grad, self, other):
-    quotient = self / other
+    quotient = F.true_div(self, other)
     return -grad * conj_of(F, quotient / other)
 
 
@@ -45,16 +45,20 @@ def quotient(a, b, rounding_mode):
 
     Raises RuntimeError for a zero divisor among integers.
     """
-    if a.dtype.kind in "iub":
+    if _kind(a) in "iub" and _kind(b) in "iub":
         return _integer_quotient(a, b, rounding_mode)
     if rounding_mode == "trunc":
         return np.trunc(a / b)
     return np.floor_divide(a, b)
 
 
+def _kind(value) -> str:
+    return np.asarray(value).dtype.kind
+
+
 def _integer_quotient(a, b, rounding_mode):
     name = "div_trunc_cpu" if rounding_mode == "trunc" else "div_floor_cpu"
-    refuse_bool(a, name)
+    refuse_bool(a if hasattr(a, "dtype") else b, name)
     if not np.all(b):
         raise RuntimeError("ZeroDivisionError")
     down = np.floor_divide(a, b)
@@ -157,11 +161,20 @@ floor_divide_scalar.gradient(self=_unavailable("floor_divide"))
 floor_divide_of_scalar.gradient(self=_unavailable("floor_divide"))
 
 
+@operator(
+    node="NotImplemented", promote="arithmetic", elementwise=True, function=False, method=False
+)
+def floor_divide_into(self: Array, other: Array) -> Array:
+    return quotient(self, other, "floor")
+
+
+floor_divide_into.gradients("self", "other")(_unavailable("floor_divide_"))
 publish(
     "floor_divide",
     floor_divide,
     floor_divide_scalar,
     floor_divide_of_scalar,
+    written=(floor_divide_into, floor_divide_into),
     doc="The quotient rounded down; recorded, but without a derivative (torch.floor_divide).",
 )
 
@@ -181,8 +194,8 @@ def _remainder(a, b):
 
 
 def _check_modulus(a, b, kernel: str) -> None:
-    if a.dtype.kind in "iub":
-        refuse_bool(a, kernel)
+    if _kind(a) in "iub" and _kind(b) in "iub":
+        refuse_bool(a if hasattr(a, "dtype") else b, kernel)
         if not np.all(b):
             raise RuntimeError("ZeroDivisionError")
 

@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY
 from impl.operator import TAPED, Array, formula_operation, operator
 from impl.operators.arithmetic import conj_of
-from impl.operators.special import fused
+from impl.operators.special import fused, refuse_integers
 from impl.overloads import publish
 
 
@@ -89,13 +88,6 @@ def _log_of_sum(a, b, power, log1p, kernel: str):
     return np.where(np.isinf(a) & (a == b), a, with_rest).astype(a.dtype)
 
 
-def refuse_integers(value, kernel: str) -> None:
-    """Raise NotImplementedError, with torch's name of the kernel, for integers and bools."""
-    if value.dtype.kind in "iub":
-        legacy = BY_NUMPY[value.dtype].legacy
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{legacy}'")
-
-
 logaddexp.gradient(
     self=lambda F, grad, self, other: grad / conj_of(F, F.add_scalar(F.exp(other - self), 1)),
     other=lambda F, grad, self, other: grad / conj_of(F, F.add_scalar(F.exp(self - other), 1)),
@@ -110,9 +102,10 @@ logaddexp2.gradient(
 
 
 def _xlogy(x, y):
-    return np.where(
-        np.isnan(y), y, np.where(x == 0, np.zeros_like(y), x * np.log(y))
-    ).astype(y.dtype)
+    dtype = x.dtype if hasattr(x, "dtype") else y.dtype
+    if hasattr(y, "dtype") and y.dtype != dtype:
+        y = y.astype(dtype)
+    return np.where(np.isnan(y), y, np.where(x == 0, 0, x * np.log(y))).astype(dtype)
 
 
 @operator(promote="float", elementwise=True, function=False, method=False)

@@ -110,12 +110,18 @@ def count_of(mask, like):
 
 
 @formula_operation
+def count_along(mask, dims, like):
+    return np.sum(mask, axis=dims, keepdims=True, dtype=like.dtype)
+
+
+@formula_operation
 def new_zeros(like, shape):
     return np.zeros(shape, like.dtype)
 
 
 TAPED.is_nan = lambda value: bool(np.isnan(value._raw))
 TAPED.count_of = lambda mask, like: mask.sum()
+TAPED.count_along = lambda mask, dims, like: TAPED.sum_dim(mask, dims, True)
 TAPED.new_zeros = lambda like, shape: like.new_zeros(shape)
 
 
@@ -126,7 +132,7 @@ def _shared(F, grad, value, result, dim, keepdim):
         kept = tuple(1 if i in dims else n for i, n in enumerate(value.shape))
         grad, result = F.view(grad, kept), F.view(result, kept)
     mask = result == value
-    return grad / F.sum_dim(mask, dims, True) * mask
+    return grad / F.count_along(mask, dims, grad) * mask
 
 
 def _require_elements(name: str, raw, dims) -> None:
@@ -220,8 +226,11 @@ def _aminmax_backward(F, value, dim, keepdim, grad_min, grad_max, low, high):
 
 
 aminmax_dim.gradient(
-    self=lambda F, self, dim, keepdim, grad_min, grad_max, min, max: _aminmax_backward(
-        F, self, dim, keepdim, grad_min, grad_max, min, max
+    self=written(
+        lambda F, self, dim, keepdim, grad_min, grad_max, min, max: _aminmax_backward(
+            F, self, dim, keepdim, grad_min, grad_max, min, max
+        ),
+        times=all,  # the second output's share is added in place to the first's
     )
 )
 
@@ -284,12 +293,14 @@ def min_dim(self: Array, dim, keepdim) -> Array:
     return _extreme(self, dim, keepdim, np.argmin, "min")
 
 
+selected = written(
+    lambda F, grad, dim, indices, self_shape, keepdim: to_index(
+        F, grad, dim, indices, self_shape, keepdim
+    ),
+    times=2,
+)
 for _op in (max_dim, min_dim):
-    _op.differentiable("values").gradient(
-        self=lambda F, grad, dim, indices, self_shape, keepdim: to_index(
-            F, grad, dim, indices, self_shape, keepdim
-        )
-    )
+    _op.differentiable("values").gradient(self=selected)
 
 
 def _no_complex(name: str, input) -> None:
@@ -347,4 +358,4 @@ def argmin(self: Array, dim=None, keepdim=False) -> Array:
     return _arg(self, dim, keepdim, np.argmin, "argmin")
 
 
-__all__ = ["evenly", "indexed", "select", "to_index"]
+__all__ = ["evenly", "indexed", "select", "selected", "to_index"]

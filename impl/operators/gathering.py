@@ -6,8 +6,8 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY
-from impl.operator import RAW, TAPED, Array, function, new, operator
-from impl.operators.index_operators import written
+from impl.operator import RAW, TAPED, Array, function, new, operator, written
+from impl.operators.index_operators import counted
 from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor
 
@@ -31,6 +31,11 @@ def check_along(index, dim: int, size: int, error=RuntimeError) -> None:
 def with_dims(value) -> np.ndarray:
     """A 0-dim value as an array of one element, as torch treats it here."""
     return np.reshape(value, (1,)) if value.ndim == 0 else value
+
+
+def shaped(value, shape):
+    """The array itself if it has the shape, else its one element as a 0-dim value."""
+    return value if value.shape == tuple(shape) else value.reshape(shape)[()]
 
 
 @operator()
@@ -57,16 +62,18 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
                 f"no larger than self {list(self.shape)} apart from dimension {dim}"
             )
     check_along(places, dim, value.shape[dim])
-    return value[along(dim, places)].reshape(index.shape)
+    return shaped(value[along(dim, places)], index.shape)
 
 
 gather.gradient(
-    self=lambda F, grad, self, dim, index: F.gather_backward(grad, self.shape, dim, index)
+    self=written(
+        lambda F, grad, self, dim, index: F.gather_backward(grad, self.shape, dim, index)
+    )
 )
 RAW.gather_backward = lambda grad, shape, dim, index: RAW.scatter_add(
     np.zeros(shape, grad.dtype), dim, index, grad
 )
-TAPED.gather_backward = lambda grad, shape, dim, index: written(
+TAPED.gather_backward = lambda grad, shape, dim, index: counted(
     TAPED.scatter_add(TAPED.new_zeros(grad, shape), dim, index, grad)
 )
 
@@ -96,18 +103,20 @@ def index_select(self: Array, dim, index: Array) -> Array:
             )
         raise IndexError("index out of range in self")
     result = np.take(value, places, dim)
-    return result.reshape(()) if not self.ndim else result
+    return shaped(result, ()) if not self.ndim else result
 
 
 index_select.gradient(
-    self=lambda F, grad, self_shape, dim, index: F.index_select_backward(
-        grad, self_shape, dim, index
+    self=written(
+        lambda F, grad, self_shape, dim, index: F.index_select_backward(
+            grad, self_shape, dim, index
+        )
     )
 )
 RAW.index_select_backward = lambda grad, shape, dim, index: RAW.index_add(
     np.zeros(shape, grad.dtype), dim, index, grad
 )
-TAPED.index_select_backward = lambda grad, shape, dim, index: written(
+TAPED.index_select_backward = lambda grad, shape, dim, index: counted(
     TAPED.index_add(TAPED.new_zeros(grad, shape), dim, index, grad)
 )
 
@@ -133,6 +142,9 @@ def take_along_dim(input, indices, dim=None, *, out=None):
             f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
         )
     dim = wrap_dim(dim, ndim)
+    size = input._raw.shape[dim]
+    places = indices._raw
+    indices = new(np.where(places < 0, places + size, places))
     own, other = list(input._raw.shape), list(indices._raw.shape)
     own_wide, other_wide = own.copy(), other.copy()
     own_wide[dim], other_wide[dim] = other[dim], own[dim]
@@ -167,4 +179,4 @@ def argwhere(input):
 for _op in (gather, index_select):
     _op.numbers = False
 
-__all__ = ["Tensor", "along", "check_along", "gather", "index_select", "with_dims"]
+__all__ = ["Tensor", "along", "check_along", "gather", "index_select", "shaped", "with_dims"]

@@ -12,9 +12,10 @@ import warnings
 import numpy as np
 
 from impl import messages
+from impl.constants import preserved
 from impl.dtypes import BY_NUMPY
 from impl.inplace import check_disjoint, warn_expanded
-from impl.operator import RAW, TAPED, Array, function, new, operator
+from impl.operator import RAW, TAPED, Array, function, new, operator, written
 from impl.operators.copies import check_real
 from impl.sizes import broadcast_shapes
 from impl.storage import contiguous_strides, elementwise_strides, empty_strided
@@ -141,7 +142,7 @@ def _put(self, indices, values, accumulate: bool):
             f"{BY_NUMPY[self.dtype].legacy} for the destination and "
             f"{BY_NUMPY[values.dtype].legacy} for the source."
         )
-    result = np.array(self, order="K")
+    result = preserved(self)
     key = _key(places)
     target = result[key].shape
     try:
@@ -176,7 +177,7 @@ def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=
 
 
 index_.gradient(
-    self=lambda F, grad, self_shape, indices: F.index_backward(grad, self_shape, indices)
+    self=written(lambda F, grad, self_shape, indices: F.index_backward(grad, self_shape, indices))
 )
 for _op in (index_put, index_put_impl):
     _op.overlaps = True
@@ -194,12 +195,12 @@ TAPED.dtype_of = lambda value: value._raw.dtype
 RAW.index_backward = lambda grad, shape, indices: _put(
     np.zeros(shape, grad.dtype), indices, grad, True
 )
-TAPED.index_backward = lambda grad, shape, indices: written(
+TAPED.index_backward = lambda grad, shape, indices: counted(
     index_put_impl(TAPED.new_zeros(grad, shape), indices, grad, True)
 )
 
 
-def written(tensor: Tensor) -> Tensor:
+def counted(tensor: Tensor) -> Tensor:
     """Count one write: torch's formula fills a tensor of zeros in place."""
     tensor._storage.version += 1
     return tensor
@@ -292,14 +293,15 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
         )
     if index.size and not self.size:
         raise IndexError("put_(): tried to put elements into an empty tensor")
-    flat = np.array(self).reshape(-1)
+    result = np.array(self, order="C")
+    flat = result.reshape(-1)
     places = _flat_index(flat.size, index).reshape(-1)
     values = np.reshape(source, -1)
     if accumulate:
         np.add.at(flat, places, values)
     else:
         flat[places] = values
-    return flat.reshape(self.shape)
+    return result
 
 
 def _put_gradient(F, grad, index, source_shape, accumulate):
@@ -309,12 +311,12 @@ def _put_gradient(F, grad, index, source_shape, accumulate):
 
 
 take.gradient(
-    self=lambda F, grad, self_shape, index: F.take_backward(grad, self_shape, index)
+    self=written(lambda F, grad, self, index: F.take_backward(grad, self.shape, index))
 )
 RAW.take_backward = lambda grad, shape, index: RAW.put(
     np.zeros(shape, grad.dtype), index, grad, True
 )
-TAPED.take_backward = lambda grad, shape, index: written(
+TAPED.take_backward = lambda grad, shape, index: counted(
     put(TAPED.new_zeros(grad, shape), index, grad, True)
 )
 put.gradient(
@@ -337,4 +339,4 @@ def from_scalar(value, like: Tensor) -> Tensor:
 for _op in (index_, index_put, index_put_impl, take, put):
     _op.numbers = False
 
-__all__ = ["expanded", "from_scalar", "index_", "messages", "put_at", "written"]
+__all__ = ["expanded", "from_scalar", "index_", "messages", "put_at", "counted"]

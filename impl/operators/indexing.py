@@ -11,8 +11,7 @@ import warnings
 
 import numpy as np
 
-from impl import messages, views
-from impl.modes import STATE
+from impl import views
 from impl.operator import TAPED, new
 from impl.operators.copies import copy_, fill_
 from impl.operators.index_operators import from_scalar, index_, put_at
@@ -214,8 +213,6 @@ def setitem(self, index, value) -> None:
                 f"can't assign a {_type_name(value)} to a torch.{self.dtype.legacy}Tensor"
             )
         value = from_scalar(value, self)
-    if self._requires_grad and STATE.enabled and self.grad_fn is None:
-        raise RuntimeError(messages.VIEW_LEAF_INPLACE)
     if index is False:
         return
     if index is Ellipsis:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import REDUCED
+from impl.dtypes import BY_NUMPY, REDUCED, result_dtype
+from impl.inplace import check_cast
+from impl.messages import SUBTRACT_BOOLS
 from impl.operator import TAPED, Array, formula_operation, function, operator
-from impl.operators.exponential import refuse_integers
-from impl.operators.special import _expit, fused
+from impl.operators.special import _expit, fused, refuse_integers
 
 NONE, MEAN, SUM = 0, 1, 2
-_FIRST = {"function": False, "method": False, "promote": "arithmetic", "numbers": False}
 _SECOND = {"function": False, "method": False, "elementwise": True, "numbers": False}
+_FIRST = {**_SECOND, "promote": "arithmetic"}
 
 
 def reduced(values, reduction: int):
@@ -119,20 +120,23 @@ def smooth_l1_loss_backward(
     return np.where(x <= -beta, -share * grad_output, outer)
 
 
-@operator(**_FIRST)
+@operator(**_SECOND)
 @fused
 def huber_loss(self: Array, target: Array, reduction, delta) -> Array:
+    check_cast(result_dtype([self, target]).numpy, self.dtype)
     refuse_integers(self, "huber_cpu")
     size = np.abs(self - target)
     number = size.dtype.type
     inner = number(0.5) * size * size
     outer = number(delta) * (size - number(0.5 * delta))
-    return reduced(np.where(size <= delta, inner, outer), reduction)
+    return reduced(np.where(size <= delta, inner, outer).astype(self.dtype), reduction)
 
 
 @operator(node="HuberLossBackwardBackward0", **_SECOND)
 @fused
 def huber_loss_backward(grad_output: Array, self: Array, target: Array, reduction, delta) -> Array:
+    if target.dtype != self.dtype:
+        raise RuntimeError(_found(target, self))
     x = self - target
     share = _share(x, reduction)
     outer = np.where(x >= delta, share * grad_output * x.dtype.type(delta), share * x * grad_output)
@@ -201,11 +205,13 @@ huber_loss_backward.gradient(
 # -- binary cross entropy ----------------------------------------------------------------------
 
 
-@operator(function=False, method=False, numbers=False)
+@operator(**_SECOND)
 @fused
 def binary_cross_entropy(
     self: Array, target: Array, weight: Array | None, reduction
 ) -> Array:
+    if target.dtype != self.dtype:
+        raise RuntimeError(_found(target, self))
     if not np.all((self >= 0) & (self <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if not np.all((target >= 0) & (target <= 1)):
@@ -215,7 +221,12 @@ def binary_cross_entropy(
     low = number(-100)
     loss = (target - 1) * np.maximum(np.log1p(-self), low)
     loss = loss - target * np.maximum(np.log(self), low)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return reduced((loss if weight is None else loss * weight).astype(self.dtype), reduction)
+
+
+def _found(value, expected) -> str:
+    found, wanted = BY_NUMPY[value.dtype].legacy, BY_NUMPY[expected.dtype].legacy
+    return f"Found dtype {found} but expected {wanted}"
 
 
 @operator(node="BinaryCrossEntropyBackwardBackward0", **_SECOND)
@@ -231,7 +242,7 @@ def binary_cross_entropy_backward(
 
 
 def _bce_of_target(F, grad, self, target, weight, reduction):
-    value = grad * (F.log(F.sub(1.0, self)) - F.log(self))
+    value = -F.logit(self) * grad
     if weight is not None:
         value = value * weight
     return F.div_scalar(value, _count(target, MEAN)) if reduction == MEAN else value
@@ -272,16 +283,22 @@ binary_cross_entropy_backward.gradient(
 )
 
 
-@operator(node="BinaryCrossEntropyWithLogitsBackward0", function=False, method=False)
+@operator(node="BinaryCrossEntropyWithLogitsBackward0", **_SECOND)
 @fused
 def binary_cross_entropy_with_logits(
     self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction
 ) -> Array:
+    # torch computes (1 - target) * self in place of the former, whose dtype stays.
+    if target.dtype.kind == "b":
+        raise RuntimeError(SUBTRACT_BOOLS)
+    check_cast(result_dtype([self, target]).numpy, target.dtype)
+    refuse_integers(self, "log_sigmoid_cpu")
     smooth = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, self.dtype.type(0))
     if pos_weight is None:
         loss = (1 - target) * self + smooth
     else:
         loss = (1 - target) * self + ((pos_weight - 1) * target + 1) * smooth
+    loss = loss.astype(target.dtype)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

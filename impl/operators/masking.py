@@ -8,9 +8,9 @@ import numpy as np
 
 from impl import inplace
 from impl.dtypes import BY_NUMPY
-from impl.operator import RAW, TAPED, Array, function, operator
+from impl.operator import RAW, TAPED, Array, function, operator, written
 from impl.operators.copies import check_real
-from impl.operators.index_operators import written
+from impl.operators.index_operators import counted
 from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor
 
@@ -109,12 +109,12 @@ def _zeros_for(shape, mask) -> tuple[int, ...]:
 
 
 masked_select.gradient(
-    self=lambda F, grad, self, mask: F.masked_select_backward(grad, self.shape, mask)
+    self=written(lambda F, grad, self, mask: F.masked_select_backward(grad, self.shape, mask))
 )
 RAW.masked_select_backward = lambda grad, shape, mask: _scattered(
     np.zeros(_zeros_for(shape, mask), grad.dtype), mask, grad
 )
-TAPED.masked_select_backward = lambda grad, shape, mask: written(
+TAPED.masked_select_backward = lambda grad, shape, mask: counted(
     masked_scatter(TAPED.new_zeros(grad, _zeros_for(shape, mask)), mask, grad)
 )
 

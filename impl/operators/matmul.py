@@ -29,8 +29,13 @@ _C_NAMES = {
 }
 
 
+def c_name(dtype) -> str:
+    """What torch's C++ calls a dtype."""
+    return _C_NAMES[dtype.name]
+
+
 def _c_name(raw) -> str:
-    return _C_NAMES[BY_NUMPY[raw.dtype].name]
+    return c_name(BY_NUMPY[raw.dtype])
 
 
 def _legacy(raw) -> str:

@@ -13,7 +13,8 @@ import numpy as np
 from impl import dtypes
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
-from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
+from impl.operators.products import broadcast_shape
 from impl.operators.reductions import restore
 from impl.tensor import Tensor
 
@@ -74,19 +75,38 @@ def norm_backward(F, grad, value, order: float, norm, dim, keepdim):
     if order == 1:
         return F.sgn(value) * grad
     if order == 2:
-        return grad * F.masked_fill(value / norm, norm == 0, 0)
+        return grad * F.fill_fresh(value / norm, norm == 0, 0)
     if math.isinf(order):
         both_nan = F.logical_and(F.isnan(value), F.isnan(norm))
         ties = F.logical_or(F.abs(value) == norm, both_nan)
         return F.sgn(value) * ((grad / F.count_along(ties, dim, grad)) * ties)
     if order < 1:
-        steep = F.masked_fill(F.pow(F.abs(value), order - 1), value == 0, 0)
-        return F.sgn(value) * steep * grad * F.pow(norm, 1 - order)
+        steep = F.fill_fresh(F.pow_fresh(F.abs(value), order - 1), value == 0, 0)
+        return F.sgn(value) * steep * grad * F.pow_scalar(norm, 1 - order)
     if order < 2:
-        scaled = F.sgn(value) * F.pow(F.abs(value), order - 1)
+        scaled = F.sgn(value) * F.pow_fresh(F.abs(value), order - 1)
     else:
-        scaled = value * F.pow(F.abs(value), order - 2)
-    return scaled * F.masked_fill(grad / F.pow(norm, order - 1), norm == 0, 0)
+        scaled = value * F.pow_fresh(F.abs(value), order - 2)
+    return scaled * F.fill_fresh(grad / F.pow_scalar(norm, order - 1), norm == 0, 0)
+
+
+# torch writes these into the values just computed, so that they keep their layout.
+
+
+@formula_operation
+def fill_fresh(value, mask, number):
+    """A value nobody else holds, with a number where the mask is true."""
+    return np.where(mask, value.dtype.type(number), value)
+
+
+@formula_operation
+def pow_fresh(value, exponent):
+    """A value nobody else holds, to a power."""
+    return RAW.pow_scalar(value, exponent)
+
+
+TAPED.fill_fresh = lambda value, mask, number: value.masked_fill_(mask, number)
+TAPED.pow_fresh = lambda value, exponent: value.pow_(exponent)
 
 
 @formula_operation
@@ -156,6 +176,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     Raises RuntimeError for other orders and ranks; NotImplementedError for the orders that need
     singular values ("nuc", 2, -2).
     """
+    if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     _require_floating("linalg.matrix_norm", A)
     if A._raw.ndim < 2:
         raise RuntimeError(
@@ -174,13 +196,15 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         return vector_norm(A, 2, (first, second), keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):
         raise NotImplementedError(f"linalg.matrix_norm: order {ord} needs singular values")
-    if isinstance(ord, str) or abs(ord) not in (1, math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if math.isinf(ord):
         first, second = second, first
+    nothing = A._raw.shape[second] == 0
     if not keepdim and first < second:
         second -= 1
     sums = vector_norm(A, 1.0, (first,), keepdim, dtype=dtype)
+    if nothing and ord > 0:
+        # The largest of no sums is zero, and no function of the matrix.
+        return TAPED.new_zeros(sums, sums.sum((second,), keepdim)._raw.shape)
     return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
 
 
@@ -237,8 +261,11 @@ def dist(self: Array, other: Array, p=2) -> Array:
 
     Raises RuntimeError for integers.
     """
+    broadcast_shape(self.shape, other.shape)
     _require_real_or_complex(self.dtype)
-    return _norm(self - other, float(p), None, False)
+    difference = self - other
+    _require_identity(difference, float(p), None)
+    return _norm(difference, float(p), None, False)
 
 
 def _negated_distance_gradient(F, grad, difference, p, result):
@@ -277,7 +304,10 @@ norm_dims.gradient(
 @function(method=False)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The norm of x1 - x2 + eps over the last dimension (torch.nn.functional.pairwise_distance)."""
-    difference = TAPED.add_scalar(x1 - x2, eps)
+    difference = x1 - x2
+    if difference.dtype.category < FLOATING:
+        difference = difference.to(dtypes.get_default_dtype())
+    difference = TAPED.add_scalar(difference, eps)
     return norm_dims(difference, float(p), (difference._raw.ndim - 1,), keepdim)
 
 
@@ -293,12 +323,11 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is " + common.legacy
         )
-    from impl.operators.products import _broadcast
-
-    shape = _broadcast(x1._raw.shape, x2._raw.shape)
+    shape = broadcast_shape(x1._raw.shape, x2._raw.shape)
     directions = []
     for x in (x1, x2):
-        x = x if x._raw.shape == shape else TAPED.expand(x, shape)
+        if x1._raw.shape != x2._raw.shape:
+            x = TAPED.expand(x, shape)
         x = x if x.dtype is common else x.to(common)
         length = vector_norm(x, 2, (dim,), True).clone()
         bounded = length.detach()
@@ -333,6 +362,7 @@ def _accumulation(kind):
 def renorm(self: Array, p, dim, maxnorm) -> Array:
     """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm)."""
     axes = _other_dims(self.ndim, dim)
+    _require_identity(self, float(p), axes)
     length = _norm(self.astype(_accumulation(self.dtype)), float(p), axes, True)
     factor = np.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
     return self * factor.astype(length.dtype if self.dtype.kind == "c" else self.dtype)

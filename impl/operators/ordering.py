@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dimensions import wrap_dim
-from impl.operator import Array, function, operator
-from impl.operators.extrema import evenly, first_nan_or, indexed, select, to_index
+from impl.operator import Array, function, operator, written
+from impl.operators.extrema import evenly, first_nan_or, indexed, select, selected, to_index
+
+from impl.storage import is_dense
 
 
 def _order(array, dim: int, descending: bool):
@@ -27,10 +29,6 @@ def _comparable(array):
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
-def _select_back(F, grad, dim, indices, self_shape):
-    return to_index(F, grad, dim, indices, self_shape, True)
-
-
 def _sorted(self, dim, descending):
     array = np.asarray(self)
     dim = wrap_dim(dim, array.ndim)
@@ -38,7 +36,9 @@ def _sorted(self, dim, descending):
         return array[()].copy(), np.int64(0)
     order = _order(_comparable(array), dim, descending)
     # Both results keep a dense input's layout.
-    values, indices = np.empty_like(array), np.empty_like(array, dtype=np.int64)
+    dense = is_dense(array.shape, [s // array.itemsize for s in array.strides])
+    values = np.empty_like(array, order="K" if dense else "C")
+    indices = np.empty_like(values, dtype=np.int64)
     values[...] = np.take_along_axis(array, order, dim)
     indices[...] = order
     return values, indices
@@ -81,8 +81,11 @@ def topk_dim(self: Array, k, dim, largest) -> Array:
 
 for _op in (sort_default, sort_stable, topk_dim):
     _op.differentiable("values").gradient(
-        self=lambda F, grad, dim, indices, self_shape: _select_back(
-            F, grad, dim, indices, self_shape
+        self=written(
+            lambda F, grad, dim, indices, self_shape: to_index(
+                F, grad, dim, indices, self_shape, True
+            ),
+            times=2,
         )
     )
 
@@ -191,7 +194,7 @@ def median_dim(self: Array, dim, keepdim) -> Array:
 
 @operator(node="NanmedianBackward1", outputs=("values", "indices"), function=False, method=False)
 def nanmedian_dim(self: Array, dim, keepdim) -> Array:
-    return _median_along(self, dim, keepdim, True, "nanmedian")
+    return _median_along(self, dim, keepdim, True, "median")
 
 
 @operator(node="ModeBackward0", outputs=("values", "indices"), function=False, method=False)
@@ -218,9 +221,7 @@ def _mode_index(row) -> int:
 
 for _op in (kthvalue_dim, median_dim, nanmedian_dim, mode_dim):
     _op.differentiable("values").gradient(
-        self=lambda F, grad, dim, indices, self_shape, keepdim: to_index(
-            F, grad, dim, indices, self_shape, keepdim
-        )
+        self=selected
     )
 
 
@@ -287,8 +288,11 @@ def _running_backward(F, grad, dim, indices, shape):
 
 for _op in (cummax_dim, cummin_dim):
     _op.differentiable("values").gradient(
-        self=lambda F, grad, dim, indices, self_shape: _running_backward(
-            F, grad, dim, indices, self_shape
+        self=written(
+            lambda F, grad, self, indices, dim: _running_backward(
+                F, grad, dim, indices, self.shape
+            ),
+            times=2,
         )
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, float64, result_dtype
-from impl.operator import Array, function, operator
-from impl.operators.arithmetic import conj_of
+from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.operators.arithmetic import conj_of, require_tensor
 from impl.operators.special import fused
 from impl.tensor import Tensor
 
@@ -66,6 +66,15 @@ def _power(base, exponent):
     return np.where(negative, inverse, positive).astype(exponent.dtype)
 
 
+@formula_operation
+def log_beside(value, other):
+    """The logarithm, of small integers too in the precision of `other`."""
+    return np.log(value if value.dtype.kind not in "iub" else value.astype(other.dtype))
+
+
+TAPED.log_beside = lambda value, other: value.log()
+
+
 def _of_base_by_number(F, grad, self, exponent):
     if exponent == 0:
         return F.zeros_like(grad)
@@ -79,7 +88,7 @@ def _of_base(F, grad, self, exponent):
 
 def _of_exponent(F, grad, self, exponent, result):
     # 0 ** e is 0 for every positive e, so its slope there is 0, where log(0) would give NaN.
-    slope = result * F.log(self)
+    slope = result * F.log_beside(self, result)
     return grad * F.where((self == 0) & (exponent >= 0), 0.0, conj_of(F, slope))
 
 
@@ -149,6 +158,7 @@ def float_power_(input, exponent):
 @function()
 def square(input, *, out=None):
     """input ** 2, recorded as that (torch.square)."""
+    require_tensor("square", input)
     return pow_(input, 2, out=out)
 
 

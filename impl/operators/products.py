@@ -112,7 +112,7 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
             return _matmul(left, TAPED.squeeze_dim(right, 0))
     rows = a[-2] if len(a) > 1 else 1
     columns = b[-1] if len(b) > 1 else 1
-    batch = _broadcast(batch_a, batch_b)
+    batch = broadcast_shape(batch_a, batch_b)
     count = math.prod(batch)
     left = TAPED.expand(left, (*batch, rows, a[-1]))
     left = TAPED.reshape(left, (count, rows, a[-1]))
@@ -128,7 +128,8 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
     return _unsafe_view(product, shape)
 
 
-def _broadcast(a, b) -> tuple[int, ...]:
+def broadcast_shape(a, b) -> tuple[int, ...]:
+    """The shape two shapes broadcast to. Raises RuntimeError where they clash."""
     size = max(len(a), len(b))
     left, right = (1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b
     for dim in range(size - 1, -1, -1):

@@ -80,9 +80,19 @@ for _name in ("and", "or", "xor"):
 binary(_swapped("bitwise_left_shift"), "__rlshift__")
 binary(_swapped("bitwise_right_shift"), "__rrshift__")
 
+
+
+def _invert(self):
+    if self._raw.dtype.kind not in "iub":
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return _of("bitwise_not")(self)
+
+
 Tensor.__neg__ = lambda self: _of("neg")(self)
 Tensor.__pos__ = lambda self: _of("positive")(self)
 Tensor.__abs__ = lambda self: _of("abs")(self)
-Tensor.__invert__ = lambda self: _of("bitwise_not")(self)
+Tensor.__invert__ = _invert
 # NumPy's scalars and arrays leave operations with a tensor to the tensor.
 Tensor.__array_priority__ = 1000

@@ -336,7 +336,9 @@ def _spread(apply, input, dim, unbiased, correction, keepdim):
     name = "var" if apply is var_correction else "std"
     if input.dtype.category < FLOATING:
         raise RuntimeError(f"{name} only supports floating point and complex dtypes")
-    if _numel(input._raw.shape, dim) - fix <= 0:
+    dims = wrap_dims(dim, input.ndim)
+    kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
+    if (input.numel() // kept if kept else 0) - fix <= 0:
         import warnings
 
         warnings.warn(

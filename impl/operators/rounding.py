@@ -8,7 +8,7 @@ from impl.inplace import same_dtype_out
 from impl.messages import OUT_BOOL_ONLY
 from impl.operator import Array, alias, function, operator
 from impl.operators.division import refuse_bool
-from impl.operators.exponential import refuse_integers
+from impl.operators.special import refuse_integers
 from impl.overloads import publish
 
 
@@ -95,7 +95,7 @@ def round_whole(self: Array) -> Array:
 
 @operator(node="RoundBackward1", elementwise=True, function=False, method=False)
 def round_decimals(self: Array, decimals) -> Array:
-    refuse_integers(self, "round_cpu")
+    refuse_integers(self, "round_cpu" if decimals else "round_vml_cpu")
     factor = self.dtype.type(10.0 ** abs(decimals))
     if decimals < 0:
         return np.rint(self / factor) * factor
@@ -156,7 +156,7 @@ def _of_magnitude(F, grad, self, result):
 
 copysign.gradient(
     self=_of_magnitude,
-    other=lambda F, other: F.zeros_like(other),
+    other=lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype),
 )
 copysign_scalar.gradient(self=_of_magnitude)
 publish(
@@ -167,16 +167,43 @@ publish(
 )
 
 
-@operator(promote="arithmetic", node="NotImplemented", elementwise=True, inplace=True, out=True, numbers=False)
+_HIDDEN = {"elementwise": True, "numbers": False, "function": False, "method": False}
+
+
+@operator(
+    promote="arithmetic", node="NotImplemented", elementwise=True, out=True, numbers=False
+)
 def heaviside(self: Array, values: Array) -> Array:
     """0 below zero, 1 above, `values` at zero (torch.heaviside); without a derivative."""
-    step = np.where(self == 0, values, (self > 0).astype(self.dtype))
-    return np.where(np.isnan(self), self, step).astype(self.dtype)
+    return np.where(self == 0, values, (self > 0).astype(self.dtype)).astype(self.dtype)
 
 
-@heaviside.gradients("self", "values")
-def _no_slope(F, grad):
-    raise RuntimeError("derivative for aten::heaviside is not implemented")
+@operator(promote="arithmetic", node="NotImplemented", **_HIDDEN)
+def heaviside_into(self: Array, values: Array) -> Array:
+    return heaviside.kernel(self, values)
+
+
+def _no_slope(name: str):
+    def refuse(F, grad):
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return refuse
+
+
+def _check_same(self, values) -> None:
+    if self.dtype != values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+for _op, _name in ((heaviside, "heaviside"), (heaviside_into, "heaviside_")):
+    _op.checked(_check_same)
+    _op.gradients("self", "values")(_no_slope(_name))
+
+
+@function("heaviside_")
+def heaviside_inplace(input, values):
+    """`heaviside` in place."""
+    return heaviside_into.inplace(input, values)
 
 
 alias("abs", "absolute")

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from impl import inplace
+from impl.constants import preserved
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, COMPLEX, category_of_number
 from impl.operator import RAW, TAPED, Array, function, operator
@@ -75,14 +76,14 @@ def _scattered(self, dim, index, src, combine):
     _check_scatter(self, dim, index, src if isinstance(src, (np.ndarray, np.generic)) else None)
     result = np.array(with_dims(self), order="C")
     if not index.size:
-        return result.reshape(self.shape)
+        return result if self.ndim else result[0]
     places = with_dims(index)
     if isinstance(src, (np.ndarray, np.generic)):
         src = with_dims(src)[tuple(slice(n) for n in places.shape)]
     else:
         src = np.array(src).astype(self.dtype)
     result = combine(result, along(dim, places), src)
-    return result.reshape(self.shape)
+    return result if self.ndim else result[0]
 
 
 def _set(target, key, values):
@@ -233,7 +234,8 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
     check_along(places, 0 if not self.ndim else dim, result.shape[dim])
     if alpha != 1:
         values = values * self.dtype.type(alpha)
-    return add_at(result, _slices(dim, places), values).reshape(self.shape)
+    result = add_at(result, _slices(dim, places), values)
+    return result if self.ndim else result[0]
 
 
 def _without(shape, dim: int) -> tuple[int, ...]:
@@ -306,7 +308,7 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
                 f"index_copy_(): index {i} is out of bounds for dimension {dim} with size {size}"
             )
     result[_slices(dim, places)] = values
-    return result.reshape(self.shape)
+    return result if self.ndim else result[0]
 
 
 index_copy.gradient(
@@ -321,7 +323,7 @@ def _filled_at(self, dim, index, value):
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    result = np.array(with_dims(self), order="K")
+    result = preserved(with_dims(self))
     places, size = with_dims(index), result.shape[dim]
     for i in places.tolist():
         if not -size <= i < size:
@@ -329,7 +331,7 @@ def _filled_at(self, dim, index, value):
                 f"index {i} is out of bounds for dimension {dim} with size {size}"
             )
     result[_slices(dim, places)] = value
-    return result.reshape(self.shape) if not self.ndim else result
+    return result if self.ndim else result[0]
 
 
 @operator(function=False, method=False, node="IndexFillBackward0", fresh=True)

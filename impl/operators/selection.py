@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
+from impl import messages
 from impl.dtypes import BY_NUMPY, result_dtype
 from impl.inplace import same_dtype_out
 from impl.operator import FUNCTIONS, RAW, Array, alias, function, operator
 from impl.operators.arithmetic import conj_of
-from impl.operators.special import fused
+from impl.operators.division import refuse_bool
+from impl.operators.special import fused, refuse_integers
 from impl.tensor import Tensor
 
 
@@ -47,7 +51,9 @@ def _select(condition, self, other, out):
             f"not {type(condition).__name__}"
         )
     d = condition._raw.dtype
-    if d.kind != "b" and d != np.uint8:
+    if d == np.uint8:
+        warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=3)
+    elif d.kind != "b":
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{BY_NUMPY[d].legacy}"
@@ -259,12 +265,14 @@ def _between(start, end, weight):
 @operator(node="LerpBackward0", elementwise=True, function=False, method=False)
 @fused
 def lerp_number(self: Array, end: Array, weight) -> Array:
+    refuse_integers(self, "lerp_kernel_scalar")
     return _between(self, end, weight).astype(self.dtype)
 
 
 @operator(node="LerpBackward1", elementwise=True, function=False, method=False)
 @fused
 def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
+    refuse_integers(self, "lerp_kernel_tensor")
     return _between(self, end, weight).astype(self.dtype)
 
 
@@ -282,7 +290,9 @@ lerp_tensor.checked(_check_lerp)
 
 
 def _ctype(d) -> str:
-    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long"}
+    names = {
+        "bfloat16": "c10::BFloat16",
+        "float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int", "uint8": "unsigned char", "int16": "short int", "int8": "signed char"}
     name = BY_NUMPY[d].name
     return names.get(name, name)
 
@@ -321,6 +331,7 @@ def lerp_(input, end, weight):
 @fused
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     """self + value * tensor1 * tensor2 (torch.addcmul)."""
+    refuse_bool(self, "addcmul_cpu_out")
     return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
 
 

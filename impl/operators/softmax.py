@@ -22,9 +22,10 @@ def _wide(raw):
 
 def _checked(raw, dim: int, name: str) -> int:
     dim = wrap_dim(dim, raw.ndim)
-    if BY_NUMPY[raw.dtype].category != FLOATING:
+    if BY_NUMPY[raw.dtype].category != FLOATING and raw.size:
+        loop = "lastdim_kernel_impl" if dim == max(raw.ndim, 1) - 1 else "kernel_impl"
         legacy = BY_NUMPY[raw.dtype].legacy
-        raise NotImplementedError(f'"{name}_kernel_impl" not implemented for \'{legacy}\'')
+        raise NotImplementedError(f'"{name}_{loop}" not implemented for \'{legacy}\'')
     return dim
 
 
@@ -167,6 +168,10 @@ def logsumexp_dims(self: Array, dim, keepdim) -> Array:
         total = np.sum(np.exp(wide), axis=axes, keepdims=keepdim)
         return np.log(total).astype(self.dtype)
     highest = np.max(wide, axis=axes, keepdims=True)
+    if len(dim) == 0 and wide.ndim and not keepdim:
+        raise RuntimeError(
+            f"output with shape [] doesn't match the broadcast shape {[1] * wide.ndim}"
+        )
     # An infinite maximum is not subtracted: infinity less infinity is not a number.
     shift = np.where(np.isinf(highest), wide.dtype.type(0), highest)
     total = np.sum(np.exp(wide - shift), axis=axes, keepdims=True)
@@ -175,9 +180,9 @@ def logsumexp_dims(self: Array, dim, keepdim) -> Array:
 
 
 def _logsumexp_backward(F, grad, value, result, dim, keepdim):
-    ndim = value.ndim
-    grad = restore(F, grad, dim, keepdim, ndim)
-    result = restore(F, result, dim, keepdim, ndim)
+    if dim:
+        grad = restore(F, grad, dim, keepdim, value.ndim)
+        result = restore(F, result, dim, keepdim, value.ndim)
     return grad * F.exp(value - result)
 
 

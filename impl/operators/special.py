@@ -8,8 +8,9 @@ import math
 import numpy as np
 import scipy.special
 
-from impl.dtypes import REDUCED
-from impl.operator import RAW, Array, formula_operation, operator
+from impl.dtypes import BY_NUMPY, REDUCED
+from impl.operator import RAW, Array, formula_operation, function, operator
+from impl.tensor import Tensor
 
 
 def at_least_float32(function):
@@ -23,14 +24,22 @@ def at_least_float32(function):
     return call
 
 
+def refuse_integers(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for integers and bools."""
+    if value.dtype.kind in "iub":
+        legacy = BY_NUMPY[value.dtype].legacy
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{legacy}'")
+
+
 def fused(kernel):
     """A kernel whose steps torch computes in float32 for float16 and bfloat16, rounding once."""
 
     @functools.wraps(kernel)
     def call(*args, **settings):
-        half = next((a.dtype for a in args if getattr(a, "dtype", None) in REDUCED), None)
-        if half is None:
+        present = {a.dtype for a in args if isinstance(a, (np.ndarray, np.generic))}
+        if not present & REDUCED:
             return kernel(*args, **settings)
+        half = next(iter(present)) if len(present) == 1 else np.dtype(np.float32)
         wide = [
             a.astype(np.float32) if getattr(a, "dtype", None) in REDUCED else a for a in args
         ]
@@ -105,7 +114,8 @@ def _polygamma(value, n: int):
         return _trigamma(value)
     sign = 1 if n % 2 else -1
     factorial = math.factorial(n)
-    return (sign * factorial * scipy.special.zeta(n + 1, value)).astype(value.dtype)
+    result = sign * factorial * scipy.special.zeta(n + 1, value)
+    return np.where(value == np.inf, np.nan, result).astype(value.dtype)
 
 
 def _trigamma(value):
@@ -143,6 +153,15 @@ def polygamma(n, self: Array) -> Array:
     return _polygamma(self, n)
 
 
+@function("polygamma", method=False)
+def polygamma_(n, input, *, out=None):
+    """The n-th derivative of digamma (torch.polygamma). Raises RuntimeError for a negative n."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return polygamma(n, input) if out is None else polygamma.into(out, (n, input))
+
+
+Tensor.polygamma = lambda self, n: polygamma_(n, self)
 lgamma.gradient(self=lambda F, grad, self: grad * F.digamma(self))
 digamma.gradient(self=lambda F, grad, self: grad * F.polygamma(1, self))
 polygamma.gradient(self=lambda F, grad, n, self: grad * F.polygamma(n + 1, self))
@@ -222,6 +241,7 @@ def _of_frequency(F, grad, self):
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
 def hypot(self: Array, other: Array) -> Array:
     """sqrt(self ** 2 + other ** 2) without overflow (torch.hypot)."""
+    refuse_integers(self, "hypot_cpu")
     return np.hypot(self, other)
 
 

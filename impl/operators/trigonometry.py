@@ -73,8 +73,8 @@ def _of_coordinates(F, grad, self, other, needs):
     norm = self * self + other * other
     inverse = F.masked_fill(F.reciprocal(norm), norm == 0, 0.0)
     return (
-        grad * (other * inverse) if needs[0] else None,
-        grad * (-self * inverse) if needs[1] else None,
+        grad * other * inverse if needs[0] else None,
+        grad * -self * inverse if needs[1] else None,
     )
 
 
