@@ -9,6 +9,7 @@ from impl import messages
 from impl.dtypes import BY_NUMPY
 
 _sequence = itertools.count()
+_QUALIFIED = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
 
 
 class Node:
@@ -46,7 +47,8 @@ class Node:
     def name(self) -> str:
         """The node's name, which is its class's; torch qualifies those that are no operator's."""
         name = type(self).__name__
-        return name if "Backward" in name else f"torch::autograd::{name}"
+        plain = "Backward" in name and name != "CopyBackwards"
+        return name if plain else f"torch::autograd::{name}"
 
     @property
     def next_functions(self) -> tuple:
@@ -88,12 +90,13 @@ class SavedTensor:
     node, so that no reference cycle arises (torch's SavedVariable).
     """
 
-    __slots__ = ("number", "raw", "storage", "strides", "tensor", "version")
+    __slots__ = ("history", "number", "raw", "storage", "strides", "tensor", "version")
 
     def __init__(self, tensor, is_output: bool) -> None:
         self.storage = storage = tensor._storage
         self.version = storage.version
         self.number = tensor._nr
+        self.history = tensor._node is not None
         if is_output:
             self.tensor = None
             self.raw = tensor._raw
@@ -104,6 +107,8 @@ class SavedTensor:
     def array(self, node: Node):
         """The raw value. Raises RuntimeError if it was modified since."""
         storage = self.storage
+        if self.history and self.tensor is not None and self.tensor._node is None:
+            raise RuntimeError(messages.DETACHED)
         if storage.version != self.version:
             raise RuntimeError(self.stale(node))
         if self.tensor is not None:
@@ -139,10 +144,6 @@ class AccumulateGrad(Node):
 
     def hooks_of_output(self, number: int):
         return self.variable._hooks
-
-    def name(self) -> str:
-        """torch qualifies the names of the nodes its engine is made of."""
-        return "torch::autograd::AccumulateGrad"
 
 
 def accumulator(leaf) -> AccumulateGrad:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 
@@ -154,6 +155,9 @@ def set_history(tensor: Tensor, node: Node) -> None:
 class CopySlices(Node):
     """A write through a view, seen from the base: the slice's node within the base's gradient."""
 
+    # The base's gradient is a copy, of which the slice is then written.
+    versions: ClassVar = {0: 2}
+
     def __init__(self, base: Tensor, target: Tensor, inner: Node) -> None:
         super().__init__()
         self.base = geometry(base)
@@ -193,9 +197,6 @@ class CopySlices(Node):
 
     def release(self) -> None:
         self.inner = None
-
-    def name(self) -> str:
-        return "torch::autograd::CopySlices"
 
 
 def _extent(g) -> int:

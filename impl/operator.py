@@ -198,12 +198,15 @@ class Operator:
             i for i, n in enumerate(self.parameters) if annotated[n].startswith("Array")
         )
         self.numbers = len(self.tensor_positions) > 1
-        self.optional = {i for i in self.tensor_positions if "None" in annotated[self.parameters[i]]}
+        self.optional = {
+            i for i in self.tensor_positions if "None" in annotated[self.parameters[i]]
+        }
         lists = [n for n in self.parameters if annotated[n].startswith("list[Array")]
         self.list_position = self.position[lists[0]] if lists else None
         self.list_edges = False
         self.bits: tuple = ()
         self.overlaps = False  # written in place, elements may share memory
+        self.disjoint = False  # written in place, operands must not share memory with the target
         self.node_class = type(self.node_name, (OperatorNode,), {"operator": self})
         self.node_class.__module__ = "torch.autograd.functions"
 
@@ -310,7 +313,7 @@ class Operator:
             self._record(args, outputs, mask)
         return outputs[0] if len(self.outputs) == 1 else outputs
 
-    def _unwrap(self, args):
+    def _unwrap(self, args, written: bool = False):
         raws = [*args]
         strided = False
         for i in self.tensor_positions:
@@ -322,8 +325,10 @@ class Operator:
             elif a is None and i in self.optional:
                 continue
             elif not (self.numbers and isinstance(a, _NUMBERS)):
+                # A method's own tensor is not counted.
+                name, place = (self.name + "_", i) if written else (self.name, i + 1)
                 raise TypeError(
-                    f"{self.name}(): argument '{_public(self.parameters[i])}' (position {i + 1}) "
+                    f"{name}(): argument '{_public(self.parameters[i])}' (position {place}) "
                     f"must be Tensor, not {type(a).__name__}"
                 )
         if self.list_position is not None:
@@ -402,11 +407,13 @@ class Operator:
         return new(raw)
 
     def _laid_out(self, raw, args):
-        operands = self.layouts(args) if self.layouts is not None else [
-            (a._raw.shape, a.stride()) if isinstance(a, Tensor) else ((), ())
-            for a in (args[i] for i in self.tensor_positions)
-            if a is not None
-        ]
+        if self.layouts is not None:
+            operands = self.layouts(args)
+        else:
+            present = (args[i] for i in self.tensor_positions if args[i] is not None)
+            operands = [
+                (a._raw.shape, a.stride()) if isinstance(a, Tensor) else ((), ()) for a in present
+            ]
         strides = elementwise_strides(raw.shape, operands)
         if strides is None:
             return np.ascontiguousarray(raw) if raw.ndim else raw, None
@@ -515,7 +522,7 @@ class Operator:
         from impl import inplace
 
         target = args[0]
-        raws, mask, _ = self._unwrap(args)
+        raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
         try:
             result = self._run(raws)
@@ -525,6 +532,10 @@ class Operator:
                 present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
                 inplace.check_cast(result_dtype(present).numpy, target._raw.dtype)
             raise
+        if self.disjoint:
+            for i in self.tensor_positions[1:]:
+                if isinstance(args[i], Tensor):
+                    inplace.check_disjoint(target, args[i])
         inplace.check_fits(target, result, args[1:], self.overlaps)
         if not (mask and target._raw.dtype in DIFFERENTIABLE):
             inplace.write(target, result)

@@ -117,6 +117,8 @@ class ViewOperator(Operator):
 
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)
+        if self.bounded:
+            check_bounds(tensor, target)
         node = None
         if STATE.enabled and requires_grad(tensor):
             node = self.node((tensor, *args), (tensor,), 1, (gradient_edge(tensor),))
@@ -212,7 +214,7 @@ def view(
     return define
 
 
-@view(node="AsStridedBackward0")
+@view(node="AsStridedBackward0", inplace_node="AsStridedBackward1", inplace=True)
 def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
     """A view with any sizes, strides and offset (in elements) over the storage."""
     offset = self.offset if storage_offset is None else storage_offset

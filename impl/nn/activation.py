@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from impl.operator import FUNCTIONS
 from impl.operators import activations as units
+from impl.operators import paired_activations as paired
 from impl.tensor import Tensor
 
 relu_ = FUNCTIONS["relu_"]
@@ -149,19 +150,17 @@ def glu(input, dim: int = -1) -> Tensor:
 
     Raises RuntimeError for an odd size, and for a scalar.
     """
-    return units.glu(input, dim)
+    return paired.glu(input, dim)
 
 
-def rrelu(
-    input, lower=1 / 8, upper=1 / 3, training: bool = False, inplace: bool = False
-) -> Tensor:
+def rrelu(input, lower=1 / 8, upper=1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """leaky_relu with the mean slope (lower + upper) / 2; random slopes are not offered.
 
     Raises NotImplementedError for `training`, RuntimeError when the bounds cross.
     """
     if training:
         raise NotImplementedError("rrelu with training=True")
-    return _apply(units.rrelu_evaluated, units.rrelu_evaluated_into, inplace, input, lower, upper)
+    return _apply(paired.rrelu_evaluated, paired.rrelu_evaluated_into, inplace, input, lower, upper)
 
 
 def rrelu_(input, lower=1 / 8, upper=1 / 3, training: bool = False) -> Tensor:

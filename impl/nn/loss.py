@@ -83,9 +83,7 @@ def _weighted(values, input, weight, reduction: str) -> Tensor:
         return values.sum()
     if reduction == "mean":
         return values.sum() / weight.sum()
-    raise ValueError(
-        f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'."
-    )
+    raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
 
 
 def smooth_l1_loss(
@@ -104,9 +102,7 @@ def smooth_l1_loss(
     return losses.smooth_l1_loss(input, target, number, beta)
 
 
-def huber_loss(
-    input, target, reduction: str = "mean", delta: float = 1.0, weight=None
-) -> Tensor:
+def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None) -> Tensor:
     """Squared up to `delta`, delta times absolute beyond. Raises RuntimeError for delta <= 0."""
     input, target = _same_size(input, target)
     if weight is not None:

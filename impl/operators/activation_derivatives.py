@@ -338,9 +338,7 @@ def _glu_curvature(F, grad, grad_output, self, dim):
     sigmoid = F.sigmoid(gate)
     slope = sigmoid * (1 - sigmoid)
     of_value = second * slope * grad_output
-    of_gate = (
-        first * slope * grad_output + second * value * slope * (1 - 2 * sigmoid) * grad_output
-    )
+    of_gate = first * slope * grad_output + second * value * slope * (1 - 2 * sigmoid) * grad_output
     return F.joined([of_value, of_gate], dim)
 
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY
 from impl.inplace import same_dtype_out
-from impl.operator import FUNCTIONS, Array, function, operator
+from impl.operator import Array, function, operator
 from impl.operators import activation_derivatives  # noqa: F401  the formulas below use them
 from impl.operators.division import refuse_bool
-from impl.operators.special import _erf, _expit, fused, refuse_integers
-from impl.tensor import Tensor
+from impl.operators.special import _erf, fused, refuse_integers
 
 HIDDEN = {"function": False, "method": False, "elementwise": True}  # published by hand below
 
@@ -46,9 +45,7 @@ def threshold_into(self: Array, threshold, value) -> Array:
 
 
 for _op in (threshold, threshold_into):
-    _op.gradient(
-        self=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold)
-    )
+    _op.gradient(self=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold))
 
 
 @operator(**HIDDEN)
@@ -125,7 +122,8 @@ softshrink.gradient(self=lambda F, grad, self, lambd: F.softshrink_backward(grad
 # -- leaky and exponential units: in place they keep the result, not the input -----------------
 
 
-def _leaky(value, slope):
+def leaky(value, slope):
+    """The kernel that leaky_relu and rrelu share."""
     refuse_integers(value, "leaky_relu_cpu")
     return np.where(value > 0, value, value * value.dtype.type(slope))
 
@@ -134,13 +132,13 @@ def _leaky(value, slope):
 @fused
 def leaky_relu(self: Array, negative_slope) -> Array:
     """self above 0, negative_slope * self at and below (F.leaky_relu)."""
-    return _leaky(self, negative_slope)
+    return leaky(self, negative_slope)
 
 
 @operator(node="LeakyReluBackward1", **HIDDEN)
 @fused
 def leaky_relu_into(self: Array, negative_slope) -> Array:
-    return _leaky(self, negative_slope)
+    return leaky(self, negative_slope)
 
 
 leaky_relu.gradient(
@@ -242,7 +240,7 @@ def celu_inplace(input, alpha=1.0):
 # -- smooth units ------------------------------------------------------------------------------
 
 
-@operator(inplace=True, **HIDDEN)
+@operator(**HIDDEN)
 @fused
 def silu(self: Array) -> Array:
     """self * sigmoid(self) (F.silu)."""
@@ -256,7 +254,7 @@ def _silu_slope(F, grad, self):
     return grad * sigmoid * F.add_scalar(self * F.sub(1.0, sigmoid), 1.0)
 
 
-@operator(inplace=True, **HIDDEN)
+@operator(**HIDDEN)
 @fused
 def mish(self: Array) -> Array:
     """self * tanh(softplus(self)) (F.mish)."""
@@ -317,113 +315,3 @@ log_sigmoid_forward.differentiable("output")
 log_sigmoid_forward.gradient(
     self=lambda F, grad, self, buffer: F.log_sigmoid_backward(grad, self, buffer)
 )
-
-
-# -- units with parameters or over pairs -------------------------------------------------------
-
-
-@operator(node="PreluKernelBackward0", numbers=False, **HIDDEN)
-@fused
-def prelu_kernel(self: Array, weight: Array) -> Array:
-    refuse_integers(self, "prelu_cpu")
-    return np.where(self > 0, self, weight * self)
-
-
-@prelu_kernel.gradients("self", "weight")
-def _prelu_slopes(F, grad, self, weight):
-    return F.prelu_kernel_backward(grad, self, weight)
-
-
-@function()
-def prelu(input, weight):
-    """input above 0, weight * input at and below; one weight, or one per channel (F.prelu).
-
-    Raises RuntimeError when there are neither one nor as many weights as channels (dimension 1).
-    """
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(
-            "prelu: Type promoting not supported. Got "
-            f"{input.dtype.legacy} and {weight.dtype.legacy}"
-        )
-    if weight.numel() != 1:
-        if input.dim() == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = input.shape[1] if input.dim() > 1 else 1
-        if channels != weight.numel():
-            raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{weight.numel()} and channel size = {channels}."
-            )
-    if weight.dim() > 1:
-        raise RuntimeError(
-            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-            f"{weight.dim()}"
-        )
-    if input.dim() == 0:
-        weight = FUNCTIONS["reshape"](weight, ()) if weight.dim() == 1 else weight
-    elif weight.dim() != input.dim():
-        shape = [1] * input.dim()
-        if input.dim() > 1:
-            shape[1] = weight.numel()
-        weight = FUNCTIONS["reshape"](weight, shape)
-    return prelu_kernel(input, weight)
-
-
-@operator(node="RreluWithNoiseBackward0", **HIDDEN)
-@fused
-def rrelu_evaluated(self: Array, lower, upper) -> Array:
-    return _mean_leaky(self, lower, upper)
-
-
-@operator(node="RreluWithNoiseBackward1", **HIDDEN)
-@fused
-def rrelu_evaluated_into(self: Array, lower, upper) -> Array:
-    return _mean_leaky(self, lower, upper)
-
-
-def _mean_leaky(value, lower, upper):
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    return _leaky(value, (lower + upper) / 2)
-
-
-rrelu_evaluated.gradient(
-    self=lambda F, grad, self, lower, upper: F.rrelu_backward(
-        grad, self, (lower + upper) / 2, False
-    )
-)
-rrelu_evaluated_into.gradient(
-    self=lambda F, grad, result, lower, upper: F.rrelu_backward(
-        grad, result, (lower + upper) / 2, True
-    )
-)
-
-
-@operator(**HIDDEN)
-@fused
-def glu(self: Array, dim) -> Array:
-    """The first half of `dim` times the sigmoid of the second (F.glu)."""
-    if self.ndim == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    if self.shape[dim] % 2:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim % self.ndim} is size "
-            f"{self.shape[dim]}"
-        )
-    refuse_integers(self, "glu_cpu")
-    value, gate = np.split(self, 2, dim)
-    return value * _expit(gate)
-
-
-def _half_layouts(args):
-    tensor, dim = args
-    shape = list(tensor.shape)
-    shape[dim] //= 2
-    return [(tuple(shape), tensor.stride())] * 2
-
-
-glu.layouts = _half_layouts
-glu.gradient(self=lambda F, grad, self, dim: F.glu_backward(grad, self, dim))
-
-# The method that torch has of few activations only.
-Tensor.prelu = prelu

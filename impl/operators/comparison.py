@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.operator import Array, alias, function, operator
+from impl.dtypes import BY_NUMPY
+from impl.operator import Array, alias, function, operator, written
 from impl.overloads import publish
 from impl.tensor import Tensor
 
@@ -16,6 +17,11 @@ _COMPARISONS = {
     "gt": (np.greater, "greater than"),
     "ge": (np.greater_equal, "greater than or equal to"),
 }
+
+
+@written
+def _zeros_of_self(F, self_shape, self_dtype):
+    return F.zeros_of(self_shape, self_dtype)
 
 
 def _define(name: str, compare, words: str) -> None:
@@ -31,11 +37,11 @@ def _define(name: str, compare, words: str) -> None:
     # In place the result has the tensor's dtype, so it stays in the graph, with slope 0.
     node = name.capitalize() + "Backward"
     by_number = primitive(f"{name}_number_into", f"{node}0")
-    by_number.gradient(self=lambda F, self_shape, self_dtype: F.zeros_of(self_shape, self_dtype))
+    by_number.gradient(self=_zeros_of_self)
     by_tensor = primitive(f"{name}_tensor_into", f"{node}1")
     by_tensor.gradient(
-        self=lambda F, self_shape, self_dtype: F.zeros_of(self_shape, self_dtype),
-        other=lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype),
+        self=_zeros_of_self,
+        other=written(lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype)),
     )
     publish(
         name,
@@ -48,7 +54,6 @@ def _define(name: str, compare, words: str) -> None:
 
 for _name, (_compare, _words) in _COMPARISONS.items():
     _define(_name, _compare, _words)
-alias("eq")
 alias("ne", "not_equal")
 alias("lt", "less")
 alias("le", "less_equal")
@@ -120,8 +125,6 @@ def _bitwise(name: str, compute, kernel: str, doc: str, bools: bool = True) -> N
     def primitive(self: Array, other: Array) -> Array:
         kinds = "iub" if bools else "iu"
         if self.dtype.kind not in kinds:
-            from impl.dtypes import BY_NUMPY
-
             legacy = BY_NUMPY[self.dtype].legacy
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{legacy}'")
         return compute(self, other)
@@ -155,8 +158,6 @@ _bitwise(
 def bitwise_not(self: Array) -> Array:
     """Bitwise not; of bools the logical one (torch.bitwise_not)."""
     if self.dtype.kind not in "iub":
-        from impl.dtypes import BY_NUMPY
-
         legacy = BY_NUMPY[self.dtype].legacy
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{legacy}'")
     return np.invert(self)

@@ -161,7 +161,7 @@ for _op in (fill_tensor, fill_tensor_inplace):
         value=lambda F, grad: F.sum_all(grad),
     )
 # Writing one value everywhere gives the same result however the elements overlap.
-for _op in (fill_scalar_inplace, fill_tensor_inplace, zero):
+for _op in (fill_scalar_inplace, zero):
     _op.overlaps = True
 
 

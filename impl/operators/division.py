@@ -26,16 +26,12 @@ def _minus_quotient(F, grad, self, other):
 true_div.gradient(self=_by_other, other=_minus_quotient)
 
 
-@operator(
-    node="DivBackward2", promote="arithmetic", elementwise=True, function=False, method=False
-)
+@operator(node="DivBackward2", promote="arithmetic", elementwise=True, function=False, method=False)
 def div_rounded(self: Array, other: Array, rounding_mode) -> Array:
     return quotient(self, other, rounding_mode)
 
 
-@operator(
-    node="DivBackward2", promote="float", elementwise=True, function=False, method=False
-)
+@operator(node="DivBackward2", promote="float", elementwise=True, function=False, method=False)
 def div_unrounded(self: Array, other: Array, rounding_mode) -> Array:
     return np.true_divide(self, other)
 

@@ -76,9 +76,7 @@ def logaddexp(self: Array, other: Array) -> Array:
 @fused
 def logaddexp2(self: Array, other: Array) -> Array:
     """log2(2 ** self + 2 ** other) without overflow (torch.logaddexp2)."""
-    return _log_of_sum(
-        self, other, np.exp2, lambda x: np.log1p(x) / math.log(2), "logaddexp2_cpu"
-    )
+    return _log_of_sum(self, other, np.exp2, lambda x: np.log1p(x) / math.log(2), "logaddexp2_cpu")
 
 
 def _log_of_sum(a, b, power, log1p, kernel: str):
@@ -114,17 +112,13 @@ def xlogy(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 
 
-@operator(
-    node="XlogyBackward1", promote="float", elementwise=True, function=False, method=False
-)
+@operator(node="XlogyBackward1", promote="float", elementwise=True, function=False, method=False)
 @fused
 def xlogy_of_scalar(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 
 
-@operator(
-    node="XlogyBackward2", promote="float", elementwise=True, function=False, method=False
-)
+@operator(node="XlogyBackward2", promote="float", elementwise=True, function=False, method=False)
 @fused
 def xlogy_scalar(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
@@ -148,9 +142,7 @@ TAPED.xlogy_number = lambda x, y: xlogy_scalar(x, y)
 
 xlogy.gradient(self=_of_factor, other=lambda F, grad, self, other: grad * self / other)
 xlogy_scalar.gradient(self=_of_factor_by_number)
-xlogy_of_scalar.gradient(
-    other=lambda F, grad, self, other: F.mul_scalar(grad, self) / other
-)
+xlogy_of_scalar.gradient(other=lambda F, grad, self, other: F.mul_scalar(grad, self) / other)
 
 
 publish(

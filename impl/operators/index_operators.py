@@ -336,6 +336,7 @@ def from_scalar(value, like: Tensor) -> Tensor:
     return new(np.array(value).astype(dtype)[()])
 
 
+put.disjoint = True
 for _op in (index_, index_put, index_put_impl, take, put):
     _op.numbers = False
 

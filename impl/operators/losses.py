@@ -75,8 +75,8 @@ mse_loss_backward.gradient(
     self=lambda F, grad, grad_output, self, reduction: _square_curvature(
         F, grad * grad_output, self, reduction
     ),
-    target=lambda F, grad, grad_output, target, reduction: -_square_curvature(
-        F, grad * grad_output, target, reduction
+    target=lambda F, grad, grad_output, target, reduction: (
+        -_square_curvature(F, grad * grad_output, target, reduction)
     ),
 )
 
@@ -121,49 +121,65 @@ def smooth_l1_loss_backward(
 
 
 @operator(**_SECOND)
-@fused
 def huber_loss(self: Array, target: Array, reduction, delta) -> Array:
-    check_cast(result_dtype([self, target]).numpy, self.dtype)
-    refuse_integers(self, "huber_cpu")
+    return _huber(self, target, reduction, delta).astype(self.dtype)
+
+
+@huber_loss.checked
+def _check_huber(self, target, reduction, delta) -> None:
+    common = result_dtype([self, target]).numpy
+    check_cast(common, self.dtype)
+    refuse_integers(np.empty(0, common), "huber_cpu")
+
+
+@fused
+def _huber(self, target, reduction, delta):
     size = np.abs(self - target)
     number = size.dtype.type
     inner = number(0.5) * size * size
     outer = number(delta) * (size - number(0.5 * delta))
-    return reduced(np.where(size <= delta, inner, outer).astype(self.dtype), reduction)
+    return reduced(np.where(size <= delta, inner, outer), reduction)
 
 
 @operator(node="HuberLossBackwardBackward0", **_SECOND)
 @fused
 def huber_loss_backward(grad_output: Array, self: Array, target: Array, reduction, delta) -> Array:
-    if target.dtype != self.dtype:
-        raise RuntimeError(_found(target, self))
     x = self - target
     share = _share(x, reduction)
     outer = np.where(x >= delta, share * grad_output * x.dtype.type(delta), share * x * grad_output)
     return np.where(x <= -delta, -share * grad_output * x.dtype.type(delta), outer)
 
 
-def _both_sides(loss, derivative: str, bound: str) -> None:
-    """The formulas of a loss that is symmetric in its two sides."""
+smooth_l1_loss.gradient(
+    self=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
+        grad, self, target, reduction, beta
+    ),
+    target=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
+        grad, target, self, reduction, beta
+    ),
+)
+huber_loss.gradient(
+    self=lambda F, grad, self, target, reduction, delta: _huber_slope(
+        F, grad, self, target, reduction, delta
+    ),
+    target=lambda F, grad, self, target, reduction, delta: _huber_slope(
+        F, grad, target, self, reduction, delta
+    ),
+)
 
-    def of_self(F, grad, self, target, reduction, width):
-        return getattr(F, derivative)(grad, self, target, reduction, width)
 
-    def of_target(F, grad, self, target, reduction, width):
-        return getattr(F, derivative)(grad, target, self, reduction, width)
-
-    names = ("grad", "self", "target", "reduction", bound)
-    loss.gradient(self=named(of_self, names), target=named(of_target, names))
+def _huber_slope(F, grad, self, target, reduction, delta):
+    if self.dtype != target.dtype:
+        raise RuntimeError(_found(target, self))
+    return F.huber_loss_backward(grad, self, target, reduction, delta)
 
 
-def named(formula, names):
-    """The formula with its parameters named otherwise, as `Operator.gradient` reads them."""
-    source = f"lambda F, {', '.join(names)}: formula(F, {', '.join(names)})"
-    return eval(source, {"formula": formula})
-
-
-_both_sides(smooth_l1_loss, "smooth_l1_loss_backward", "beta")
-_both_sides(huber_loss, "huber_loss_backward", "delta")
+def _found(value, expected) -> str:
+    found, wanted = (
+        d.legacy if hasattr(d, "legacy") else BY_NUMPY[d].legacy
+        for d in (value.dtype, expected.dtype)
+    )
+    return f"Found dtype {found} but expected {wanted}"
 
 
 def _smooth_curvature(F, value, self, target, reduction, beta):
@@ -185,8 +201,8 @@ smooth_l1_loss_backward.gradient(
     self=lambda F, grad, grad_output, self, target, reduction, beta: _smooth_curvature(
         F, grad * grad_output, self, target, reduction, beta
     ),
-    target=lambda F, grad, grad_output, self, target, reduction, beta: -_smooth_curvature(
-        F, grad * grad_output, self, target, reduction, beta
+    target=lambda F, grad, grad_output, self, target, reduction, beta: (
+        -_smooth_curvature(F, grad * grad_output, self, target, reduction, beta)
     ),
 )
 huber_loss_backward.gradient(
@@ -196,8 +212,8 @@ huber_loss_backward.gradient(
     self=lambda F, grad, grad_output, self, target, reduction, delta: _huber_curvature(
         F, grad * grad_output, self, target, reduction, delta
     ),
-    target=lambda F, grad, grad_output, self, target, reduction, delta: -_huber_curvature(
-        F, grad * grad_output, self, target, reduction, delta
+    target=lambda F, grad, grad_output, self, target, reduction, delta: (
+        -_huber_curvature(F, grad * grad_output, self, target, reduction, delta)
     ),
 )
 
@@ -206,12 +222,18 @@ huber_loss_backward.gradient(
 
 
 @operator(**_SECOND)
-@fused
-def binary_cross_entropy(
-    self: Array, target: Array, weight: Array | None, reduction
-) -> Array:
+def binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction) -> Array:
+    return _cross_entropy(self, target, weight, reduction).astype(self.dtype)
+
+
+@binary_cross_entropy.checked
+def _check_probabilities(self, target, weight, reduction) -> None:
     if target.dtype != self.dtype:
         raise RuntimeError(_found(target, self))
+
+
+@fused
+def _cross_entropy(self, target, weight, reduction):
     if not np.all((self >= 0) & (self <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if not np.all((target >= 0) & (target <= 1)):
@@ -221,12 +243,7 @@ def binary_cross_entropy(
     low = number(-100)
     loss = (target - 1) * np.maximum(np.log1p(-self), low)
     loss = loss - target * np.maximum(np.log(self), low)
-    return reduced((loss if weight is None else loss * weight).astype(self.dtype), reduction)
-
-
-def _found(value, expected) -> str:
-    found, wanted = BY_NUMPY[value.dtype].legacy, BY_NUMPY[expected.dtype].legacy
-    return f"Found dtype {found} but expected {wanted}"
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 @operator(node="BinaryCrossEntropyBackwardBackward0", **_SECOND)
@@ -284,21 +301,28 @@ binary_cross_entropy_backward.gradient(
 
 
 @operator(node="BinaryCrossEntropyWithLogitsBackward0", **_SECOND)
-@fused
 def binary_cross_entropy_with_logits(
     self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction
 ) -> Array:
+    return _logits(self, target, weight, pos_weight, reduction).astype(target.dtype)
+
+
+@binary_cross_entropy_with_logits.checked
+def _check_logits(self, target, weight, pos_weight, reduction) -> None:
     # torch computes (1 - target) * self in place of the former, whose dtype stays.
     if target.dtype.kind == "b":
         raise RuntimeError(SUBTRACT_BOOLS)
     check_cast(result_dtype([self, target]).numpy, target.dtype)
     refuse_integers(self, "log_sigmoid_cpu")
+
+
+@fused
+def _logits(self, target, weight, pos_weight, reduction):
     smooth = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, self.dtype.type(0))
     if pos_weight is None:
         loss = (1 - target) * self + smooth
     else:
         loss = (1 - target) * self + ((pos_weight - 1) * target + 1) * smooth
-    loss = loss.astype(target.dtype)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

@@ -76,15 +76,20 @@ def norm_backward(F, grad, value, order: float, norm, dim, keepdim):
         return F.sgn(value) * grad
     if order == 2:
         return grad * F.fill_fresh(value / norm, norm == 0, 0)
+    # Of two factors torch evaluates the right one first, which the second derivative shows.
     if math.isinf(order):
         both_nan = F.logical_and(F.isnan(value), F.isnan(norm))
         ties = F.logical_or(F.abs(value) == norm, both_nan)
-        return F.sgn(value) * ((grad / F.count_along(ties, dim, grad)) * ties)
+        shared = (grad / F.count_along(ties, dim, grad)) * ties
+        return F.sgn(value) * shared
     if order < 1:
         steep = F.fill_fresh(F.pow_fresh(F.abs(value), order - 1), value == 0, 0)
-        return F.sgn(value) * steep * grad * F.pow_scalar(norm, 1 - order)
+        scaled = F.sgn(value) * steep
+        power = F.pow_scalar(norm, 1 - order)
+        return scaled * grad * power
     if order < 2:
-        scaled = F.sgn(value) * F.pow_fresh(F.abs(value), order - 1)
+        power = F.pow_fresh(F.abs(value), order - 1)
+        scaled = F.sgn(value) * power
     else:
         scaled = value * F.pow_fresh(F.abs(value), order - 2)
     return scaled * F.fill_fresh(grad / F.pow_scalar(norm, order - 1), norm == 0, 0)
@@ -204,7 +209,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     sums = vector_norm(A, 1.0, (first,), keepdim, dtype=dtype)
     if nothing and ord > 0:
         # The largest of no sums is zero, and no function of the matrix.
-        return TAPED.new_zeros(sums, sums.sum((second,), keepdim)._raw.shape)
+        return TAPED.new_zeros(sums, sums.sum((second,), keepdim)._raw.shape).zero_()
     return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
 
 

@@ -30,7 +30,7 @@ def pow_scalar(self: Array, exponent) -> Array:
     if exponent == 0:
         return np.ones_like(base)
     if exponent == 1:
-        return base.copy()
+        return np.array(base, order="K")
     if base.dtype.kind in "iub":
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -39,16 +39,12 @@ def pow_scalar(self: Array, exponent) -> Array:
     return base**exponent if exact is None else exact(base)
 
 
-@operator(
-    node="PowBackward1", promote="arithmetic", elementwise=True, function=False, method=False
-)
+@operator(node="PowBackward1", promote="arithmetic", elementwise=True, function=False, method=False)
 def pow_tensor(self: Array, exponent: Array) -> Array:
     return _power(self, exponent)
 
 
-@operator(
-    node="PowBackward2", promote="arithmetic", elementwise=True, function=False, method=False
-)
+@operator(node="PowBackward2", promote="arithmetic", elementwise=True, function=False, method=False)
 def pow_of_scalar(self: Array, exponent: Array) -> Array:
     return np.ones_like(exponent) if np.ndim(self) == 0 and self == 1 else _power(self, exponent)
 
@@ -135,10 +131,7 @@ def pow_inplace(input, exponent):
 @function()
 def float_power(input, exponent, *, out=None):
     """`pow` computed in float64 (torch.float_power)."""
-    if isinstance(input, Tensor):
-        input = input.to(float64)
-    else:
-        input = float(input)
+    input = input.to(float64) if isinstance(input, Tensor) else float(input)
     exponent = exponent.to(float64) if isinstance(exponent, Tensor) else float(exponent)
     return pow_(input, exponent, out=out)
 

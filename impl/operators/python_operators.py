@@ -81,7 +81,6 @@ binary(_swapped("bitwise_left_shift"), "__rlshift__")
 binary(_swapped("bitwise_right_shift"), "__rrshift__")
 
 
-
 def _invert(self):
     if self._raw.dtype.kind not in "iub":
         raise TypeError(

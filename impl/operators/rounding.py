@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.inplace import same_dtype_out
 from impl.messages import OUT_BOOL_ONLY
-from impl.operator import Array, alias, function, operator
+from impl.operator import Array, alias, function, operator, written
 from impl.operators.division import refuse_bool
 from impl.operators.special import refuse_integers
 from impl.overloads import publish
@@ -143,9 +143,7 @@ def copysign(self: Array, other: Array) -> Array:
     return np.copysign(self, other)
 
 
-@operator(
-    node="CopysignBackward1", promote="float", elementwise=True, function=False, method=False
-)
+@operator(node="CopysignBackward1", promote="float", elementwise=True, function=False, method=False)
 def copysign_scalar(self: Array, other: Array) -> Array:
     return np.copysign(self, other)
 
@@ -156,7 +154,7 @@ def _of_magnitude(F, grad, self, result):
 
 copysign.gradient(
     self=_of_magnitude,
-    other=lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype),
+    other=written(lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype)),
 )
 copysign_scalar.gradient(self=_of_magnitude)
 publish(
@@ -170,9 +168,7 @@ publish(
 _HIDDEN = {"elementwise": True, "numbers": False, "function": False, "method": False}
 
 
-@operator(
-    promote="arithmetic", node="NotImplemented", elementwise=True, out=True, numbers=False
-)
+@operator(promote="arithmetic", node="NotImplemented", elementwise=True, out=True, numbers=False)
 def heaviside(self: Array, values: Array) -> Array:
     """0 below zero, 1 above, `values` at zero (torch.heaviside); without a derivative."""
     return np.where(self == 0, values, (self > 0).astype(self.dtype)).astype(self.dtype)

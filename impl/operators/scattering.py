@@ -113,25 +113,39 @@ scatter_src.gradient(
 scatter_value.gradient(self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0))
 
 
-def _refuse(F, grad):
-    raise RuntimeError("derivative for aten::scatter_ is not implemented")
+def _reducing(name: str, aten: str, annotation: str):
+    """scatter(reduce=...), which has no derivative: its node says so when it runs."""
+
+    def kernel(self: Array, dim, index: Array, src, reduce) -> Array:
+        return _scattered(self, dim, index, src, add_at if reduce == "add" else _multiply)
+
+    def refuse(F, grad):
+        raise RuntimeError(f"derivative for aten::{aten} is not implemented")
+
+    kernel.__name__ = name
+    kernel.__annotations__["src"] = annotation
+    op = operator(function=False, method=False, node="NotImplemented")(kernel)
+    op.gradient(self=refuse)
+    if annotation == "Array":
+        op.gradient(src=refuse)
+    op.numbers = False
+    return op
 
 
-@operator(function=False, method=False, node="NotImplemented")
-def scatter_reduce_src(self: Array, dim, index: Array, src: Array, reduce) -> Array:
-    return _scattered(self, dim, index, src, add_at if reduce == "add" else _multiply)
+_reduce_src = {
+    inplace_: _reducing(f"scatter{inplace_}_reduce_src", f"scatter{inplace_}", "Array")
+    for inplace_ in ("", "_")
+}
+_reduce_value = {
+    inplace_: _reducing(f"scatter{inplace_}_reduce_value", f"scatter{inplace_}", "number")
+    for inplace_ in ("", "_")
+}
 
 
-@operator(function=False, method=False, node="NotImplemented")
-def scatter_reduce_value(self: Array, dim, index: Array, value, reduce) -> Array:
-    return _scattered(self, dim, index, value, add_at if reduce == "add" else _multiply)
+def _scatter(suffix, self, dim, index, src, value, reduce):
+    def call(op):
+        return op.inplace if suffix else op
 
-
-scatter_reduce_src.gradient(self=_refuse, src=_refuse)
-scatter_reduce_value.gradient(self=_refuse)
-
-
-def _scatter(call, self, dim, index, src, value, reduce):
     source = value if src is None else src
     if reduce is not None:
         if reduce not in ("add", "multiply"):
@@ -144,8 +158,8 @@ def _scatter(call, self, dim, index, src, value, reduce):
                 UserWarning,
                 stacklevel=3,
             )
-            return call(scatter_reduce_src)(self, dim, index, source, reduce)
-        return call(scatter_reduce_value)(self, dim, index, source, reduce)
+            return call(_reduce_src[suffix])(self, dim, index, source, reduce)
+        return call(_reduce_value[suffix])(self, dim, index, source, reduce)
     op = scatter_src if isinstance(source, Tensor) else scatter_value
     return call(op)(self, dim, index, source)
 
@@ -157,13 +171,13 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     Which of several sources for one place survives is unspecified. Raises RuntimeError for an
     index out of range, shapes that do not fit, and another dtype (torch.scatter).
     """
-    return _scatter(lambda op: op, input, dim, index, src, value, reduce)
+    return _scatter("", input, dim, index, src, value, reduce)
 
 
 @function("scatter_", torch=False)
 def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
     """`scatter` in place (torch.Tensor.scatter_)."""
-    return _scatter(lambda op: op.inplace, self, dim, index, src, value, reduce)
+    return _scatter("_", self, dim, index, src, value, reduce)
 
 
 TAPED.scatter = scatter
@@ -363,6 +377,8 @@ for _op in (index_fill_scalar, index_fill_tensor):
 index_fill_tensor.gradient(value=_distinct)
 for _op in (index_fill_scalar, index_fill_tensor):
     _op.overlaps = True
+for _op in (scatter_src, scatter_value, scatter_add, index_add, index_copy):
+    _op.disjoint = True
 
 
 def _index_fill(call, self, dim, index, value):
@@ -400,5 +416,5 @@ TAPED.index_fill = index_fill
 RAW.index_fill = _filled_at
 
 
-for _op in (scatter_src, scatter_value, scatter_reduce_src, scatter_reduce_value, scatter_add, index_add, index_copy, index_fill_scalar, index_fill_tensor):
+for _op in (scatter_src, scatter_value, scatter_add, index_add, index_copy, index_fill_scalar, index_fill_tensor):
     _op.numbers = False

@@ -292,7 +292,15 @@ lerp_tensor.checked(_check_lerp)
 def _ctype(d) -> str:
     names = {
         "bfloat16": "c10::BFloat16",
-        "float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int", "uint8": "unsigned char", "int16": "short int", "int8": "signed char"}
+        "float16": "c10::Half",
+        "float32": "float",
+        "float64": "double",
+        "int8": "signed char",
+        "int16": "short int",
+        "int32": "int",
+        "int64": "long int",
+        "uint8": "unsigned char",
+    }
     name = BY_NUMPY[d].name
     return names.get(name, name)
 

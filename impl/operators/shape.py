@@ -266,7 +266,7 @@ def _swapped(self: Geometry, dim0, dim1) -> Geometry:
     return _permuted(self, order)
 
 
-@views.view(node="TBackward0", inplace_node="TBackward1", inplace=True)
+@views.view(node="TBackward0", inplace_node="TBackward1")
 def t(self: Geometry) -> Geometry:
     """The transpose of a matrix; fewer dimensions stay as they are (torch.t).
 
@@ -279,6 +279,16 @@ def t(self: Geometry) -> Geometry:
 
 
 t.gradient(self=lambda F, grad: F.t(grad))
+
+
+@function("t_", torch=False)
+def t_(self):
+    """Transpose a matrix in place (torch.Tensor.t_). Raises RuntimeError for more dimensions."""
+    if self._raw.ndim > 2:
+        raise RuntimeError(
+            f"t_() expects a tensor with <= 2 dimensions, but self is {self._raw.ndim}D"
+        )
+    return t.inplace(self)
 
 
 @views.view(node="TransposeBackward0", inplace_node="TransposeBackward1", inplace=True)

@@ -89,6 +89,11 @@ def _softmax_double_backward(F, grad, grad_output, output, dim):
     return first - grad_output * F.sum_dim(output * grad, dims, True)
 
 
+def _log_softmax_double_backward(F, grad, grad_output, output, dim):
+    exponential = F.exp(output)
+    return -F.sum_dim(grad_output, (dim,), True) * exponential * grad
+
+
 softmax_backward_data.gradient(
     grad_output=lambda F, grad, output, dim: F.softmax_backward_data(grad, output, dim),
     output=lambda F, grad, grad_output, output, dim: _softmax_double_backward(
@@ -98,9 +103,9 @@ softmax_backward_data.gradient(
 log_softmax_backward_data.gradient(
     grad_output=lambda F, grad, output, dim: grad
     - F.sum_dim(grad * F.exp(output), (dim,), True),
-    output=lambda F, grad, grad_output, output, dim: -F.sum_dim(grad_output, (dim,), True)
-    * F.exp(output)
-    * grad,
+    output=lambda F, grad, grad_output, output, dim: _log_softmax_double_backward(
+        F, grad, grad_output, output, dim
+    ),
 )
 
 

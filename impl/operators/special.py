@@ -40,9 +40,7 @@ def fused(kernel):
         if not present & REDUCED:
             return kernel(*args, **settings)
         half = next(iter(present)) if len(present) == 1 else np.dtype(np.float32)
-        wide = [
-            a.astype(np.float32) if getattr(a, "dtype", None) in REDUCED else a for a in args
-        ]
+        wide = [a.astype(np.float32) if getattr(a, "dtype", None) in REDUCED else a for a in args]
         result = kernel(*wide, **settings)
         if isinstance(result, tuple):
             return tuple(r.astype(half) for r in result)

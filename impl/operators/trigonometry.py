@@ -109,9 +109,7 @@ cosh.gradient(self=lambda F, grad, self: grad * conj_of(F, F.sinh(self)))
 tanh.gradient(self=lambda F, grad, result: F.tanh_backward(grad, result))
 tanh_backward.gradient(
     grad_output=lambda F, grad, output: F.tanh_backward(grad, output),
-    output=lambda F, grad, grad_output, output: (
-        grad * (F.mul_scalar(output, -2) * grad_output)
-    ),
+    output=lambda F, grad, grad_output, output: grad * (F.mul_scalar(output, -2) * grad_output),
 )
 
 
@@ -134,15 +132,12 @@ def atanh(self: Array) -> Array:
 
 
 asinh.gradient(
-    self=lambda F, grad, self: (
-        grad * conj_of(F, F.rsqrt(F.add_scalar(F.pow_scalar(self, 2), 1)))
-    )
+    self=lambda F, grad, self: grad * conj_of(F, F.rsqrt(F.add_scalar(F.pow_scalar(self, 2), 1)))
 )
 acosh.gradient(self=lambda F, grad, self: grad * F.rsqrt(F.sub_scalar(self * self, 1)))
 atanh.gradient(
     self=lambda F, grad, self: F.mul_scalar(grad, 1) / conj_of(F, F.sub(1, F.pow_scalar(self, 2)))
 )
-
 
 
 def _in_place_only(op) -> None:

@@ -1,0 +1,112 @@
+"""Activations with weights, slopes from a range, or over pairs: prelu, rrelu, glu."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.operator import FUNCTIONS, Array, function, operator
+from impl.operators.activations import HIDDEN, leaky
+from impl.operators.special import _expit, fused, refuse_integers
+
+
+@operator(node="PreluKernelBackward0", numbers=False, **HIDDEN)
+@fused
+def prelu_kernel(self: Array, weight: Array) -> Array:
+    refuse_integers(self, "prelu_cpu")
+    return np.where(self > 0, self, weight * self)
+
+
+@prelu_kernel.gradients("self", "weight")
+def _prelu_slopes(F, grad, self, weight):
+    return F.prelu_kernel_backward(grad, self, weight)
+
+
+@function()
+def prelu(input, weight):
+    """input above 0, weight * input at and below; one weight, or one per channel (F.prelu).
+
+    Raises RuntimeError when there are neither one nor as many weights as channels (dimension 1).
+    """
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            "prelu: Type promoting not supported. Got "
+            f"{input.dtype.legacy} and {weight.dtype.legacy}"
+        )
+    if weight.numel() != 1:
+        if input.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+    if weight.dim() > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}"
+        )
+    if input.dim() == 0:
+        weight = FUNCTIONS["reshape"](weight, ()) if weight.dim() == 1 else weight
+    elif weight.dim() != input.dim():
+        shape = [1] * input.dim()
+        if input.dim() > 1:
+            shape[1] = weight.numel()
+        weight = FUNCTIONS["reshape"](weight, shape)
+    return prelu_kernel(input, weight)
+
+
+@operator(node="RreluWithNoiseBackward0", **HIDDEN)
+@fused
+def rrelu_evaluated(self: Array, lower, upper) -> Array:
+    return _mean_leaky(self, lower, upper)
+
+
+@operator(node="RreluWithNoiseBackward1", **HIDDEN)
+@fused
+def rrelu_evaluated_into(self: Array, lower, upper) -> Array:
+    return _mean_leaky(self, lower, upper)
+
+
+def _mean_leaky(value, lower, upper):
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    return leaky(value, (lower + upper) / 2)
+
+
+rrelu_evaluated.gradient(
+    self=lambda F, grad, self, lower, upper: F.rrelu_backward(
+        grad, self, (lower + upper) / 2, False
+    )
+)
+rrelu_evaluated_into.gradient(
+    self=lambda F, grad, result, lower, upper: F.rrelu_backward(
+        grad, result, (lower + upper) / 2, True
+    )
+)
+
+
+@operator(**HIDDEN)
+@fused
+def glu(self: Array, dim) -> Array:
+    """The first half of `dim` times the sigmoid of the second (F.glu)."""
+    if self.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    if self.shape[dim] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim % self.ndim} is size "
+            f"{self.shape[dim]}"
+        )
+    refuse_integers(self, "glu_cpu")
+    value, gate = np.split(self, 2, dim)
+    return value * _expit(gate)
+
+
+def _half_layouts(args):
+    tensor, dim = args
+    shape = list(tensor.shape)
+    shape[dim] //= 2
+    return [(tuple(shape), tensor.stride())] * 2
+
+
+glu.layouts = _half_layouts
+glu.gradient(self=lambda F, grad, self, dim: F.glu_backward(grad, self, dim))
