@@ -18,7 +18,13 @@ from impl.interpretation import (
 )
 from impl.modes import STATE
 from impl.operator import TAPED, new
-from impl.storage import empty_strided, is_contiguous, is_dense
+from impl.storage import (
+    contiguous_strides,
+    empty_strided,
+    is_contiguous,
+    is_dense,
+    strides_of,
+)
 from impl.tensor import Tensor
 
 
@@ -167,14 +173,16 @@ class _Task:
     def _step(self, node, grads):
         """Run one node with its hooks; None if it is only captured, not run."""
         interpretation = self.interpretation
+        runs = self.needed is None or self.needed[node]
+        if runs and self.captures:
+            # What passes through is captured before the tensor's own hooks, what ends here after.
+            self._capture(node, grads)
         hooked = node.tensor_hooks or node.retained or type(node) is AccumulateGrad
         if hooked:
             grads = self._tensor_hooks(node, grads)
-        if self.needed is not None:
-            for number, position in self.captures.get(node, ()):
-                self.captured[position] = self._result(node, number, grads[number])
-            if not self.needed[node]:
-                return None
+        if not runs:
+            self._capture(node, grads)
+            return None
         if node.pre_hooks:
             grads = self._node_hooks(node.pre_hooks, grads)
         if type(node) is AccumulateGrad:
@@ -193,6 +201,10 @@ class _Task:
         if not self.keep_graph:
             node.release()
         return outputs
+
+    def _capture(self, node, grads) -> None:
+        for number, position in self.captures.get(node, ()):
+            self.captured[position] = self._result(node, number, grads[number])
 
     def _fit(self, node, position: int, value, expected):
         """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
@@ -266,7 +278,8 @@ class _Task:
                 leaf._grad = self._first(leaf, gradient, additions)
             else:
                 value = held._raw + gradient
-                inplace.check_fits(held, value, ())
+                inplace.check_memory(held, ())
+                inplace.check_fits(held, value)
                 inplace.write(held, value)
                 _warn_of_layout(leaf)
         if leaf._post_accumulate:
@@ -308,7 +321,7 @@ def _obeys(gradient, shape, strides) -> bool:
     size = gradient.dtype.itemsize
     own = tuple(s // size for s in gradient.strides)
     if not gradient.size:
-        return True
+        own = strides_of(gradient) or contiguous_strides(shape)
     if is_dense(shape, strides):
         # A stride of zero marks an expanded gradient, which is a view, whatever its size.
         return all(

@@ -33,18 +33,31 @@ def check(target: Tensor, differentiable: bool) -> None:
         raise RuntimeError(messages.LEAF_INPLACE)
 
 
-def check_fits(target: Tensor, value, operands, overlaps: bool = False) -> None:
-    """Whether an array can be written to `target`: memory, shape and dtype.
+def check_memory(target: Tensor, operands, overlaps=False, disjoint: bool = False) -> None:
+    """Whether `target` can be written element by element while the operands are read.
 
-    Raises RuntimeError when elements of the target share memory, when the shape would change, and
-    when the dtype cannot be cast.
+    Raises RuntimeError when its elements share memory (unless it `overlaps` without harm, or with
+    a warning, whose name and example it then holds), and when an operand shares part of it, or all
+    of it where it must be `disjoint`.
     """
-    shape = target._raw.shape
     if not overlaps:
         check_overlap(target)
+    elif overlaps is not True and _is_expanded(target):
+        _warn_expanded(*overlaps)
     for operand in operands:
         if isinstance(operand, Tensor) and operand._storage.buffer is target._storage.buffer:
-            _check_partial_overlap(target, operand)
+            if disjoint:
+                check_disjoint(target, operand)
+            else:
+                _check_partial_overlap(target, operand)
+
+
+def check_fits(target: Tensor, value) -> None:
+    """Whether an array can be written to `target`: shape and dtype.
+
+    Raises RuntimeError when the shape would change, and when the dtype cannot be cast.
+    """
+    shape = target._raw.shape
     if np.shape(value) != shape:
         raise RuntimeError(
             f"output with shape {list(shape)} doesn't match the broadcast shape "
@@ -59,15 +72,13 @@ def check_overlap(target: Tensor) -> None:
         raise RuntimeError(messages.OVERLAP)
 
 
-def warn_expanded(target: Tensor, name: str, index: str) -> None:
-    """Warn that an expanded tensor, whose elements share memory, is written by index."""
-    if _is_expanded(target):
-        warnings.warn(
-            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before "
-            f"performing this operation. This also applies to advanced indexing e.g. {index}",
-            UserWarning,
-            stacklevel=3,
-        )
+def _warn_expanded(name: str, example: str) -> None:
+    warnings.warn(
+        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before "
+        f"performing this operation. This also applies to advanced indexing e.g. {example}",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def check_cast(source, target) -> None:
@@ -121,9 +132,11 @@ def write(target: Tensor, value) -> None:
 
 
 def _is_expanded(target: Tensor) -> bool:
-    return target._strides is not None and any(
-        s == 0 and n > 1 for s, n in zip(target._strides, target._raw.shape, strict=True)
-    )
+    return target._strides is not None and _repeats(target._raw.shape, target._strides)
+
+
+def _repeats(shape, strides) -> bool:
+    return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))
 
 
 def rebase(target: Tensor, node: Node) -> None:
@@ -181,7 +194,12 @@ class CopySlices(Node):
         offset = self.slice.offset - base.offset
         part = strided(flat, self.slice.shape, self.slice.strides, offset)
         inner = self.inner.evaluate([part.copy()], interpretation, wanted)
-        part[...] = 0 if inner[0] is None else inner[0]
+        if inner[0] is None:
+            part[...] = 0
+        else:
+            if _repeats(self.slice.shape, self.slice.strides):
+                raise RuntimeError(messages.OVERLAP)
+            part[...] = inner[0]
         return [whole, *inner[1:]]
 
     def _evaluate_tensors(self, gradient: Tensor, interpretation, wanted):
@@ -254,14 +272,10 @@ def write_out(out: Tensor, value) -> None:
 def resize(tensor: Tensor, shape) -> None:
     """Give a tensor another shape, row-major, over memory that keeps what fits."""
     size = int(np.prod(shape))
+    tensor._array()
+    if size + tensor._offset > tensor._storage.flat.size:
+        tensor._storage.grow(size + tensor._offset)
     flat = tensor._storage.flat
-    if size + tensor._offset > flat.size:
-        grown = np.empty(size + tensor._offset, flat.dtype)
-        grown[: flat.size] = flat
-        version = tensor._storage.version
-        tensor._storage = Storage(grown)
-        tensor._storage.version = version
-        flat = grown
     tensor._raw = strided(flat, shape, contiguous_strides(shape), tensor._offset)
     tensor._strides = None
 

@@ -27,6 +27,8 @@ def sum_to(raw, shape):
         lead + i for i, n in enumerate(shape) if n == 1 and raw.shape[lead + i] != 1
     )
     wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    if not shape:  # torch sums everything then, which makes no view
+        return wide.sum().astype(raw.dtype)
     kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
     # Row-major whatever the order of the input's dimensions, as ATen's reductions are.
     total = wide.sum(axes, keepdims=True, out=np.empty(kept, wide.dtype))

@@ -115,13 +115,13 @@ def stale(dtype, shape, producer, number: int, version: int, expected: int) -> s
 def view_misuse(creation: str, node, number: int, base_changed: bool) -> str:
     """A view that must not be written, or whose base was, because of how it was created."""
     what = "its base or another view of its base has been" if base_changed else "is being"
-    if node is not None:
+    if creation == "multi" and node is not None:
         text = f"Output {number} of {operation(node)} is a view and {what} modified inplace."
     else:
-        text = (
-            f"A view was created in no_grad mode and {what} modified inplace with grad mode "
-            "enabled."
-        )
+        who = "A view was created in"
+        if node is not None:
+            who = f"Output {number} of {operation(node)} is a view of a view which was created in"
+        text = f"{who} no_grad mode and {what} modified inplace with grad mode enabled."
     return f"{text} {_MULTI_VIEW if creation == 'multi' else _AMBIGUOUS}"
 
 

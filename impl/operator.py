@@ -49,8 +49,9 @@ from impl.tensor import Tensor, requires_grad
 
 Array = np.ndarray  # in kernels' annotations: a raw value
 
-RAW = SimpleNamespace()  # F over arrays: kernels
-TAPED = SimpleNamespace()  # F over tensors: operators
+# `F.records` lets a formula take the shorter way that torch takes when nothing is recorded.
+RAW = SimpleNamespace(records=False)  # F over arrays: kernels
+TAPED = SimpleNamespace(records=True)  # F over tensors: operators
 OPERATORS: dict[str, Operator] = {}
 FUNCTIONS: dict = {}  # the functions of the torch namespace
 
@@ -205,8 +206,12 @@ class Operator:
         self.list_position = self.position[lists[0]] if lists else None
         self.list_edges = False
         self.bits: tuple = ()
-        self.overlaps = False  # written in place, elements may share memory
-        self.disjoint = False  # written in place, operands must not share memory with the target
+        # What is written in place must not overlap itself or, in part, the operands; `overlaps`
+        # allows the first (True, or what to warn of), `disjoint` forbids all sharing ("late": but
+        # looks at shapes first), `guarded` are the positions of the operands.
+        self.overlaps: bool | tuple[str, str] = False
+        self.disjoint: bool | str = False
+        self.guarded = self.tensor_positions[1:]
         self.node_class = type(self.node_name, (OperatorNode,), {"operator": self})
         self.node_class.__module__ = "torch.autograd.functions"
 
@@ -524,6 +529,11 @@ class Operator:
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
+        tracked = mask and target._raw.dtype in DIFFERENTIABLE
+        edges = self.edges(args, mask) if tracked else ()
+        operands = [args[i] for i in self.guarded]
+        late = self.disjoint == "late"
+        inplace.check_memory(target, () if late else operands, self.overlaps, self.disjoint)
         try:
             result = self._run(raws)
         except NotImplementedError:
@@ -532,19 +542,17 @@ class Operator:
                 present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
                 inplace.check_cast(result_dtype(present).numpy, target._raw.dtype)
             raise
-        if self.disjoint:
-            for i in self.tensor_positions[1:]:
-                if isinstance(args[i], Tensor):
-                    inplace.check_disjoint(target, args[i])
-        inplace.check_fits(target, result, args[1:], self.overlaps)
-        if not (mask and target._raw.dtype in DIFFERENTIABLE):
+        if late:
+            inplace.check_memory(target, operands, True, True)
+        inplace.check_fits(target, result)
+        if not tracked:
             inplace.write(target, result)
             return target
         # Edges and saved inputs are those from before the write: afterwards the target has a new
         # history, and an operand that shares its memory is stale, as torch has it. If the formula
         # needs what is about to be overwritten, a copy of it is saved, with its history.
         recorded = (target.clone(), *args[1:]) if self._saves_target(mask) else args
-        node = self.node(recorded, None, mask, self.edges(args, mask), (target,))
+        node = self.node(recorded, None, mask, edges, (target,))
         inplace.write(target, result)
         for i, (kind, which) in enumerate(node.plan.reads):
             if kind == _OUTPUT:

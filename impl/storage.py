@@ -13,12 +13,30 @@ class Storage:
     write it, because arithmetic on scalars is many times cheaper than on 0-d arrays.
     """
 
-    __slots__ = ("_flat", "buffer", "version")
+    __slots__ = ("_flat", "_identity", "buffer", "version")
 
     def __init__(self, buffer) -> None:
         self.buffer = buffer
         self.version = 0
         self._flat = None
+        self._identity = None
+
+    def sharing(self) -> Storage:
+        """The same memory with a version counter of its own, as `.data` has it."""
+        if type(self.buffer) is not np.ndarray:
+            self.buffer = np.array(self.buffer)
+        other = Storage(self.buffer)
+        other._identity = self._identity
+        return other
+
+    def grow(self, size: int) -> None:
+        """Move to memory of `size` elements that begins with the present ones."""
+        flat = self.flat
+        grown = np.zeros(size, flat.dtype)
+        grown[: flat.size] = flat
+        if self._identity is None:
+            self._identity = self.buffer
+        self.buffer = self._flat = grown
 
     @property
     def flat(self) -> np.ndarray:
@@ -33,6 +51,8 @@ class Storage:
     # torch spells the identity of a storage this way (UntypedStorage._cdata).
     @property
     def _cdata(self) -> int:
+        if self._identity is not None:
+            return id(self._identity)
         return id(self.flat if type(self.buffer) is not np.ndarray else self.buffer)
 
     def data_ptr(self) -> int:
@@ -98,10 +118,9 @@ def is_dense(shape, strides) -> bool:
 
 def strided(flat: np.ndarray, shape, strides, offset: int) -> np.ndarray:
     """A NumPy view of `flat` (1-d, contiguous) with sizes, strides and offset in elements."""
-    if 0 in shape:
-        return np.empty(shape, flat.dtype)
     size = flat.itemsize
-    return np.ndarray(shape, flat.dtype, flat, offset * size, [s * size for s in strides])
+    start = 0 if 0 in shape else offset * size
+    return np.ndarray(shape, flat.dtype, flat, start, [s * size for s in strides])
 
 
 def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
@@ -114,8 +133,8 @@ def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
 
 def strides_of(array) -> tuple[int, ...] | None:
     """The strides of an array in elements, or None when they are the row-major ones."""
-    if array.ndim == 0 or array.size == 0:
-        return None
+    if array.ndim == 0 or (array.size == 0 and not any(array.strides)):
+        return None  # NumPy gives an array of its own that has no elements no strides either
     if array.ndim == 1 and array.shape[0] == 1:
         return None
     size = array.itemsize

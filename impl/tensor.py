@@ -394,7 +394,7 @@ class Tensor(metaclass=_TensorType):
     def data(self) -> Tensor:
         """The same storage with a version counter of its own: writes here are not noticed."""
         result = self.detach()
-        result._storage = Storage(self._storage.buffer)
+        result._storage = self._storage.sharing()
         return result
 
     @data.setter

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl import messages
+from impl import hooks, messages
 from impl.graph import gradient_edge
 from impl.modes import STATE
-from impl.operator import FUNCTIONS, RAW, TAPED, Array, Operator, _spelling, operator
-from impl.storage import contiguous_strides, strided
+from impl.operator import FUNCTIONS, RAW, TAPED, Array, Operator, _spelling, operator, written
+from impl.storage import contiguous_strides, strided, strides_of
 from impl.tensor import Tensor, requires_grad
 
 DEFAULT, NO_GRAD, MULTI = "default", "no_grad", "multi"
@@ -132,8 +132,11 @@ class ViewOperator(Operator):
         tensor._storage.version += 1
         if node is not None:
             node.meta = ((tensor._raw.shape, tensor._raw.dtype),)
-            # No value has changed: a view's base keeps its history.
-            inplace.set_history(tensor, node)
+            # No value has changed: a view's base keeps its history, and what was to happen to the
+            # gradient of the tensor's former shape still will.
+            tensor._node, tensor._nr = node, 0
+            if tensor._view is not None:
+                tensor._view.version = tensor._storage.version
         return tensor
 
 
@@ -142,10 +145,10 @@ def _array_kernel(function, multiple: bool):
     def kernel(raw, *args):
         array = np.asarray(raw)
         size = array.itemsize
-        if array.size:
-            source = Geometry(array.shape, tuple(s // size for s in array.strides), 0)
-        else:
-            source = Geometry(array.shape, contiguous_strides(array.shape), 0)
+        strides = strides_of(array) or contiguous_strides(array.shape)
+        if array.size:  # those of single elements too, where row-major is a matter of opinion
+            strides = tuple(s // size for s in array.strides)
+        source = Geometry(array.shape, strides, 0)
         targets = function(source, *args)
         views = [_array_view(array, t) for t in (targets if multiple else (targets,))]
         return tuple(views) if multiple else views[0]
@@ -156,7 +159,7 @@ def _array_kernel(function, multiple: bool):
 
 def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
     if 0 in target.shape:
-        return np.empty(target.shape, array.dtype)
+        return strided(array.reshape(-1)[:0], *target)
     size = array.itemsize
     start = array.__array_interface__["data"][0] + target.offset * size
     window = np.asarray(Memory(array, start, target.shape, [s * size for s in target.strides]))
@@ -282,8 +285,10 @@ def _places(shape, strides, offset: int) -> np.ndarray:
 
 as_strided.bounded = True
 as_strided.gradient(
-    self=lambda F, grad, self_layout, size, stride, storage_offset: F.as_strided_backward(
-        grad, self_layout, size, stride, storage_offset
+    self=written(
+        lambda F, grad, self_layout, size, stride, storage_offset: F.as_strided_backward(
+            grad, self_layout, size, stride, storage_offset
+        )
     )
 )
 as_strided_backward.gradient(
@@ -305,6 +310,7 @@ def refresh(tensor: Tensor, record: View) -> None:
         1,
         (gradient_edge(record.base),),
     )
+    hooks.move_to(node, tensor)
     tensor._node = node
     tensor._nr = 0
     record.version = tensor._storage.version

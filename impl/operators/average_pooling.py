@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.operator import TAPED, Array, operator
-from impl.operators.windows import Windows, sizes_for
+from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
 
 
 def _avg_pool(raw, windows: Windows, include_pad: bool, divisor):
@@ -29,8 +30,8 @@ def _avg_pool_backward(grad, shape, windows: Windows, include_pad: bool, divisor
     plane = int(np.prod(shape[len(shape) - windows.ndim :]))
     flat = np.zeros((count, plane), wide)
     rows = np.arange(count)[:, None]
-    share = share.reshape(count, -1)
     if share.size:
+        share = share.reshape(count, -1)
         for places, inside, _ in windows.steps():
             inside = np.broadcast_to(inside, windows.output).reshape(-1)
             at = np.broadcast_to(places, windows.output).reshape(-1)[inside]
@@ -38,12 +39,21 @@ def _avg_pool_backward(grad, shape, windows: Windows, include_pad: bool, divisor
     return flat.astype(kind).reshape(shape)
 
 
+def _check_dtype(raw, ndim: int) -> None:
+    """Raise NotImplementedError for the dtypes that torch's loops leave out."""
+    kind = BY_NUMPY[raw.dtype]
+    if kind.name == "int64" or (kind.category >= FLOATING and (ndim < 3 or kind.itemsize > 2)):
+        return
+    loop = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
+    raise NotImplementedError(f'"{loop}" not implemented for \'{kind.legacy}\'')
+
+
 def _avg_pool_operators(ndim: int):
     """The operators `avg_poolNd` and its backward, each the other's gradient."""
     name = f"avg_pool{ndim}d"
 
     def windows_of(raw, kernel_size, stride, padding, ceil_mode):
-        return Windows.of(raw, name, ndim, kernel_size, stride, padding, (1,) * ndim, ceil_mode)
+        return Windows.of(raw, ndim, kernel_size, stride, padding, (1,) * ndim, ceil_mode)
 
     def forward(
         self: Array,
@@ -55,9 +65,11 @@ def _avg_pool_operators(ndim: int):
         divisor_override,
     ) -> Array:
         windows = windows_of(self, kernel_size, stride, padding, ceil_mode)
+        check_sizes(self, ndim, name)
         if ndim == 3:
             windows.check_kernel_fits()
         windows.check_output(self.shape)
+        _check_dtype(self, ndim)
         return _avg_pool(self, windows, count_include_pad, divisor_override)
 
     def backward(
@@ -117,7 +129,7 @@ def _avg_pool_operators(ndim: int):
             count_include_pad,
             divisor_override,
         ),
-        self=lambda F, self: F.zeros_like(self),
+        self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),
     )
     return apply
 
@@ -134,47 +146,20 @@ def avg_pool1d(
     Padding counts as zeros that are part of the mean unless `count_include_pad` is false. Raises
     RuntimeError for other ranks and windows that do not fit (torch.nn.functional.avg_pool1d).
     """
-    ndim = input._raw.ndim
-    if ndim not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 "
-            "'self' (while checking arguments for avg_pool1d)"
-        )
-
-    def single(name, value):
-        if isinstance(value, int):
-            return value
-        if len(value) != 1:
-            raise RuntimeError(
-                f"avg_pool1d() argument '{name}' should contain one int (got {len(value)})"
-            )
-        return value[0]
-
-    kernel = single("kernel_size", kernel_size)
-    empty = stride is None or (not isinstance(stride, int) and len(stride) == 0)
-    step = kernel if empty else single("stride", stride)
-    pad = single("padding", padding)
+    sizes = sizes_for_one("avg_pool1d", input, kernel_size, stride, padding, 1)[:3]
     wide = TAPED.unsqueeze(input, -2)
-    result = _avg_pool2d(
-        wide, (1, kernel), (1, step), (0, pad), ceil_mode, count_include_pad, None
-    )
-    return TAPED.squeeze_dim(result, -2)
+    return TAPED.squeeze_dim(_avg_pool2d(wide, *sizes, ceil_mode, count_include_pad, None), -2)
 
 
 def _avg_pool_nd(ndim: int, input, kernel_size, stride, padding, *rest):
     name = f"avg_pool{ndim}d"
     kernel, step, pad, _ = sizes_for(name, ndim, kernel_size, stride, padding, 1)
+    if ndim == 3 and input._raw.ndim not in (4, 5):
+        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
     if rest[2] == 0:
         raise RuntimeError("divisor must be not zero")
-    if input._raw.ndim not in (ndim + 1, ndim + 2):
-        if ndim == 2 and input._raw.ndim < 3:
-            n = max(input._raw.ndim, 1)
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got -3)"
-            )
-        raise RuntimeError(
-            f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input"
-        )
+    if ndim == 2:
+        wrap_dim(-3, input._raw.ndim)
     return (_avg_pool2d if ndim == 2 else _avg_pool3d)(input, kernel, step, pad, *rest)
 
 

@@ -163,6 +163,7 @@ for _op in (fill_tensor, fill_tensor_inplace):
 # Writing one value everywhere gives the same result however the elements overlap.
 for _op in (fill_scalar_inplace, zero):
     _op.overlaps = True
+fill_tensor_inplace.guarded = ()  # one element is read before any is written
 
 
 def _fill_value(name: str, value):

@@ -61,7 +61,7 @@ def _cumprod_backward(F, grad, value, dim, result):
     dim = wrap_dim(dim, value.ndim)
     if value.shape[dim] == 1:
         return grad
-    if F.has_zero(value):
+    if F.count_zeros(value):
         return F.cumprod_backward_at_zeros(grad, value, dim, result)
     return _reversed_cumsum(F, conj_of(F, result) * grad, dim) / conj_of(F, value)
 

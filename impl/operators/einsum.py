@@ -25,6 +25,7 @@ def einsum(equation, *operands):
         operands = tuple(operands[0])
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
+    _check_letters(equation)
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) < len(operands):
@@ -47,32 +48,34 @@ def einsum(equation, *operands):
     return _contract(aligned, len(kept), len(order))
 
 
+def _check_letters(equation: str) -> None:
+    """Raise RuntimeError for a subscript that is not an ASCII letter."""
+    for i, character in enumerate(equation.replace("->", "  ")):
+        if character not in " ,." and not (character.isascii() and character.isalpha()):
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {i} in the equation string, "
+                "subscripts must be in [a-zA-Z]"
+            )
+
+
 def _names(term: str, tensor: Tensor, position: int) -> list:
     """The name of each dimension; those of an ellipsis are numbered from the right."""
     ndim = tensor._raw.ndim
     before, dots, after = term.partition("...")
-    for name in before + after:
-        if name == ".":
-            raise RuntimeError(
-                f"einsum(): found '.' for operand {position} that is not part of any ellipsis"
-            )
-        if not name.isalpha():
-            raise RuntimeError(
-                f"einsum(): invalid subscript given at index {position} in the equation string, "
-                "subscripts must be in [a-zA-Z]"
-            )
-    count = len(before) + len(after)
-    if (ndim < count) if dots else (ndim != count):
-        extra = "" if dots else " and no ellipsis was given"
-        relation = "more than" if ndim < count else "does not match"
-        if dots or ndim < count:
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({count}) is more than the "
-                f"number of dimensions ({ndim}) for operand {position}"
-            )
+    if "." in before + after:
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({count}) {relation} the number "
-            f"of dimensions ({ndim}) for operand {position}{extra}"
+            f"einsum(): found '.' for operand {position} that is not part of any ellipsis"
+        )
+    count = len(before) + len(after)
+    if dots and ndim < count:
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({count}) is more than the "
+            f"number of dimensions ({ndim}) for operand {position}"
+        )
+    if not dots and ndim != count:
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({count}) does not match the "
+            f"number of dimensions ({ndim}) for operand {position} and no ellipsis was given"
         )
     covered = list(range(ndim - count, 0, -1)) if dots else []
     return [*before, *covered, *after]

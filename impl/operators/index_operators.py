@@ -14,7 +14,7 @@ import numpy as np
 from impl import messages
 from impl.constants import preserved
 from impl.dtypes import BY_NUMPY
-from impl.inplace import check_disjoint, warn_expanded
+from impl.inplace import check_disjoint
 from impl.operator import RAW, TAPED, Array, function, new, operator, written
 from impl.operators.copies import check_real
 from impl.sizes import broadcast_shapes
@@ -58,6 +58,10 @@ def expanded(shape, indices) -> list:
             f"too many indices for tensor of dimension {len(shape)} (got {len(result)})"
         )
     _check_broadcast(result)
+    present = [i for i in result if i is not None]
+    if any(shape[d] == 0 for d, i in enumerate(result) if i is not None):
+        if 0 not in broadcast_shapes(*(i.shape for i in present)):
+            raise IndexError("index is out of bounds for dimension with size 0")
     for dim, index in enumerate(result):
         if index is not None:
             _check_range(index, dim, shape[dim])
@@ -180,7 +184,7 @@ index_.gradient(
     self=written(lambda F, grad, self_shape, indices: F.index_backward(grad, self_shape, indices))
 )
 for _op in (index_put, index_put_impl):
-    _op.overlaps = True
+    _op.overlaps = ("index_put_", "tensor[indices] = tensor")
     _op.gradient(
         self=lambda F, grad, indices, values_shape, accumulate: (
             grad
@@ -222,7 +226,6 @@ def _indices(name: str, indices) -> list:
 
 def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` at `indices` in place. Raises as every in-place operation does."""
-    warn_expanded(target, "index_put_", "tensor[indices] = tensor")
     check_disjoint(target, values)
     for index in indices:
         if index is not None:

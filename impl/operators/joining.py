@@ -400,6 +400,7 @@ def _triangle(name: str, keep):
     kernel.__doc__ = f"One triangle of the last two dimensions, zeros elsewhere (torch.{name})."
     op = operator(inplace=True, out=True)(kernel)
     op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal))
+    op.overlaps = True
     return op
 
 

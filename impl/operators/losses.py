@@ -234,10 +234,11 @@ def _check_probabilities(self, target, weight, reduction) -> None:
 
 @fused
 def _cross_entropy(self, target, weight, reduction):
-    if not np.all((self >= 0) & (self <= 1)):
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    if not np.all((target >= 0) & (target <= 1)):
-        raise RuntimeError("all elements of target should be between 0 and 1")
+    inside, also = (self >= 0) & (self <= 1), (target >= 0) & (target <= 1)
+    if not np.all(inside & also):
+        first = np.argmin(inside & also)
+        name = "target" if np.ravel(inside)[first] else "input"
+        raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     # The logarithms are cut off at -100, so that a certain but wrong prediction stays finite.
     number = self.dtype.type
     low = number(-100)
@@ -309,11 +310,18 @@ def binary_cross_entropy_with_logits(
 
 @binary_cross_entropy_with_logits.checked
 def _check_logits(self, target, weight, pos_weight, reduction) -> None:
-    # torch computes (1 - target) * self in place of the former, whose dtype stays.
+    refuse_integers(self, "log_sigmoid_cpu")
+    # torch computes (1 - target) * self in place of the former, whose dtype and layout stay.
     if target.dtype.kind == "b":
         raise RuntimeError(SUBTRACT_BOOLS)
     check_cast(result_dtype([self, target]).numpy, target.dtype)
-    refuse_integers(self, "log_sigmoid_cpu")
+
+
+def _layout_of_target(args):
+    return [(args[1]._raw.shape, args[1].stride())]
+
+
+binary_cross_entropy_with_logits.layouts = _layout_of_target
 
 
 @fused

@@ -15,6 +15,7 @@ from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.modes import STATE
 from impl.operator import TAPED, Array, new, operator
 from impl.operators.softmax import log_softmax
+from impl.storage import is_dense
 from impl.tensor import Tensor, requires_grad
 
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
@@ -55,7 +56,7 @@ def _picked(self, target, weight, ignore_index: int):
     if outside.size:
         raise IndexError(f"Target {outside[0]} is out of bounds.")
     safe = np.where(counted, chosen, 0)
-    weights = np.ones(classes, self.dtype) if weight is None else weight
+    weights = np.ones(classes, self.dtype) if weight is None else weight.reshape(-1)
     return classes, safe, counted, np.where(counted, weights[safe] if classes else 0, 0)
 
 
@@ -71,7 +72,8 @@ def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame:
     losses = np.where(counted, -(picked.astype(wide) * weights.astype(wide)), wide.type(0))
     total = weights.astype(wide).sum(dtype=wide)
     if reduction == _NONE:
-        return losses.astype(kind).reshape(np.shape(target)), kind.type(0)
+        shape = np.shape(target) if self.ndim > 1 else ()
+        return losses.astype(kind).reshape(shape), kind.type(0)
     result = losses.sum(dtype=wide)
     if reduction == _MEAN:
         result = result / total
@@ -79,6 +81,13 @@ def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame:
 
 
 def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_weight):
+    if self.ndim == 1 and np.ndim(target):
+        # torch takes a vector with one target in the forward pass, but not back.
+        raise RuntimeError(
+            f"size mismatch (got input: {[*self.shape]}, target: {[*np.shape(target)]})"
+        )
+    if self.ndim == 4 and _keeps_other_layout(self):
+        raise RuntimeError("grad_input must be contiguous")
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     flat = np.zeros((chosen.size, classes), self.dtype)
     share = -weights.astype(self.dtype) * np.asarray(grad).reshape(-1)
@@ -89,6 +98,13 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
         return flat[0]
     shape = (self.shape[0], *self.shape[2:], classes)
     return np.ascontiguousarray(np.moveaxis(flat.reshape(shape), -1, 1))
+
+
+def _keeps_other_layout(array) -> bool:
+    """Whether zeros like this array are not row-major."""
+    if array.flags.c_contiguous:
+        return False
+    return is_dense(array.shape, tuple(s // array.itemsize for s in array.strides))
 
 
 def _nll_operators(name: str, node: str, frame: str):
@@ -137,11 +153,11 @@ _nll2d = _nll_operators("nll_loss2d", "NllLoss2DBackward", "nll_loss2d_forward_o
 # -- how torch checks and spells them ---------------------------------------------------------
 
 
-def _check_common(input, target, weight) -> None:
+def _check_common(name: str, target, weight) -> None:
     if weight is not None and STATE.enabled and requires_grad(weight):
         raise RuntimeError(
-            "The function 'nll_loss_forward' is not differentiable with respect to argument "
-            "'weight'. This input cannot have requires_grad True."
+            f"The function '{name}' is not differentiable with respect to argument 'weight'. "
+            "This input cannot have requires_grad True."
         )
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(
@@ -149,15 +165,8 @@ def _check_common(input, target, weight) -> None:
         )
 
 
-def _check_weight(input, weight, classes: int) -> None:
-    if weight is None:
-        return
-    if weight._raw.shape != (classes,):
-        raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but "
-            f"got weight tensor of shape: {[*weight._raw.shape]}"
-        )
-    if weight.dtype is not input.dtype:
+def _check_weight_dtype(input, weight) -> None:
+    if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}"
         )
@@ -171,10 +180,13 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
         raise ValueError(
             f"For 1D input, 1D target must have size 1, but got target size: {goal[0]}"
         )
-    _check_common(input, target, weight)
-    _check_weight(input, weight, shape[-1])
-    if len(shape) == 1 and len(goal) == 1:
-        target = TAPED.reshape(target, ())
+    _check_common("nll_loss_forward", target, weight)
+    if weight is not None and weight._raw.shape != shape[-1:]:
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {shape[-1]} classes or no classes "
+            f"but got weight tensor of shape: {[*weight._raw.shape]}"
+        )
+    _check_weight_dtype(input, weight)
     return _nll(input, target, weight, reduction, ignore_index)[0]
 
 
@@ -189,8 +201,12 @@ def _nll_images(input, target, weight, reduction, ignore_index):
         raise RuntimeError(
             f"size mismatch (got input: {[*shape]} , target: {[*goal]}"
         )
-    _check_common(input, target, weight)
-    _check_weight(input, weight, shape[1])
+    _check_common("nll_loss2d_forward", target, weight)
+    if weight is not None and weight._raw.size != shape[1]:
+        raise RuntimeError("weight tensor should be defined either for all or no classes")
+    if target.dtype.name == "uint8":
+        raise RuntimeError("expected scalar type Long but found Byte")
+    _check_weight_dtype(input, weight)
     return _nll2d(input, target, weight, reduction, ignore_index)[0]
 
 
@@ -199,10 +215,9 @@ def _nll_any(input: Tensor, target: Tensor, weight, reduction: str, ignore_index
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(shape) != 1 and (not goal or shape[0] != goal[0]):
-        if not goal:
-            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        batch = goal[0] if goal else 0
         raise ValueError(
-            f"Expected input batch_size ({shape[0]}) to match target batch_size ({goal[0]})."
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch})."
         )
     if len(shape) <= 2:
         return _nll_rows(input, target, weight, reduction, ignore_index)
@@ -307,12 +322,12 @@ def _of_probabilities(input, target, weight, reduction, label_smoothing):
         terms = terms * _along_classes(weight, input._raw.ndim)
     if reduction == _NONE:
         return -terms.sum((dim,))
-    total = -terms.sum()
+    total = terms.sum()
     if reduction == _SUM:
-        return total
+        return -total
     if not input._raw.size:
-        return total.fill_(math.nan)
-    return TAPED.div_scalar(total, input._raw.size // classes)
+        return -total.fill_(math.nan)
+    return TAPED.div_scalar(-total, input._raw.size // classes)
 
 
 def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
@@ -335,6 +350,6 @@ def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
             chosen = np.asarray(target._raw)[~ignored]
             count = new(weight._raw[chosen].sum(dtype=weight._raw.dtype))
         uniform = uniform / count
-    return TAPED.mul_scalar(likelihood, 1 - label_smoothing) + TAPED.mul_scalar(
-        uniform, label_smoothing / classes
-    )
+    # Of two terms torch evaluates the right one first, which the second derivative shows.
+    uniform = TAPED.mul_scalar(uniform, label_smoothing / classes)
+    return TAPED.mul_scalar(likelihood, 1 - label_smoothing) + uniform

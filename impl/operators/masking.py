@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 
-from impl import inplace
 from impl.dtypes import BY_NUMPY
 from impl.operator import RAW, TAPED, Array, function, operator, written
 from impl.operators.copies import check_real
@@ -51,7 +50,7 @@ def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
 
 for _op in (masked_fill_scalar, masked_fill_tensor):
     _op.gradient(self=lambda F, grad, mask: F.masked_fill(grad, mask, 0))
-    _op.overlaps = True
+    _op.overlaps = ("masked_fill_", "tensor[mask] = scalar")
 masked_fill_tensor.gradient(
     value=lambda F, grad, mask: F.sum_all(F.masked_select(grad, mask))
 )
@@ -80,7 +79,6 @@ def masked_fill(input, mask, value):
 @function("masked_fill_", torch=False)
 def masked_fill_(self, mask, value):
     """`masked_fill` in place (torch.Tensor.masked_fill_)."""
-    inplace.warn_expanded(self, "masked_fill_", "tensor[mask] = scalar")
     return _masked_fill(lambda op: op.inplace, self, mask, value)
 
 

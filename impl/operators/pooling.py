@@ -12,32 +12,18 @@ import numpy as np
 from impl.dtypes import BOOL, BY_NUMPY, FLOATING, REDUCED
 from impl.modes import STATE
 from impl.operator import TAPED, Array, formula_operation, operator
-from impl.operators.windows import Windows, sizes_for
+from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
 from impl.tensor import requires_grad
 
 # -- maxima -----------------------------------------------------------------------------------
 
 
-def _check_input(raw, ndim: int) -> None:
-    """Raise RuntimeError for a wrong rank, or an empty dimension that is not the batch."""
+def _check_rank(raw, ndim: int) -> None:
+    """Raise RuntimeError unless there are channels and perhaps a batch before the windows."""
     if raw.ndim not in (ndim + 1, ndim + 2):
         raise RuntimeError(
             f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input"
         )
-    inner = raw.shape[raw.ndim - ndim - 1 :]
-    if 0 not in inner:
-        return
-    shape = [*raw.shape]
-    if ndim == 2:
-        raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
-            f"but got:{shape}"
-        )
-    raise RuntimeError(
-        "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to "
-        f"have positive length, but input has a shape of {shape} and non-batch dimension "
-        f"{inner.index(0)} has length zero!"
-    )
 
 
 def _max_pool(raw, windows: Windows, name: str):
@@ -65,10 +51,9 @@ def _max_pool_operators(ndim: int):
     """The operators `max_poolNd_with_indices` and its backward."""
 
     def forward(self: Array, kernel_size, stride, padding, dilation, ceil_mode) -> Array:
-        windows = Windows.of(
-            self, f"max_pool{ndim}d", ndim, kernel_size, stride, padding, dilation, ceil_mode
-        )
-        _check_input(self, ndim)
+        _check_rank(self, ndim)
+        windows = Windows.of(self, ndim, kernel_size, stride, padding, dilation, ceil_mode)
+        check_sizes(self, ndim, f"max_pool{ndim}d_with_indices_out_cpu_template")
         windows.check_output(self.shape)
         return _max_pool(self, windows, f"max_pool{ndim}d")
 
@@ -100,7 +85,7 @@ def _max_pool_operators(ndim: int):
     )
     apply_backward.gradient(
         grad_output=lambda F, grad, indices: F.gather_plane(grad, indices, ndim),
-        self=lambda F, self: F.zeros_like(self),
+        self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),
     )
     return apply
 
@@ -158,13 +143,10 @@ def max_pool1d_with_indices(
 ):
     """The maxima of windows over the last dimension, and where they are.
 
-    Arguments and errors as `max_pool1d`.
+    Arguments as `max_pool1d`, errors as `max_pool2d`, by which they are found.
     """
-    kernel, step, pad, gap = _check_max_pool1d(
-        input, kernel_size, stride, padding, dilation, ceil_mode
-    )
-    wide = TAPED.unsqueeze(input, -2)
-    values, indices = _max_pool2d(wide, (1, kernel), (1, step), (0, pad), (1, gap), ceil_mode)
+    sizes = sizes_for_one("max_pool1d", input, kernel_size, stride, padding, dilation)
+    values, indices = _max_pool2d(TAPED.unsqueeze(input, -2), *sizes, ceil_mode)
     return TAPED.squeeze_dim(values, -2), TAPED.squeeze_dim(indices, -2)
 
 
@@ -226,14 +208,17 @@ def max_pool1d(
     arguments = (kernel_size, stride, padding, dilation, ceil_mode)
     if return_indices:
         return max_pool1d_with_indices(input, *arguments)
+    kernel, step, pad, gap = _check_max_pool1d(input, *arguments)
     if STATE.enabled and requires_grad(input):
         return max_pool1d_with_indices(input, *arguments)[0]
-    kernel, step, pad, gap = _check_max_pool1d(input, *arguments)
     if input.dtype.category < FLOATING:
         raise NotImplementedError(
             f'"max_pool1d_impl" not implemented for \'{input.dtype.legacy}\''
         )
-    return max_pool1d_values(input, kernel, step, pad, gap, ceil_mode)
+    if input._raw.ndim == 3:
+        return max_pool1d_values(input, kernel, step, pad, gap, ceil_mode)
+    batch = max_pool1d_values(TAPED.unsqueeze(input, 0), kernel, step, pad, gap, ceil_mode)
+    return batch.squeeze_(0)
 
 
 def max_pool2d(

@@ -250,11 +250,9 @@ def tensordot(a, b, dims=2):
         raise RuntimeError("both inputs should have same dtype")
     if len(of_a) != len(of_b):
         raise RuntimeError("both dimension lists should have same length")
-    of_a = [d % a._raw.ndim for d in of_a]
-    of_b = [d % b._raw.ndim for d in of_b]
     left, right, contracted = a, b, 1
     for i, j in zip(of_a, of_b, strict=True):
-        n, m = a._raw.shape[i], b._raw.shape[j]
+        n, m = a.size(i), b.size(j)
         if m == 1:
             left = left.sum(i, True)
         elif n == 1:
@@ -266,6 +264,8 @@ def tensordot(a, b, dims=2):
             )
         else:
             contracted *= n
+    of_a = [d % a._raw.ndim for d in of_a]
+    of_b = [d % b._raw.ndim for d in of_b]
     free_a = [d for d in range(a._raw.ndim) if d not in of_a]
     free_b = [d for d in range(b._raw.ndim) if d not in of_b]
     rows = [a._raw.shape[d] for d in free_a]

@@ -210,8 +210,11 @@ def _prod_backward(F, grad, value, result):
         return grad * 1
     if F.numel(value) == 0:
         return F.zeros_like(value)
-    if not F.has_zero(value):
+    zeros = F.count_zeros(value)
+    if not zeros:
         return grad * (result / value)
+    if zeros > 1 and not F.records:
+        return F.zeros_like(value)
     flat = F.reshape(value, (-1,))
     return grad * F.reshape(_products_of_others(F, flat, 0), value.shape)
 
@@ -222,7 +225,7 @@ def _prod_dim_backward(F, grad, value, result, dim, keepdim):
     dim = wrap_dim(dim, value.ndim)
     if not keepdim:
         grad, result = F.unsqueeze(grad, dim), F.unsqueeze(result, dim)
-    if not F.has_zero(value):
+    if not F.count_zeros(value):
         return grad * (result / value)
     return grad * _products_of_others(F, value, dim)
 
@@ -246,8 +249,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
 
 
 @formula_operation
-def has_zero(value) -> bool:
-    return bool((value == 0).any())
+def count_zeros(value) -> int:
+    return value.size - np.count_nonzero(value)
 
 
 @formula_operation
@@ -262,7 +265,7 @@ def sum_to(value, shape):
     return reduce(value, shape)
 
 
-TAPED.has_zero = lambda value: bool((value._raw == 0).any())
+TAPED.count_zeros = lambda value: count_zeros(value._raw)
 TAPED.numel = lambda value: value.numel()
 
 
@@ -278,7 +281,7 @@ def _correction(correction, unbiased) -> float:
 def _variance(raw, dim, correction, keepdim):
     dims = wrap_dims(dim, raw.ndim)
     wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
-    mean = wide.mean(axis=dims, keepdims=True)
+    mean = _mean(wide, dims, True)
     deviation = wide - mean
     total = np.sum(deviation * deviation, axis=dims, keepdims=keepdim)
     divisor = max(_numel(raw.shape, dim) - correction, 0)

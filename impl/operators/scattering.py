@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 
-from impl import inplace
 from impl.constants import preserved
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, COMPLEX, category_of_number
@@ -376,9 +375,11 @@ for _op in (index_fill_scalar, index_fill_tensor):
     _op.gradient(self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0))
 index_fill_tensor.gradient(value=_distinct)
 for _op in (index_fill_scalar, index_fill_tensor):
-    _op.overlaps = True
-for _op in (scatter_src, scatter_value, scatter_add, index_add, index_copy):
+    _op.overlaps = ("index_fill_", "tensor[mask] = scalar")
+for _op in (index_add, index_copy):
     _op.disjoint = True
+for _op in (scatter_src, scatter_value, scatter_add):
+    _op.disjoint = "late"
 
 
 def _index_fill(call, self, dim, index, value):
@@ -408,7 +409,6 @@ def index_fill(input, dim, index, value):
 @function("index_fill_", torch=False)
 def index_fill_(self, dim, index, value):
     """`index_fill` in place (torch.Tensor.index_fill_)."""
-    inplace.warn_expanded(self, "index_fill_", "tensor[mask] = scalar")
     return _index_fill(lambda op: op.inplace, self, dim, index, value)
 
 

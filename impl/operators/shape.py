@@ -331,6 +331,8 @@ def permute(input, *dims, **named):
 
     Raises RuntimeError unless each dimension is named once, IndexError out of range.
     """
+    if not dims and not named:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     return TAPED.permute(input, sizes_of(dims if "dims" not in named else (named["dims"],)))
 
 
@@ -397,15 +399,24 @@ def moveaxis(input, source, destination):
 @function("adjoint")
 def adjoint(input):
     """The last two dimensions swapped, conjugated if complex (torch.adjoint)."""
+    if not input._raw.ndim:
+        _warn_of_scalar("adjoint()", "Consider using x.conj().")
+        return input
     result = TAPED.transpose(input, -2, -1)
     return result.conj() if input.is_complex() else result
 
 
+def _warn_of_scalar(name: str, advice: str) -> None:
+    warnings.warn(f"{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=3)
+
+
 def _numpy_transpose(self):
     ndim = self._raw.ndim
+    if not ndim:
+        _warn_of_scalar("Tensor.T", "This function is the identity in these cases.")
     if ndim not in (0, 2):
         warnings.warn(
-            f"The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
@@ -417,6 +428,9 @@ def _numpy_transpose(self):
 
 def _matrix_transpose(self):
     ndim = self._raw.ndim
+    if not ndim:
+        _warn_of_scalar("Tensor.mT", "This function is the identity in these cases.")
+        return self
     if ndim < 2:
         raise RuntimeError(
             "tensor.mT is only supported on matrices or batches of matrices. Got "
@@ -427,6 +441,9 @@ def _matrix_transpose(self):
 
 def _matrix_adjoint(self):
     ndim = self._raw.ndim
+    if not ndim:
+        _warn_of_scalar("Tensor.mH", "Consider using x.conj().")
+        return self
     if ndim < 2:
         raise RuntimeError(
             "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
@@ -442,7 +459,10 @@ def _hermitian(self):
             f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
             + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else "")
         )
-    return adjoint(self) if ndim else self
+    if not ndim:
+        _warn_of_scalar("Tensor.H", "Consider using x.conj().")
+        return self
+    return adjoint(self)
 
 
 Tensor.T = property(_numpy_transpose)
@@ -499,7 +519,7 @@ def _leading(size: int, dim: int) -> str:
     )
 
 
-expand_.gradient(self=lambda F, grad: grad)
+expand_.gradient(self=lambda F, grad, self_shape: grad if self_shape else F.sum_all(grad))
 
 
 @function("expand", torch=False)

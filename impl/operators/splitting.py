@@ -7,7 +7,6 @@ import operator as _python
 from impl import views
 from impl.dimensions import wrap_dim
 from impl.operator import TAPED, function
-from impl.storage import Storage
 from impl.tensor import Tensor
 from impl.views import Geometry
 
@@ -144,7 +143,7 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0):
 def _unrelated(results):
     for result in results:
         result._view = None
-        result._storage = Storage(result._storage.buffer)
+        result._storage = result._storage.sharing()
     return results
 
 

@@ -26,14 +26,60 @@ def sizes_for(name: str, ndim: int, kernel_size, stride, padding, dilation):
     Raises RuntimeError for a sequence of another length.
     """
     words = f"a single int, or a tuple of {_WORDS[ndim]} ints"
-    kernel = _several(kernel_size, ndim, f"{name}: kernel_size must either be {words}")
+    must = "must" if name == "avg_pool3d" else "must either"
+    kernel = _several(kernel_size, ndim, f"{name}: kernel_size {must} be {words}")
     if stride is None or (not isinstance(stride, int) and len(stride) == 0):
         step = kernel
     else:
-        step = _several(stride, ndim, f"{name}: stride must either be omitted, {words}")
-    pad = _several(padding, ndim, f"{name}: padding must either be {words}")
+        step = _several(stride, ndim, f"{name}: stride {must} be omitted, {words}")
+    pad = _several(padding, ndim, f"{name}: padding {must} be {words}")
     gap = _several(dilation, ndim, f"{name}: dilation must be either {words}")
     return kernel, step, pad, gap
+
+
+def sizes_for_one(name: str, input, kernel_size, stride, padding, dilation):
+    """As `sizes_for`, for one dimension that is pooled as the second of two.
+
+    Raises RuntimeError for another rank than 2 or 3, and for several numbers.
+    """
+    ndim = input._raw.ndim
+    if ndim not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 "
+            f"'self' (while checking arguments for {name})"
+        )
+
+    def single(argument, value):
+        if isinstance(value, int):
+            return value
+        if len(value) != 1:
+            raise RuntimeError(
+                f"{name}() argument '{argument}' should contain one int (got {len(value)})"
+            )
+        return value[0]
+
+    kernel = single("kernel_size", kernel_size)
+    empty = stride is None or (not isinstance(stride, int) and len(stride) == 0)
+    step = kernel if empty else single("stride", stride)
+    pad, gap = single("padding", padding), single("dilation", dilation)
+    return (1, kernel), (1, step), (0, pad), (1, gap)
+
+
+def check_sizes(raw, ndim: int, name: str) -> None:
+    """Raise RuntimeError for an empty dimension that is not the batch (or a wrong rank)."""
+    inner = raw.shape[max(raw.ndim - ndim - 1, 0) :]
+    shape = [*raw.shape]
+    if ndim == 2:
+        if 0 in inner or raw.ndim not in (3, 4):
+            raise RuntimeError(
+                "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+                f"but got:{shape}"
+            )
+    elif 0 in inner:
+        raise RuntimeError(
+            f"{name}(): Expected input's non-batch dimensions to have positive length, but input "
+            f"has a shape of {shape} and non-batch dimension 0 has length zero!"
+        )
 
 
 class Windows:
@@ -49,18 +95,14 @@ class Windows:
         )
 
     @classmethod
-    def of(cls, raw, name, ndim: int, kernel, stride, padding, dilation, ceil_mode) -> Windows:
+    def of(cls, raw, ndim: int, kernel, stride, padding, dilation, ceil_mode) -> Windows:
         """The windows over a raw value. Raises RuntimeError for numbers that torch rejects."""
-        if raw.ndim < ndim:
-            raise RuntimeError(
-                f"non-empty {ndim + 1}D or {ndim + 2}D (batch mode) tensor expected for input"
-            )
         if 0 in stride:
             raise RuntimeError("stride should not be zero")
         for k, p, d in zip(kernel, padding, dilation, strict=True):
             if p < 0:
                 raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-            if p > ((k - 1) * d + 1) // 2:
+            if p > int(((k - 1) * d + 1) / 2):
                 raise RuntimeError(
                     "pad should be at most half of effective kernel size, but got "
                     f"pad={p}, kernel_size={k} and dilation={d}"
