@@ -155,9 +155,15 @@ class Observer:
         return {"kind": kind, "items": parts}
 
     def _tensor(self, tensor: Any, name: str | None) -> Observation:
+        known = self._grads.get(name) if name is not None else None
         try:  # every field read at once; what goes wrong is then found field by field
             return self._all_fields(tensor, name)
         except Exception:
+            # The gradient may have been read: it must not count as seen before.
+            if name is not None:
+                self._grads.pop(name, None)
+                if known is not None:
+                    self._grads[name] = known
             return self._each_field(tensor, name)
 
     def _all_fields(self, tensor: Any, name: str | None) -> Observation:

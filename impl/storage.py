@@ -67,10 +67,12 @@ class Replaced(Storage):
 
     __slots__ = ("_origin",)
 
-    def __init__(self, buffer, origin: Storage) -> None:
-        self.buffer = buffer
-        self._flat = None
+    def __init__(self, memory: Storage, origin: Storage) -> None:
         self._origin = origin
+        version = origin.version
+        super().__init__(memory.buffer)
+        self._identity = memory._identity
+        self.version = version
 
     @property
     def version(self) -> int:  # type: ignore[override]

@@ -407,7 +407,7 @@ class Tensor(metaclass=_TensorType):
                 "dtype"
             )
         self._raw = value._array()
-        self._storage = Replaced(value._storage.buffer, self._storage)
+        self._storage = Replaced(value._storage, self._storage)
         self._strides, self._offset = value._strides, value._offset
 
     # -- to Python --------------------------------------------------------------------------

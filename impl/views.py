@@ -18,7 +18,7 @@ import numpy as np
 from impl import hooks, messages
 from impl.graph import gradient_edge
 from impl.modes import STATE
-from impl.operator import FUNCTIONS, RAW, TAPED, Array, Operator, _spelling, operator, written
+from impl.operator import FUNCTIONS, RAW, TAPED, Operator, _spelling, written
 from impl.storage import contiguous_strides, strided, strides_of
 from impl.tensor import Tensor, requires_grad
 
@@ -246,54 +246,12 @@ def check_bounds(tensor: Tensor, target: Geometry) -> None:
         )
 
 
-@operator(function=False, method=False)
-def as_strided_backward(grad: Array, layout, size, stride, storage_offset) -> Array:
-    """Scatter the gradient of a strided view over the memory its input covers.
-
-    Where the view visits an element several times its gradients add up; where the input itself
-    has several elements in one place they share the sum (torch's note on as_strided's backward).
-    """
-    shape, strides, base = layout
-    offset = base if storage_offset is None else storage_offset
-    low = min(base, offset)
-    extent = max(_end(shape, strides, base), _end(size, stride, offset)) - low
-    flat = np.zeros(max(extent, 1), grad.dtype)
-    if 0 not in size:
-        np.add.at(flat, _places(size, stride, offset - low), grad)
-    if 0 in shape:
-        return np.zeros(shape, grad.dtype)
-    places = _places(shape, strides, base - low)
-    counts = np.zeros(flat.size, grad.real.dtype)
-    np.add.at(counts, places, 1)
-    if counts.max() > 1:
-        flat = flat / np.maximum(counts, 1)
-    return np.ascontiguousarray(flat[places])
-
-
-def _end(shape, strides, offset: int) -> int:
-    if 0 in shape:
-        return offset
-    return offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1
-
-
-def _places(shape, strides, offset: int) -> np.ndarray:
-    index = np.full((), offset)
-    for n, s in zip(shape, strides, strict=True):
-        index = index[..., None] + np.arange(n) * s
-    return index
-
-
 as_strided.bounded = True
 as_strided.gradient(
     self=written(
         lambda F, grad, self_layout, size, stride, storage_offset: F.as_strided_backward(
             grad, self_layout, size, stride, storage_offset
         )
-    )
-)
-as_strided_backward.gradient(
-    grad=lambda F, grad, size, stride, storage_offset, layout: F.as_strided(
-        grad, size, stride, (layout[2] if storage_offset is None else storage_offset) - layout[2]
     )
 )
 

@@ -142,6 +142,16 @@ def test_whether_a_gradient_is_the_same_tensor():
     assert [g and g["values"] for g in grads[3:5]] == [[4.0, 4.0], [8.0, 8.0]]
 
 
+def test_a_new_gradient_is_new_though_another_field_cannot_be_read(monkeypatch):
+    def lacking(tensor):
+        raise AttributeError("no storages here")
+
+    monkeypatch.setattr(torch.Tensor, "untyped_storage", lacking)
+    found = steps("x = torch.tensor(1.0, requires_grad=True)\n(x * 2).backward()")
+    assert "storage" not in found[-1].changed["x"]
+    assert found[-1].changed["x"]["grad"]["same"] is False
+
+
 def test_other_values():
     (step,) = steps(
         "import numpy as np, math\n"

@@ -10,12 +10,14 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from impl import inplace
 from impl.dimensions import wrap_dim
 from impl.dtypes import BOOL, BY_NUMPY, INTEGRAL, REDUCED
 from impl.operator import RAW, TAPED, Array, formula_operation, function, new, operator
 from impl.operators.arithmetic import conj_of
 from impl.operators.matmul import c_name
 from impl.operators.reductions import accumulate
+from impl.tensor import requires_grad
 
 
 def _working(raw, dtype):
@@ -213,6 +215,7 @@ TAPED.cumsum, TAPED.cumprod, TAPED.logcumsumexp = cumsum, cumprod, logcumsumexp
 
 def _check_written_dtype(name: str, target, dim, dtype):
     """The dtype to accumulate in. Raises RuntimeError unless it is the target's own."""
+    inplace.check(target, requires_grad(target))
     wrap_dim(dim, target._raw.ndim)
     own = target.dtype
     if dtype is not None and dtype is not own:

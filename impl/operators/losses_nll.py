@@ -89,6 +89,8 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
     if self.ndim == 4 and _keeps_other_layout(self):
         raise RuntimeError("grad_input must be contiguous")
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
+    if not self.size:
+        return np.zeros(self.shape, self.dtype)
     flat = np.zeros((chosen.size, classes), self.dtype)
     share = -weights.astype(self.dtype) * np.asarray(grad).reshape(-1)
     if reduction == _MEAN:

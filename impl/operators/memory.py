@@ -18,8 +18,10 @@ def resize_(self, *sizes, memory_format=None):
     """
     if requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
-    inplace.resize(self, sizes_of(sizes))
-    self._storage.version += 1
+    shape = sizes_of(sizes)
+    if shape != self._raw.shape:
+        inplace.resize(self, shape)
+        self._storage.version += 1
     return self
 
 

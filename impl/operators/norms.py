@@ -49,8 +49,8 @@ def _require_identity(raw, order: float, dim) -> None:
             f"linalg.vector_norm cannot compute the {label} norm on an empty tensor because the "
             "operation does not have an identity"
         )
-    for d in wrap_dims(dim, raw.ndim):
-        if raw.shape[d] == 0:
+    for d in dim:
+        if raw.shape[wrap_dim(d, raw.ndim)] == 0:
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {label} norm on the dimension {d}because "
                 "this dimension is empty and the operation does not have an identity"
@@ -117,12 +117,11 @@ TAPED.pow_fresh = lambda value, exponent: value.pow_(exponent)
 @formula_operation
 def count_along(mask, dims, like):
     """How many elements are true, in the dtype of `like`; reduced dimensions keep size one."""
-    if not dims:
-        return like.dtype.type(np.count_nonzero(mask))
-    return np.count_nonzero(mask, axis=wrap_dims(dims, mask.ndim), keepdims=True).astype(like.dtype)
+    counts = np.count_nonzero(np.asarray(mask), axis=wrap_dims(dims, mask.ndim), keepdims=True)
+    return np.asarray(counts).astype(like.dtype)
 
 
-TAPED.count_along = lambda mask, dims, like: mask.sum(dims, True) if dims else mask.sum()
+TAPED.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)
 
 vector_norm_dims.gradient(
     self=lambda F, grad, self, ord, result, dim, keepdim: norm_backward(

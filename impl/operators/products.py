@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 from impl.operator import RAW, TAPED, function
-from impl.operators.matmul import addmm, bmm, dot, mm, mv
+from impl.operators.added_products import addmm
+from impl.operators.matmul import bmm, dot, mm, mv
 from impl.operators.shape import _unsafe_view
 from impl.tensor import Tensor, requires_grad
 

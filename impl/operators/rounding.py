@@ -25,6 +25,9 @@ abs_.gradient(self=lambda F, grad, self: grad * F.sgn(self))
 def _sign(value):
     if value.dtype.kind in "bu":
         return (value != 0).astype(value.dtype)
+    if value.dtype.kind == "c":
+        size = np.abs(value)
+        return np.where(size == 0, value.dtype.type(0), value / size)
     return (value > 0).astype(value.dtype) - (value < 0).astype(value.dtype)
 
 

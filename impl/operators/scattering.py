@@ -376,9 +376,8 @@ for _op in (index_fill_scalar, index_fill_tensor):
 index_fill_tensor.gradient(value=_distinct)
 for _op in (index_fill_scalar, index_fill_tensor):
     _op.overlaps = ("index_fill_", "tensor[mask] = scalar")
-for _op in (index_add, index_copy):
-    _op.disjoint = True
-for _op in (scatter_src, scatter_value, scatter_add):
+index_copy.disjoint = True
+for _op in (scatter_src, scatter_value, scatter_add, index_add):
     _op.disjoint = "late"
 
 

@@ -1,0 +1,295 @@
+"""Matrix products added to a tensor: addmm, addmv, addr, addbmm, baddbmm, and in place.
+
+With beta 0 the tensor added to is not looked at, so that its NaN do not count (torch.addmm).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dtypes import BY_NUMPY, INTEGRAL, REDUCED, result_dtype
+from impl.operator import Array, function, operator
+from impl.operators.arithmetic import conj_of
+from impl.operators.matmul import (
+    c_name_of,
+    check_batch_sizes,
+    check_batches,
+    check_multipliable,
+    left_gradient,
+    legacy,
+    multiplied,
+    no_bool,
+    product,
+    reject_vector_dtypes,
+    reject_vector_sizes,
+    right_gradient,
+    same_batch_dtypes,
+    sizes_text,
+)
+
+
+def _scaled_sum(beta, base, alpha, term):
+    """beta * base + alpha * term in the term's dtype; with beta 0 the base is not looked at."""
+    kind = term.dtype
+    if BY_NUMPY[kind].category <= INTEGRAL:
+        beta, alpha = int(beta), int(alpha)
+    elif kind in REDUCED:
+        base, term = base.astype(np.float32), term.astype(np.float32)
+    scaled = term if alpha == 1 else term * alpha
+    if beta == 0:
+        return np.array(scaled, kind)
+    return (scaled + (base if beta == 1 else base * beta)).astype(kind)
+
+
+def _expanded(base, shape, target=None):
+    """The added tensor in the product's shape. Raises RuntimeError if it cannot be expanded."""
+    lead = len(shape) - base.ndim
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.{legacy(base)}Tensor{{{[*base.shape]}}}, size={[*shape]}): the number "
+            f"of sizes provided ({len(shape)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({base.ndim})"
+        )
+    for dim in range(base.ndim - 1, -1, -1):
+        have, want = base.shape[dim], shape[lead + dim]
+        if have not in (1, want):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}) "
+                f"at non-singleton dimension {lead + dim}.  Target sizes: {[*shape]}.  "
+                f"Tensor sizes: {[*base.shape]}"
+            )
+    return np.broadcast_to(base, shape)
+
+
+def _same_dtype(base, mat1, mat2) -> None:
+    if base.dtype != mat2.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {legacy(base)} and {legacy(mat2)}"
+        )
+    if mat1.dtype != mat2.dtype:
+        raise RuntimeError(
+            "mat1 and mat2 must have the same dtype, but got "
+            f"{legacy(mat1)} and {legacy(mat2)}"
+        )
+
+
+@operator(out=True, numbers=False)
+def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * (mat1 @ mat2), self broadcast to the product (torch.addmm).
+
+    With beta 0, NaN in self does not count. Raises RuntimeError on ranks, sizes and dtypes.
+    """
+    _same_dtype(self, mat1, mat2)
+    for name, value in (("mat1", mat1), ("mat2", mat2)):
+        if value.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {value.ndim}-D tensor")
+    check_multipliable(mat1, mat2)
+    base = _expanded(self, (mat1.shape[0], mat2.shape[1]))
+    no_bool("addmm_impl_cpu_", mat1, mat2)
+    return _scaled_sum(beta, base, alpha, product(mat1, mat2))
+
+
+addmm.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    mat1=lambda F, grad, mat2, mat1_layout, alpha: left_gradient(
+        F, grad, mat2, mat1_layout, alpha
+    ),
+    mat2=lambda F, grad, mat1, mat2_layout, alpha: right_gradient(
+        F, grad, mat1, mat2_layout, alpha
+    ),
+)
+
+
+@operator(out=True, numbers=False)
+def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * (mat @ vec), self broadcast to the product (torch.addmv)."""
+    if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {self.ndim}, {mat.ndim}, {vec.ndim}"
+        )
+    if mat.shape[1] != vec.shape[0] or self.size not in (1, mat.shape[0]):
+        reject_vector_sizes(self.size, mat, vec)
+    if not self.dtype == mat.dtype == vec.dtype:
+        reject_vector_dtypes(self, mat, vec)
+    no_bool("addmv_impl_cpu", mat, vec)
+    base = np.broadcast_to(self, mat.shape[:1])
+    return _scaled_sum(beta, base, alpha, product(mat, vec))
+
+
+addmv.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    mat=lambda F, grad, vec, alpha: multiplied(F, F.outer(grad, conj_of(F, vec)), alpha),
+    vec=lambda F, grad, mat, alpha: multiplied(F, F.mv(conj_of(F, F.t(mat)), grad), alpha),
+)
+
+
+def _check_vectors(vec1, vec2) -> None:
+    for name, value in (("vec1", vec1), ("vec2", vec2)):
+        if value.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {value.ndim}-D")
+
+
+@operator(out=True, numbers=False, elementwise=True)
+def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * outer(vec1, vec2), self broadcast to it (torch.addr)."""
+    _check_vectors(vec1, vec2)
+    base = _expanded(self, (vec1.shape[0], vec2.shape[0]))
+    kind = result_dtype([base, vec1, vec2]).numpy
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if BY_NUMPY[kind].category <= INTEGRAL and isinstance(factor, float):
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
+    term = np.multiply.outer(vec1.astype(kind), vec2.astype(kind))
+    return _scaled_sum(beta, base.astype(kind), alpha, term)
+
+
+def _addr_layouts(args):
+    """The operands as the element-wise loop sees them: a matrix, a column and a row."""
+    base, column, row = args[:3]
+    n, m = column._raw.shape[0], row._raw.shape[0]
+    return [
+        (base._raw.shape, base.stride()),
+        ((n, 1), (column.stride(0), 0)),
+        ((1, m), (0, row.stride(0))),
+    ]
+
+
+addr.layouts = _addr_layouts
+addr.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    vec1=lambda F, grad, vec2, alpha: multiplied(F, F.mv(grad, conj_of(F, vec2)), alpha),
+    vec2=lambda F, grad, vec1, alpha: multiplied(F, F.mv(F.t(grad), conj_of(F, vec1)), alpha),
+)
+
+
+@operator(out=True, numbers=False)
+def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
+    check_batches(batch1, batch2)
+    if batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError(
+            "batch1 and batch2 must have same number of batches, got "
+            f"{batch1.shape[0]} and {batch2.shape[0]}"
+        )
+    if batch1.shape[2] != batch2.shape[1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for bmm ({sizes_text(batch1[0])} and {sizes_text(batch2[0])})"
+        )
+    base = _expanded(self, (batch1.shape[1], batch2.shape[2]))
+    _same_dtype(self, batch1, batch2)
+    no_bool("addmm_impl_cpu_", batch1, batch2)
+    wide = np.float32 if batch1.dtype in REDUCED else batch1.dtype
+    total = np.matmul(batch1.astype(wide), batch2.astype(wide)).sum(0, dtype=wide)
+    return _scaled_sum(beta, base, alpha, total.astype(batch1.dtype))
+
+
+def _spread(F, grad, batch1_shape, batch2_shape):
+    return F.expand(
+        F.unsqueeze(grad, 0), (batch1_shape[0], batch1_shape[1], batch2_shape[2])
+    )
+
+
+addbmm.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    batch1=lambda F, grad, batch2, batch1_shape, batch2_shape, alpha: multiplied(
+        F,
+        F.bmm(
+            _spread(F, grad, batch1_shape, batch2_shape),
+            conj_of(F, F.transpose(batch2, 1, 2)),
+        ),
+        alpha,
+    ),
+    batch2=lambda F, grad, batch1, batch1_shape, batch2_shape, alpha: multiplied(
+        F,
+        F.bmm(
+            conj_of(F, F.transpose(batch1, 1, 2)),
+            _spread(F, grad, batch1_shape, batch2_shape),
+        ),
+        alpha,
+    ),
+)
+
+
+@operator(out=True, numbers=False)
+def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
+    base = self
+    if batch1.ndim > 1 and batch2.ndim > 2:
+        base = _expanded(self, (*batch1.shape[:2], batch2.shape[2]))
+    if self.dtype != batch1.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {c_name_of(self)}, batch1: "
+            f"{c_name_of(batch1)}, batch2: {c_name_of(batch2)}"
+        )
+    check_batches(batch1, batch2)
+    check_batch_sizes(batch1, batch2)
+    same_batch_dtypes(batch1, batch2)
+    no_bool("baddbmm", batch1, batch2)
+    return _scaled_sum(beta, base, alpha, product(batch1, batch2))
+
+
+baddbmm.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    batch1=lambda F, grad, batch2, alpha: multiplied(
+        F, F.bmm(grad, conj_of(F, F.transpose(batch2, 1, 2))), alpha
+    ),
+    batch2=lambda F, grad, batch1, alpha: multiplied(
+        F, F.bmm(conj_of(F, F.transpose(batch1, 1, 2)), grad), alpha
+    ),
+)
+
+
+# -- written in place -------------------------------------------------------------------------
+
+
+def _check_written_size(target, size) -> None:
+    """Raise RuntimeError when the product does not have the size of the tensor written to."""
+    if [*target._raw.shape] != [*size]:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor size {[*target._raw.shape]} and output tensor size "
+            f"{[*size]} should match"
+        )
+
+
+@function("addmm_", torch=False)
+def addmm_inplace(self, mat1, mat2, *, beta=1, alpha=1):
+    """`addmm` written into the tensor, which must have the product's size."""
+    a, b = mat1._raw.shape, mat2._raw.shape
+    if len(a) == len(b) == 2 and a[1] == b[0]:
+        _check_written_size(self, (a[0], b[1]))
+    return addmm.inplace(self, mat1, mat2, beta, alpha)
+
+
+@function("addmv_")
+def addmv_inplace(self, mat, vec, *, beta=1, alpha=1):
+    """`addmv` written into the tensor, which must have the product's size."""
+    a, b = mat._raw.shape, vec._raw.shape
+    if len(a) == 2 and a[1:] == b and self._raw.ndim <= 1 and self._raw.size in (1, a[0]):
+        _check_written_size(self, a[:1])
+    return addmv.inplace(self, mat, vec, beta, alpha)
+
+
+@function("addr_", torch=False)
+def addr_inplace(self, vec1, vec2, *, beta=1, alpha=1):
+    """`addr` written into the tensor, which must have the product's size."""
+    _check_vectors(vec1, vec2)
+    if self._raw.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {self._raw.ndim}D tensor for input")
+    return addr.inplace(self, vec1, vec2, beta, alpha)
+
+
+@function("addbmm_", torch=False)
+def addbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
+    """`addbmm` written into the tensor, which must have the product's size."""
+    return addbmm.inplace(self, batch1, batch2, beta, alpha)
+
+
+@function("baddbmm_", torch=False)
+def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
+    """`baddbmm` written into the tensor, which must have the product's size."""
+    a, b = batch1._raw.shape, batch2._raw.shape
+    if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2]:
+        _expanded(self._raw, (a[0], a[1], b[2]))
+        _check_written_size(self, (a[0], a[1], b[2]))
+    return baddbmm.inplace(self, batch1, batch2, beta, alpha)
