@@ -11,10 +11,11 @@ import numpy as _np
 # operation.
 _np.seterr(all="ignore")
 
-from impl import views as _views  # noqa: E402, F401
-from impl import creation as _creation  # noqa: E402
-from impl import operators as _operators  # noqa: E402, F401  defines every operator
 from impl import autograd, linalg, nn, random  # noqa: E402
+from impl import creation as _creation  # noqa: E402
+from impl import inquiries as _inquiries  # noqa: E402, F401
+from impl import operators as _operators  # noqa: E402, F401  defines every operator
+from impl import views as _views  # noqa: E402, F401
 from impl.dtypes import (  # noqa: E402
     bfloat16,
     complex64,

@@ -8,11 +8,12 @@ import warnings
 import numpy as np
 
 from impl import dtypes, inplace, random
+from impl.constants import empty_like as _empty_like
 from impl.dtypes import BY_NUMPY, dtype
 from impl.operator import FUNCTIONS, new
-from impl.constants import empty_like as _empty_like
 from impl.sizes import sizes_of
-from impl.storage import Storage, contiguous_strides, empty_strided as _strided_memory, strided
+from impl.storage import Storage, contiguous_strides, strided
+from impl.storage import empty_strided as _strided_memory
 from impl.tensor import Tensor
 from impl.tensor import device as _device
 
@@ -653,7 +654,7 @@ def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Te
     args = args if data is None else (data,)
     if size is not None:
         args = tuple(size)
-    if len(args) == 1 and not hasattr(args[0], "__index__") or (
+    if (len(args) == 1 and not hasattr(args[0], "__index__")) or (
         len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray))
     ):
         (data,) = args

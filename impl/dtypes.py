@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -52,7 +54,7 @@ float64 = dtype("float64", np.float64, FLOATING, "Double")
 complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat")
 complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble")
 
-ALL = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+ALL: tuple[dtype, ...] = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
 ALL += (complex64, complex128)
 BY_NAME = {d.name: d for d in ALL}
 BY_NUMPY = {d.numpy: d for d in ALL}
@@ -135,7 +137,9 @@ def dtype_of_number(value) -> dtype:
     category = category_of_number(value)
     if category == FLOATING:
         return _default
-    return (bool_, int64, None, complex_of(_default))[category]
+    if category == COMPLEX:
+        return complex_of(_default)
+    return bool_ if category == BOOL else int64
 
 
 def result_dtype(operands) -> dtype:
@@ -145,7 +149,9 @@ def result_dtype(operands) -> dtype:
     themselves; a lower one only counts when its category is higher
     (torch's documentation, "Tensor Attributes: torch.dtype").
     """
-    dimensioned = zero_dim = number = None
+    dimensioned: Any = None
+    zero_dim: Any = None
+    number: Any = None
     for value in operands:
         d = BY_NUMPY.get(getattr(value, "dtype", None))
         if d is None:

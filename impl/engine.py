@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import warnings
+import weakref
 
 import numpy as np
 
@@ -118,6 +119,7 @@ class _Task:
             versions = node.versions
             if versions is not None:
                 arrived = [g is not None for g in grads]
+            carried = self._carried(node, grads) if additions else ()
             outputs = self._step(node, grads)
             grads = None
             if outputs is None:
@@ -201,6 +203,14 @@ class _Task:
         if not self.keep_graph:
             node.release()
         return outputs
+
+    def _carried(self, node, grads) -> list:
+        """How often the gradients that arrive were written: formulas may pass them on."""
+        return [
+            (weakref.ref(g), self.additions[node, number])
+            for number, g in enumerate(grads)
+            if type(g) is np.ndarray and (node, number) in self.additions
+        ]
 
     def _capture(self, node, grads) -> None:
         for number, position in self.captures.get(node, ()):
@@ -435,7 +445,7 @@ def _as_tuple(grad_tensors, count: int) -> tuple:
 
 
 def _cotangents(tensors, grads, create_graph: bool) -> list:
-    result = []
+    result: list[Tensor | None] = []
     for out, cotangent in zip(tensors, grads, strict=False):
         if isinstance(cotangent, Tensor):
             _check_cotangent(grads, out, cotangent)

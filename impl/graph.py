@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from typing import Any
 
 from impl import messages
 from impl.dtypes import BY_NUMPY
@@ -21,11 +22,11 @@ class Node:
 
     edges: tuple = ()
     meta: tuple = ()
-    tensor_hooks = None  # {output number: {handle id: hook}}
-    retained = None  # {output number: weak reference to the tensor that retains its gradient}
-    versions = None  # {edge: version} of gradients that were written in place when made
-    pre_hooks = None
-    post_hooks = None
+    tensor_hooks: Any = None  # {output number: {handle id: hook}}
+    retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
+    versions: Any = None  # {edge: version} of gradients that were written in place when made
+    pre_hooks: Any = None
+    post_hooks: Any = None
 
     def __init__(self) -> None:
         self.sequence = next(_sequence)
@@ -136,11 +137,8 @@ class AccumulateGrad(Node):
     def __init__(self, variable) -> None:
         self.variable = variable
         self.sequence = self.LAST
-
-    @property
-    def meta(self) -> tuple:
-        raw = self.variable._raw
-        return ((raw.shape, raw.dtype),)
+        # The leaf's as it is now: what happens to its shape later does not matter.
+        self.meta = ((variable._raw.shape, variable._raw.dtype),)
 
     def hooks_of_output(self, number: int):
         return self.variable._hooks

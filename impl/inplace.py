@@ -12,7 +12,7 @@ from impl.dtypes import BY_NUMPY
 from impl.graph import Node, gradient_edge
 from impl.modes import STATE
 from impl.operator import TAPED, new
-from impl.storage import Storage, contiguous_strides, is_dense, strided
+from impl.storage import contiguous_strides, is_dense, strided
 from impl.tensor import Tensor, requires_grad
 from impl.views import check_creation, geometry
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import inspect
 from types import SimpleNamespace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -47,7 +48,7 @@ from impl.storage import (
 )
 from impl.tensor import Tensor, requires_grad
 
-Array = np.ndarray  # in kernels' annotations: a raw value
+Array: TypeAlias = Any  # in kernels' annotations: a raw value, array or NumPy scalar
 
 # `F.records` lets a formula take the shorter way that torch takes when nothing is recorded.
 RAW = SimpleNamespace(records=False)  # F over arrays: kernels
@@ -103,7 +104,7 @@ class OperatorNode(Node):
 
     operator: Operator
     plan: Plan
-    saved = None
+    saved: Any = None
 
     def evaluate(self, grads, interpretation, wanted):
         saved, plan = self.saved, self.plan
@@ -310,6 +311,7 @@ class Operator:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
         result = self._run(raws)
+        outputs: tuple[Tensor, ...]
         if len(self.outputs) == 1:
             outputs = (self._output(result, raws, strided, args),)
         else:

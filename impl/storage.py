@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -18,7 +20,7 @@ class Storage:
     def __init__(self, buffer) -> None:
         self.buffer = buffer
         self.version = 0
-        self._flat = None
+        self._flat: Any = None
         self._identity = None
 
     def sharing(self) -> Storage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,6 +78,11 @@ class _TensorType(type):
 
         return creation.legacy_constructor(dtype_of_default(), *args)
 
+    if TYPE_CHECKING:  # operators are attached, and asked for, by name
+
+        def __getattr__(cls, name: str) -> Any: ...
+        def __setattr__(cls, name: str, value: Any) -> None: ...
+
 
 def dtype_of_default() -> dtype:
     from impl.dtypes import get_default_dtype
@@ -84,15 +90,19 @@ def dtype_of_default() -> dtype:
     return get_default_dtype()
 
 
-class _field(property):
-    """A property that, where it is read-only, says so in torch's words."""
+if TYPE_CHECKING:  # type checkers know only the built-in one
+    _field = property
+else:
 
-    def __set__(self, instance, value) -> None:
-        if self.fset is None:
-            raise AttributeError(
-                f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
-            )
-        super().__set__(instance, value)
+    class _field(property):
+        """A property that, where it is read-only, says so in torch's words."""
+
+        def __set__(self, instance, value) -> None:
+            if self.fset is None:
+                raise AttributeError(
+                    f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
+                )
+            super().__set__(instance, value)
 
 
 class Tensor(metaclass=_TensorType):
@@ -104,20 +114,24 @@ class Tensor(metaclass=_TensorType):
 
     # Defaults on the class keep the creation of a tensor to the two attributes it always has,
     # `_raw` (array, or NumPy scalar if 0-dim and never shared) and `_storage`.
-    _strides = None  # None: row-major
+    _strides: Any = None  # None: row-major
     _offset = 0
-    _node = None
+    _node: Any = None
     _nr = 0
     _requires_grad = False
-    _grad = None
-    _view = None
-    _accumulator = None
-    _hooks = None
-    _post_accumulate = None
+    _grad: Any = None
+    _view: Any = None
+    _accumulator: Any = None
+    _hooks: Any = None
+    _post_accumulate: Any = None
     _retains_grad = False
 
-    _raw: np.ndarray
+    _raw: Any
     _storage: Storage
+
+    if TYPE_CHECKING:  # the operators' methods, which their modules attach
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def _array(self) -> np.ndarray:
         """The value as an array that can be written and shared."""
@@ -227,12 +241,6 @@ class Tensor(metaclass=_TensorType):
     @_field
     def _version(self) -> int:
         return self._storage.version
-
-    @_version.setter
-    def _version(self, value) -> None:
-        raise AttributeError(
-            "attribute '_version' of 'torch._C.TensorBase' objects is not writable"
-        )
 
     def _is_view(self) -> bool:
         return self._view is not None
@@ -406,6 +414,8 @@ class Tensor(metaclass=_TensorType):
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype"
             )
+        if value._raw.dtype != self._raw.dtype:
+            self._accumulator = None
         self._raw = value._array()
         self._storage = Replaced(value._storage, self._storage)
         self._strides, self._offset = value._strides, value._offset

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from impl.operator import RAW, TAPED, Array, formula_operation, operator
 from impl.operators.special import _erf, fused
 
-HIDDEN = {"function": False, "method": False, "elementwise": True, "numbers": False}
+HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
 
 
 def _nothing(F, grad):

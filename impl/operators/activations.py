@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +15,7 @@ from impl.operators import activation_derivatives  # noqa: F401  the formulas be
 from impl.operators.division import refuse_bool
 from impl.operators.special import _erf, fused, refuse_integers
 
-HIDDEN = {"function": False, "method": False, "elementwise": True}  # published by hand below
+HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True}  # published by hand below
 
 
 @operator(elementwise=True, inplace=True)

@@ -24,7 +24,6 @@ from impl.operators.matmul import (
     reject_vector_sizes,
     right_gradient,
     same_batch_dtypes,
-    sizes_text,
 )
 
 
@@ -173,9 +172,8 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
             f"{batch1.shape[0]} and {batch2.shape[0]}"
         )
     if batch1.shape[2] != batch2.shape[1]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for bmm ({sizes_text(batch1[0])} and {sizes_text(batch2[0])})"
-        )
+        first, second = ("x".join(map(str, b.shape[1:])) for b in (batch1, batch2))
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({first} and {second})")
     base = _expanded(self, (batch1.shape[1], batch2.shape[2]))
     _same_dtype(self, batch1, batch2)
     no_bool("addmm_impl_cpu_", batch1, batch2)

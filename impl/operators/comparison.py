@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.dtypes import BY_NUMPY
@@ -30,7 +32,7 @@ def _define(name: str, compare, words: str) -> None:
 
     def primitive(kernel_name: str, node=None):
         kernel.__name__ = kernel_name
-        settings = {"promote": "arithmetic", "elementwise": True}
+        settings: dict[str, Any] = {"promote": "arithmetic", "elementwise": True}
         return operator(node=node, function=False, method=False, **settings)(kernel)
 
     op = primitive(name)
@@ -130,7 +132,7 @@ def _bitwise(name: str, compute, kernel: str, doc: str, bools: bool = True) -> N
         return compute(self, other)
 
     primitive.__name__ = name
-    settings = {"promote": "arithmetic", "elementwise": True}
+    settings: dict[str, Any] = {"promote": "arithmetic", "elementwise": True}
     op = operator(node="NotImplemented", function=False, method=False, **settings)(primitive)
     publish(name, op, op, op, doc=doc)
 

@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 
 from impl import dtypes
+from impl.constants import dense_strides
 from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, dtype
 from impl.layouts import contiguous_format, memory_format, preserve_format
 from impl.operator import TAPED, Array, function, operator
-from impl.constants import dense_strides
 from impl.operators.copies import converted
 from impl.storage import empty_strided
 from impl.tensor import Tensor, device

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from impl import views
+from impl.constants import dense_strides
 from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
 from impl.operator import RAW, TAPED, Array, function, new, operator
-from impl.constants import dense_strides
 from impl.sizes import broadcast_shapes
 from impl.storage import empty_strided, is_contiguous, is_dense, strided
 from impl.tensor import Tensor

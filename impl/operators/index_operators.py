@@ -343,4 +343,4 @@ put.disjoint = True
 for _op in (index_, index_put, index_put_impl, take, put):
     _op.numbers = False
 
-__all__ = ["expanded", "from_scalar", "index_", "messages", "put_at", "counted"]
+__all__ = ["counted", "expanded", "from_scalar", "index_", "messages", "put_at"]

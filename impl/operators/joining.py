@@ -157,6 +157,61 @@ def vstack(tensors):
     return cat(items, 0)
 
 
+@function("dstack", method=False)
+def dstack(tensors):
+    """Tensors joined along the third dimension (torch.dstack)."""
+    items = [atleast_3d(t) for t in _tensor_list("dstack", tensors)]
+    if not items:
+        raise RuntimeError("dstack expects a non-empty TensorList")
+    return cat(items, 2)
+
+
+@function("column_stack", method=False)
+def column_stack(tensors):
+    """Vectors as columns of a matrix, matrices side by side (torch.column_stack)."""
+    items = [
+        TAPED.reshape(t, (t._raw.size, 1)) if t._raw.ndim <= 1 else t
+        for t in _tensor_list("column_stack", tensors)
+    ]
+    if not items:
+        raise RuntimeError("column_stack expects a non-empty TensorList")
+    return hstack(items)
+
+
+def _each(of, tensors):
+    if len(tensors) == 1:
+        if not isinstance(tensors[0], (tuple, list)):
+            return of(tensors[0])
+        tensors = tensors[0]
+    return tuple(of(t) for t in tensors)
+
+
+@function("atleast_1d", method=False)
+def atleast_1d(*tensors):
+    """Tensors with one dimension at least (torch.atleast_1d)."""
+    return _each(lambda t: _at_least(t, 1), tensors)
+
+
+@function("atleast_2d", method=False)
+def atleast_2d(*tensors):
+    """Tensors with two dimensions at least, vectors as rows (torch.atleast_2d)."""
+    return _each(lambda t: _at_least(t, 2), tensors)
+
+
+@function("atleast_3d", method=False)
+def atleast_3d(*tensors):
+    """Tensors with three dimensions at least (torch.atleast_3d)."""
+
+    def of(t):
+        if t._raw.ndim == 0:
+            return TAPED.reshape(t, (1, 1, 1))
+        if t._raw.ndim == 1:
+            t = TAPED.unsqueeze(t, 0)
+        return TAPED.unsqueeze(t, -1) if t._raw.ndim == 2 else t
+
+    return _each(of, tensors)
+
+
 @function("broadcast_tensors", method=False)
 def broadcast_tensors(*tensors):
     """All tensors expanded to their common shape (torch.broadcast_tensors)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, REDUCED, result_dtype
@@ -11,7 +13,7 @@ from impl.operator import TAPED, Array, formula_operation, function, operator
 from impl.operators.special import _expit, fused, refuse_integers
 
 NONE, MEAN, SUM = 0, 1, 2
-_SECOND = {"function": False, "method": False, "elementwise": True, "numbers": False}
+_SECOND: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
 _FIRST = {**_SECOND, "promote": "arithmetic"}
 
 

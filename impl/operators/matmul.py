@@ -1,4 +1,4 @@
-"""Matrix products: the primitives mm, bmm, mv, dot and their fused additions.
+"""Matrix products: the primitives mm, bmm, mv, dot, vdot and trace.
 
 Gradients are products with the transposed other operand. That of a column-major operand is made
 column-major, as torch does it (FunctionsManual.cpp, mm_mat1_backward and mm_mat2_backward).
@@ -35,14 +35,17 @@ def c_name(dtype) -> str:
 
 
 def c_name_of(raw) -> str:
+    """What torch's C++ calls an array's dtype."""
     return c_name(BY_NUMPY[raw.dtype])
 
 
 def legacy(raw) -> str:
+    """What torch's messages call an array's dtype (`Float`)."""
     return BY_NUMPY[raw.dtype].legacy
 
 
 def sizes_text(raw) -> str:
+    """An array's sizes as torch's messages write them (`2x3`)."""
     return "x".join(map(str, raw.shape))
 
 
@@ -70,6 +73,7 @@ def _column_major(layout) -> bool:
 
 
 def left_gradient(F, grad, right, layout, alpha=1):
+    """The gradient of the left factor, whose `layout` it takes over if that is column-major."""
     if _column_major(layout):
         result = F.t(F.mm(conj_of(F, right), F.t(grad)))
     else:
@@ -78,6 +82,7 @@ def left_gradient(F, grad, right, layout, alpha=1):
 
 
 def right_gradient(F, grad, left, layout, alpha=1):
+    """The gradient of the right factor, as `left_gradient`."""
     if _column_major(layout):
         result = F.t(F.mm(F.t(grad), conj_of(F, left)))
     else:
@@ -109,6 +114,7 @@ def mm(self: Array, mat2: Array) -> Array:
 
 
 def check_multipliable(mat1, mat2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
     if mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({sizes_text(mat1)} and {sizes_text(mat2)})"
@@ -135,6 +141,7 @@ def bmm(self: Array, mat2: Array) -> Array:
 
 
 def same_batch_dtypes(batch1, batch2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
     if batch1.dtype != batch2.dtype and batch1.size and batch2.size:
         raise RuntimeError(
             f"expected scalar type {legacy(batch1)} but found {legacy(batch2)}"
@@ -142,6 +149,7 @@ def same_batch_dtypes(batch1, batch2) -> None:
 
 
 def check_batches(batch1, batch2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
     if batch1.ndim != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
     if batch2.ndim != 3:
@@ -149,6 +157,7 @@ def check_batches(batch1, batch2) -> None:
 
 
 def check_batch_sizes(batch1, batch2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
     expected = [batch1.shape[0], batch1.shape[2]]
     if [*batch2.shape[:2]] != expected:
         raise RuntimeError(
@@ -182,12 +191,14 @@ def mv(self: Array, vec: Array) -> Array:
 
 
 def reject_vector_sizes(size: int, mat, vec) -> None:
+    """Raise RuntimeError for a matrix and a vector that do not fit."""
     raise RuntimeError(
         f"size mismatch, got input ({size}), mat ({sizes_text(mat)}), vec ({vec.shape[0]})"
     )
 
 
 def reject_vector_dtypes(base, mat, vec) -> None:
+    """Raise RuntimeError for a matrix and a vector of different dtypes."""
     raise RuntimeError(
         "addmv input tensors must have the same dtype, but got "
         f"{legacy(base)}, {legacy(mat)}, and {legacy(vec)}"
@@ -268,8 +279,6 @@ def on_diagonal(value, shape):
     """A matrix with `value` on its diagonal and zeros elsewhere."""
     result = np.zeros(shape, value.dtype)
     np.fill_diagonal(result, value)
-    # NumPy wraps around in tall matrices, torch does not.
-    result[shape[1] :] = 0
     return result
 
 

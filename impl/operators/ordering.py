@@ -11,7 +11,6 @@ import numpy as np
 from impl.dimensions import wrap_dim
 from impl.operator import Array, function, operator, written
 from impl.operators.extrema import evenly, first_nan_or, indexed, select, selected, to_index
-
 from impl.storage import is_dense
 
 

@@ -89,9 +89,12 @@ def _invert(self):
     return _of("bitwise_not")(self)
 
 
-Tensor.__neg__ = lambda self: _of("neg")(self)
-Tensor.__pos__ = lambda self: _of("positive")(self)
-Tensor.__abs__ = lambda self: _of("abs")(self)
-Tensor.__invert__ = _invert
+for _name, _unary in (
+    ("__neg__", lambda self: _of("neg")(self)),
+    ("__pos__", lambda self: _of("positive")(self)),
+    ("__abs__", lambda self: _of("abs")(self)),
+    ("__invert__", _invert),
+):
+    setattr(Tensor, _name, _unary)
 # NumPy's scalars and arrays leave operations with a tensor to the tensor.
 Tensor.__array_priority__ = 1000

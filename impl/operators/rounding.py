@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.inplace import same_dtype_out
@@ -168,7 +170,7 @@ publish(
 )
 
 
-_HIDDEN = {"elementwise": True, "numbers": False, "function": False, "method": False}
+_HIDDEN: dict[str, Any] = {"elementwise": True, "numbers": False, "function": False, "method": False}
 
 
 @operator(promote="arithmetic", node="NotImplemented", elementwise=True, out=True, numbers=False)

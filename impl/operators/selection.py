@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -152,7 +153,7 @@ def _one_bound(which: str):
     def limit(F, grad, self, bound):
         return F.where(self < bound if low else self > bound, grad, 0)
 
-    settings = {"promote": "arithmetic", "elementwise": True, "function": False, "method": False}
+    settings: dict[str, Any] = {"promote": "arithmetic", "elementwise": True, "function": False, "method": False}
     kernel.__name__ = f"clamp_{which}_number"
     number = operator(node=f"{node}0", **settings)(kernel).gradient(self=value)
     kernel.__name__ = f"clamp_{which}_tensor"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 
-from impl import views
+from impl import inplace, views
 from impl.dimensions import wrap_dim
 from impl.operator import RAW, TAPED, function
 from impl.sizes import infer_size, restride, sizes_of
 from impl.storage import is_contiguous
-from impl.tensor import Tensor
+from impl.tensor import Tensor, requires_grad
 from impl.views import Geometry
 
 # -- other sizes ------------------------------------------------------------------------------
@@ -142,6 +142,11 @@ def unflatten(input, dim, sizes):
     Raises RuntimeError when the sizes do not multiply to the dimension's.
     """
     shape = input._raw.shape
+    if not shape:
+        raise RuntimeError(
+            "unflatten got an unexpected error:\nDimension specified as "
+            f"{dim} but tensor has no dimensions"
+        )
     dim = wrap_dim(dim, len(shape))
     sizes = tuple(sizes)
     if not sizes:
@@ -284,6 +289,7 @@ t.gradient(self=lambda F, grad: F.t(grad))
 @function("t_", torch=False)
 def t_(self):
     """Transpose a matrix in place (torch.Tensor.t_). Raises RuntimeError for more dimensions."""
+    inplace.check(self, requires_grad(self))
     if self._raw.ndim > 2:
         raise RuntimeError(
             f"t_() expects a tensor with <= 2 dimensions, but self is {self._raw.ndim}D"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.operator import Array, alias, function, operator
@@ -152,7 +154,7 @@ def _in_place_only(op) -> None:
         )
 
     kernel.__name__ = f"{op.name}_into"
-    settings = {"promote": "float", "elementwise": True, "function": False, "method": False}
+    settings: dict[str, Any] = {"promote": "float", "elementwise": True, "function": False, "method": False}
     into = operator(node=f"{op.name.capitalize()}Backward1", **settings)(kernel)
     into.gradient(self=refuse)
 
