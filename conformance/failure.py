@@ -22,8 +22,11 @@ _WHY = {
 }
 
 
-def failure(line: Mapping[str, Any], settings: Settings) -> str:
-    """The message for one program's line: rule, program with its marks, expected and got."""
+def failure(line: Mapping[str, Any], settings: Settings, again: str | None = None) -> str:
+    """The message for one program's line: rule, program with its marks, expected and got.
+
+    ``again`` is the command that shows it again, where that is not `conform show` with the ID.
+    """
     counted = settings.selection.levels
     parts = [_headline(line, settings)]
     if line["sentence"]:
@@ -45,7 +48,7 @@ def failure(line: Mapping[str, Any], settings: Settings) -> str:
         )
     if line["file"]:
         parts.append(f"  from: {line['file']}, line {line['line']}")
-    parts.append(f"  show it again: {command(settings, line['id'])}")
+    parts.append(f"  show it again: {again or command(settings, line['id'])}")
     return "\n".join(parts)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from conformance.isolate import START_TIMEOUT
 from conformance.runs import LEVELS
 from conformance.suite import Selection
+from conformance.themes import EXAMPLES, THEMES
 
 TIMEOUT = 30.0
 """Seconds that one program may take on the backend before it counts as hanging."""
@@ -26,6 +27,13 @@ def seconds(text: str) -> float:
     if not 0 < value < 1e7:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
     return value
+
+
+def count(text: str) -> int:
+    """A positive whole number; raises ArgumentTypeError for anything else."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,15 @@ BACKENDS = (
         "run the backend in the same process as the harness (for debuggers; no timeout)",
         {"action": "store_true"},
     ),
+)
+
+SUITE = (
     Option("spec", "read the chapters from this folder", {"default": None, "metavar": "DIR"}),
+    Option(
+        "findings",
+        "replay what `conform fuzz` wrote to this folder, too",
+        {"default": None, "metavar": "DIR"},
+    ),
 )
 
 SELECTION = (
@@ -89,12 +105,16 @@ SELECTION = (
     ),
 )
 
-OUTPUT = (
+COUNTED = (
     Option(
         "level",
         f"only this level counts for pass or fail ({', '.join(LEVELS)}); repeatable, default all",
         {**_MANY, "metavar": "LEVEL"},
     ),
+)
+
+OUTPUT = (
+    *COUNTED,
     Option("run-file", "write the run here (JSON Lines)", {"default": None, "metavar": "FILE"}),
     Option("report", "write an HTML report of the run here", {"default": None, "metavar": "FILE"}),
     Option(
@@ -109,7 +129,30 @@ OUTPUT = (
     ),
 )
 
-RUN = (*BACKENDS, *SELECTION, *OUTPUT)
+RUN = (*BACKENDS, *SUITE, *SELECTION, *OUTPUT)
+
+DRAWING = (
+    Option(
+        "examples",
+        "random programs to draw of each theme",
+        {"type": count, "default": EXAMPLES, "metavar": "N"},
+    ),
+    Option(
+        "theme",
+        f"only programs of this theme ({', '.join(THEMES)}); repeatable, default all",
+        {**_MANY, "metavar": "THEME"},
+    ),
+    Option(
+        "keep-in",
+        "write what random programs find to this folder",
+        {"default": None, "metavar": "DIR"},
+    ),
+    Option(
+        "no-keep",
+        "do not write what random programs find to a file",
+        {"action": "store_true"},
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -124,6 +167,7 @@ class Settings:
     seed: int = 0
     isolation: bool = True
     spec: Path | None = None
+    findings: Path | None = None
     selection: Selection = field(default_factory=Selection)
     run_file: Path | None = None
     report: Path | None = None
@@ -169,6 +213,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         seed=value("seed", 0),
         isolation=not value("no-isolation", False),
         spec=path("spec"),
+        findings=path("findings"),
         selection=Selection(
             areas=many("area"),
             rules=many("rule"),
@@ -194,4 +239,6 @@ def command(settings: Settings, program: str) -> str:
         words += ["--seed", str(settings.seed)]
     if settings.spec:
         words += ["--spec", shlex.quote(str(settings.spec))]
+    if settings.findings:
+        words += ["--findings", shlex.quote(str(settings.findings))]
     return " ".join(words)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from conformance.judge import child
 from conformance.known import KnownDivergences, KnownError, default_path, read_known
 from conformance.options import Settings
 from conformance.program import Program, ProgramError
+from conformance.release import version
 from conformance.runs import SCHEMA, RunError
 from conformance.suite import SelectionError, Suite, SuiteError, read_suite
 
@@ -82,7 +82,7 @@ class Plan:
 def select_programs(settings: Settings) -> tuple[Suite, list[Program]]:
     """The suite and the programs selected from it; raises WrongInput."""
     with one_paragraph():
-        suite = read_suite(settings.spec)
+        suite = read_suite(settings.spec, settings.findings)
         return suite, suite.select(settings.selection)
 
 
@@ -146,14 +146,6 @@ def check_writable(path: Path | None) -> None:
         raise WrongInput(f"{path}: cannot be written: {error.strerror}.") from None
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise WrongInput(f"{path}: cannot be written.")
-
-
-def version() -> str:
-    """The suite's own version."""
-    try:
-        return metadata.version("autograd-conformance")
-    except metadata.PackageNotFoundError:
-        return "0+unknown"
 
 
 def now() -> str:

@@ -132,16 +132,21 @@ class Suite:
                 raise SelectionError(_missing("program", pattern, self._by_id))
 
 
-def read_suite(spec: str | Path | None = None) -> Suite:
+def read_suite(spec: str | Path | None = None, found: str | Path | None = None) -> Suite:
     """The whole suite: chapters (those in ``spec``, if given), operator samples, fuzz findings.
 
-    Raises ChapterError for a malformed chapter, SuiteError for a duplicate ID or a broken finding.
+    The findings in the folder ``found``, if given, come after the suite's own. Raises ChapterError
+    for a malformed chapter, SuiteError for a duplicate ID or a broken finding.
     """
     chapters = read_spec(spec)
     programs = [
         program for chapter in chapters for rule in chapter.rules for program in rule.programs
     ]
-    return Suite((*programs, *_samples(), *findings()), tuple(chapters))
+    # The ID is the content's hash: what is in both folders is one program.
+    replayed = {finding.id: finding for finding in findings()}
+    if found is not None:
+        replayed |= {finding.id: finding for finding in findings(found)}
+    return Suite((*programs, *_samples(), *replayed.values()), tuple(chapters))
 
 
 def all_programs(spec: str | Path | None = None) -> list[Program]:
@@ -157,10 +162,13 @@ def select(programs: Iterable[Program], selection: Selection) -> list[Program]:
 def findings(folder: str | Path | None = None) -> list[Program]:
     """The programs that fuzzing found and that are replayed since, one JSON file each, by name.
 
-    Raises SuiteError, naming the file, for one that cannot be read.
+    Raises SuiteError, naming the file, for one that cannot be read, and for a folder that is not
+    there.
     """
     place = resources.files("conformance").joinpath("findings")
     found = Path(str(place)) if folder is None else Path(folder)
+    if folder is not None and not found.is_dir():
+        raise SuiteError(f"{found}: there is no such folder of fuzz findings.")
     programs = []
     for path in sorted(found.glob("*.json")):
         try:

@@ -60,4 +60,3 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 
 globals().update(_creation.LEGACY_TYPES)
 globals().update(_FUNCTIONS)
-autograd.Variable = Tensor

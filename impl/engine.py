@@ -8,24 +8,12 @@ import weakref
 
 import numpy as np
 
-from impl import inplace, messages
-from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
+from impl import messages, seeds
+from impl.accumulation import accumulate
 from impl.graph import AccumulateGrad, gradient_edge
 from impl.hooks import retain_grad, run_node_hooks, run_tensor_hooks
-from impl.interpretation import (
-    TAPED_INTERPRETATION,
-    RawInterpretation,
-    expandable,
-)
+from impl.interpretation import TAPED_INTERPRETATION, RawInterpretation, expandable
 from impl.modes import STATE
-from impl.operator import TAPED, new
-from impl.storage import (
-    contiguous_strides,
-    empty_strided,
-    is_contiguous,
-    is_dense,
-    strides_of,
-)
 from impl.tensor import Tensor
 
 
@@ -138,6 +126,11 @@ class _Task:
                     made = versions.get(i, 0) if versions is not None else 0
                     if made and callable(made):
                         made = int(made(arrived))
+                    for reference, count in carried:
+                        passed = reference()
+                        if passed is not None and (value is passed or value.base is passed):
+                            made = count
+                        passed = None
                     if shape != expected[0] or dtype is not expected[1]:
                         value = self._fit(node, i, value, expected)
                         made = 0
@@ -188,7 +181,7 @@ class _Task:
         if node.pre_hooks:
             grads = self._node_hooks(node.pre_hooks, grads)
         if type(node) is AccumulateGrad:
-            self._accumulate(node, grads)
+            accumulate(interpretation, node.variable, grads, self.additions.pop((node, 0), 0))
             if node.post_hooks:
                 self._node_hooks(node.post_hooks, [], grads)
             return None
@@ -272,89 +265,6 @@ class _Task:
         others = [tuple(self._lift(v) for v in r) for r in rest]
         return [self._lower(v) for v in run_node_hooks(hooks, lifted, *others)]
 
-    # -- leaves -----------------------------------------------------------------------------
-
-    def _accumulate(self, node: AccumulateGrad, grads) -> None:
-        leaf, gradient = node.variable, grads[0]
-        additions = self.additions.pop((node, 0), 0)
-        if gradient is None or not leaf._requires_grad:
-            return
-        if self.interpretation.records:
-            self._accumulate_taped(leaf, gradient)
-        else:
-            del grads[0]
-            held = leaf._grad
-            if held is None:
-                leaf._grad = self._first(leaf, gradient, additions)
-            else:
-                value = held._raw + gradient
-                inplace.check_memory(held, ())
-                inplace.check_fits(held, value)
-                inplace.write(held, value)
-                _warn_of_layout(leaf)
-        if leaf._post_accumulate:
-            for hook in list(leaf._post_accumulate.values()):
-                if hook(leaf) is not None:
-                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-
-    def _first(self, leaf: Tensor, gradient, additions: int) -> Tensor:
-        """The first gradient: taken over if nobody else holds it, else copied in the leaf's layout.
-
-        The layout is the leaf's where the leaf is dense, row-major otherwise
-        (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
-        """
-        shape, strides = leaf._raw.shape, leaf.stride()
-        # Referenced by our caller's name, ours, and the call's own: nobody else.
-        if self.interpretation.unshared(gradient, 4) and _obeys(gradient, shape, strides):
-            result = self.interpretation.lift(gradient).detach()
-            result._storage.version = max(result._storage.version, additions)
-            return result
-        if not is_dense(shape, strides):
-            return new(np.array(gradient, order="C"))
-        copy = empty_strided(shape, strides, gradient.dtype)
-        copy[...] = gradient
-        result = new(copy, leaf._strides)
-        # Made by copying into new memory, which counts as a write.
-        result._storage.version = 1
-        return result
-
-    def _accumulate_taped(self, leaf: Tensor, gradient: Tensor) -> None:
-        held = leaf._grad
-        if held is not None:
-            leaf._grad = held + gradient
-            _warn_of_layout(leaf)
-        else:
-            leaf._grad = TAPED.clone_for_leaf(gradient, leaf)
-
-
-def _obeys(gradient, shape, strides) -> bool:
-    size = gradient.dtype.itemsize
-    own = tuple(s // size for s in gradient.strides)
-    if not gradient.size:
-        own = strides_of(gradient) or contiguous_strides(shape)
-    if is_dense(shape, strides):
-        # A stride of zero marks an expanded gradient, which is a view, whatever its size.
-        return all(
-            a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, shape, strict=True)
-        )
-    return is_contiguous(shape, own)
-
-
-def _warn_of_layout(leaf: Tensor) -> None:
-    """Warn when a `.grad` the user gave has another layout than the leaf asks for."""
-    shape, strides = leaf._raw.shape, leaf.stride()
-    if leaf._strides is None and leaf._grad._strides is None:
-        return
-    own = leaf._grad.stride()
-    if is_dense(shape, strides):
-        obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
-    else:
-        obeys = is_contiguous(shape, own)
-    if not obeys:
-        warnings.warn(
-            messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2
-        )
-
 
 # -- the calls ------------------------------------------------------------------------------
 
@@ -378,7 +288,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if len(inputs) == 0:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    cotangents = _cotangents(tensors, _as_tuple(grad_tensors, len(tensors)), create_graph)
+    cotangents = seeds.cotangents(tensors, seeds.as_tuple(grad_tensors, len(tensors)))
     if retain_graph is None:
         retain_graph = create_graph
     if create_graph and inputs is None:
@@ -417,7 +327,7 @@ def grad(
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    cotangents = _cotangents(outputs, _as_tuple(grad_outputs, len(outputs)), create_graph)
+    cotangents = seeds.cotangents(outputs, seeds.as_tuple(grad_outputs, len(outputs)))
     if retain_graph is None:
         retain_graph = create_graph
     results = _execute(outputs, cotangents, retain_graph, create_graph, inputs, accumulate=False)
@@ -434,61 +344,6 @@ def grad(
             creation.zeros_like(inputs[i]) if r is None else r for i, r in enumerate(results)
         ]
     return tuple(results)
-
-
-def _as_tuple(grad_tensors, count: int) -> tuple:
-    if grad_tensors is None:
-        return (None,) * count
-    if isinstance(grad_tensors, Tensor):
-        return (grad_tensors,)
-    return tuple(grad_tensors)
-
-
-def _cotangents(tensors, grads, create_graph: bool) -> list:
-    result: list[Tensor | None] = []
-    for out, cotangent in zip(tensors, grads, strict=False):
-        if isinstance(cotangent, Tensor):
-            _check_cotangent(grads, out, cotangent)
-            result.append(cotangent)
-        elif cotangent is None:
-            result.append(_implicit(out) if out.requires_grad else None)
-        else:
-            raise TypeError(
-                "gradients can be either Tensors or None, but got " + type(cotangent).__name__
-            )
-    # Cotangents in excess were dropped by the pairing, as torch drops them.
-    if len(result) != len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(result)} gradients")
-    return result
-
-
-def _implicit(out: Tensor) -> Tensor:
-    if out._raw.size != 1:
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    d = BY_NUMPY[out._raw.dtype]
-    if not d.is_floating_point:
-        raise RuntimeError(
-            f"grad can be implicitly created only for real scalar outputs but got {d}"
-        )
-    return new(np.ones(out._raw.shape, out._raw.dtype))
-
-
-def _check_cotangent(grads: tuple, out: Tensor, cotangent: Tensor) -> None:
-    if cotangent._raw.shape != out._raw.shape:
-        # torch finds the position by comparing tensors, which raises for any but the first.
-        i = grads.index(cotangent)
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {cotangent.shape} and "
-            f"output[{i}] has a shape of {out.shape}."
-        )
-    a, b = cotangent._raw.dtype, out._raw.dtype
-    if (CATEGORY[a] == COMPLEX) != (CATEGORY[b] == COMPLEX):
-        i = grads.index(cotangent)
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same "
-            f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {BY_NUMPY[a]} and "
-            f"output[{i}] has a dtype of {BY_NUMPY[b]}."
-        )
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool):

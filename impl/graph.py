@@ -81,7 +81,7 @@ class Node:
         return RemovableHandle.add(self.pre_hooks, hook)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
 class SavedTensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def check(target: Tensor, differentiable: bool) -> None:
         raise RuntimeError(messages.LEAF_INPLACE)
 
 
-def check_memory(target: Tensor, operands, overlaps=False, disjoint: bool = False) -> None:
+def check_memory(target: Tensor, operands, overlaps=False, disjoint: bool | str = False) -> None:
     """Whether `target` can be written element by element while the operands are read.
 
     Raises RuntimeError when its elements share memory (unless it `overlaps` without harm, or with
@@ -169,13 +169,13 @@ class CopySlices(Node):
     """A write through a view, seen from the base: the slice's node within the base's gradient."""
 
     # The base's gradient is a copy, of which the slice is then written.
-    versions: ClassVar = {0: 2}
+    versions: Any = {0: 2}  # noqa: RUF012  never written to
 
     def __init__(self, base: Tensor, target: Tensor, inner: Node) -> None:
         super().__init__()
         self.base = geometry(base)
         self.slice = geometry(target)
-        self.inner = inner
+        self.inner: Node | None = inner
         self.edges = (gradient_edge(base), *inner.edges[1:])
         self.meta = ((base._raw.shape, base._raw.dtype),)
 
@@ -188,9 +188,13 @@ class CopySlices(Node):
         if interpretation.records:
             return self._evaluate_tensors(gradient, interpretation, wanted)
         base = self.base
-        flat = np.zeros(_extent(self.base), gradient.dtype)
-        whole = strided(flat, base.shape, base.strides, 0)
-        whole[...] = gradient
+        if base.strides == contiguous_strides(base.shape):
+            whole = np.array(gradient, order="C")
+            flat = whole.reshape(-1)
+        else:
+            flat = np.zeros(_extent(base), gradient.dtype)
+            whole = strided(flat, base.shape, base.strides, 0)
+            whole[...] = gradient
         offset = self.slice.offset - base.offset
         part = strided(flat, self.slice.shape, self.slice.strides, offset)
         inner = self.inner.evaluate([part.copy()], interpretation, wanted)
@@ -206,6 +210,7 @@ class CopySlices(Node):
         whole = TAPED.clone_strided(gradient, self.base.shape, self.base.strides)
         offset = self.slice.offset - self.base.offset
         part = TAPED.as_strided(whole, self.slice.shape, self.slice.strides, offset)
+        assert self.inner is not None
         inner = self.inner.evaluate([part.clone()], interpretation, wanted)
         if inner[0] is None:
             part.zero_()

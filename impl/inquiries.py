@@ -84,9 +84,7 @@ def typename(obj) -> str:
 @_publish
 def result_type(tensor1, tensor2) -> dtype:
     """The dtype an operation on both would compute in (torch.result_type)."""
-    return dtypes.result_dtype(
-        [v._raw if isinstance(v, Tensor) else v for v in (tensor1, tensor2)]
-    )
+    return dtypes.result_dtype([v._raw if isinstance(v, Tensor) else v for v in (tensor1, tensor2)])
 
 
 @_publish

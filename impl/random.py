@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import struct
 import time
+from fractions import Fraction
 
 import numpy as np
 
-from impl import dtypes
+from impl import dtypes, singles
 from impl.operator import FUNCTIONS, new
 from impl.tensor import CPU, Tensor
 
@@ -68,8 +69,9 @@ class Generator:
             left, following = 1, 0
         header = struct.pack("<QiiQ", self._seed, left, 1, following)
         words = state["key"].astype("<u8").tobytes()
-        normal = struct.pack("<dddiifI", 0.0, self._normal or 0.0, 0.0,
-                             int(self._normal is not None), 0, 0.0, 0)
+        normal = struct.pack(
+            "<dddiifI", 0.0, self._normal or 0.0, 0.0, int(self._normal is not None), 0, 0.0, 0
+        )
         return new(np.frombuffer(header + words + normal, np.uint8).copy())
 
     def set_state(self, state: Tensor) -> Generator:
@@ -114,7 +116,7 @@ class Generator:
 
     def normal_numbers(self, count: int) -> list[float]:
         """Normal numbers in float64, two from two uniforms (Box and Muller), one kept back."""
-        result = []
+        result: list[float] = []
         while len(result) < count:
             if self._normal is not None:
                 result.append(self._normal)
@@ -160,12 +162,17 @@ def _block_normals(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
     first, second = 1 - blocks[:, 0], blocks[:, 1]
     if uniforms.dtype == np.float64:
         return _double_normals(first, second, mean, std).reshape(-1)
-    from impl import singles
-
     radius = np.sqrt(np.float32(-2) * singles.log(first))
     sine, cosine = singles.sine_cosine(np.float32(2 * math.pi) * second)
     both = np.stack([radius * cosine, radius * sine], 1)
     return singles.fused(both, np.float32(std), np.float32(mean)).reshape(-1)
+
+
+def fused(a: float, b: float, c: float) -> float:
+    """a * b + c in float64 with one rounding, as torch's compiler has it done."""
+    if b == 1 and c == 0:
+        return a
+    return float(Fraction(a) * Fraction(float(b)) + Fraction(float(c)))
 
 
 def _double_normals(first, second, mean: float, std: float) -> np.ndarray:
@@ -175,8 +182,8 @@ def _double_normals(first, second, mean: float, std: float) -> np.ndarray:
         radius = math.sqrt(-2.0 * math.log(first[index]))
         angle = 2.0 * math.pi * second[index]
         block, i = index
-        result[block, 0, i] = radius * math.cos(angle) * std + mean
-        result[block, 1, i] = radius * math.sin(angle) * std + mean
+        result[block, 0, i] = fused(radius * math.cos(angle), std, mean)
+        result[block, 1, i] = fused(radius * math.sin(angle), std, mean)
     return result
 
 
@@ -239,10 +246,16 @@ def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator |
     """Fill with uniform numbers from [low, high). Raises NotImplementedError for integers."""
     dtype = _floating(tensor, "check_uniform_bounds")
     source = generator or default_generator
-    values = source.uniform(tensor._raw.size, dtype)
+    values: np.ndarray = source.uniform(tensor._raw.size, dtype)
     if (low, high) != (0, 1):
         low, high = values.dtype.type(low), values.dtype.type(high)
-        values = values * (high - low) + low
+        if dtype == np.float64:
+            values = np.array([fused(v, high - low, low) for v in values.tolist()])
+        else:
+            values = singles.fused(values, high - low, low)
+    values = values.astype(dtype)
+    # Rounding may reach the upper bound, which does not belong to the range.
+    values[values == dtype.type(high)] = low
     _fill(tensor, values)
 
 
@@ -252,10 +265,17 @@ def draw_normal(tensor: Tensor, mean: float, std: float, generator: Generator | 
     source = generator or default_generator
     count = tensor._raw.size
     if count >= 16 and tensor.is_contiguous():
-        compute = dtype if dtype == np.float64 else np.dtype(np.float32)
-        _fill(tensor, source.normal_blocks(count, compute, mean, std))
+        if dtype.itemsize >= 4:
+            values = source.normal_blocks(count, dtype, mean, std)
+        else:
+            # Half and bfloat16 draw no uniforms for what the last block will overwrite.
+            whole = source.normal_blocks(count // 16 * 16, np.dtype(np.float32), mean, std)
+            values = np.concatenate([whole, whole[: count % 16]])
+            if count % 16:
+                values[-16:] = source.normal_blocks(16, np.dtype(np.float32), mean, std)
+        _fill(tensor, values)
     else:
-        _fill(tensor, [z * std + mean for z in source.normal_numbers(count)])
+        _fill(tensor, [fused(z, std, mean) for z in source.normal_numbers(count)])
 
 
 def draw_integers(tensor: Tensor, low: int, high: int, generator: Generator | None) -> None:
@@ -297,17 +317,7 @@ def draw_exponential(tensor: Tensor, rate: float, generator: Generator | None) -
     _fill(tensor, [-math.log1p(-u) / rate for u in uniforms])
 
 
-# A congruential generator, which torch seeds from the stream for draws with one probability
-# (P. L'Ecuyer's MCG31, in Intel MKL's VSL as VSL_BRNG_MCG31M1).
-_MCG_MULTIPLIER, _MCG_MODULUS = 1132489760, 2**31 - 1
-
-
 def draw_bernoulli(tensor: Tensor, p: float, generator: Generator | None) -> None:
-    """Fill with zeros and ones, one with probability `p`."""
+    """Fill with zeros and ones, one with probability `p`, each from a float64 uniform."""
     source = generator or default_generator
-    state = int(source.words(1)[0]) % _MCG_MODULUS or 1
-    values = []
-    for _ in range(tensor._raw.size):
-        values.append(state / _MCG_MODULUS < p)
-        state = state * _MCG_MULTIPLIER % _MCG_MODULUS
-    _fill(tensor, values)
+    _fill(tensor, source.uniform(tensor._raw.size, np.dtype(np.float64)) < p)

@@ -18,7 +18,7 @@ import numpy as np
 from impl import hooks, messages
 from impl.graph import gradient_edge
 from impl.modes import STATE
-from impl.operator import FUNCTIONS, RAW, TAPED, Operator, _spelling, written
+from impl.operator import FUNCTIONS, RAW, TAPED, Operator, spelling, written
 from impl.storage import contiguous_strides, strided, strides_of
 from impl.tensor import Tensor, requires_grad
 
@@ -203,7 +203,7 @@ def view(
 
         op = ViewOperator(geometry_function, node, multiple, inplace_node)
         OPERATORS[op.name] = op
-        call = _spelling(op, geometry_function, False)
+        call = spelling(op, geometry_function, False)
         setattr(RAW, op.name, op.kernel)
         setattr(TAPED, op.name, call)
         if function:
@@ -211,7 +211,7 @@ def view(
         if method:
             setattr(Tensor, op.name, call)
         if inplace:
-            setattr(Tensor, op.name + "_", _spelling(op, geometry_function, False, inplace=True))
+            setattr(Tensor, op.name + "_", spelling(op, geometry_function, False, inplace=True))
         return op
 
     return define

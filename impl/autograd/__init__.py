@@ -3,7 +3,8 @@
 from impl.autograd import grad_mode, graph
 from impl.engine import backward, grad
 from impl.modes import enable_grad, no_grad, set_grad_enabled
+from impl.tensor import Tensor
 
-Variable = None  # set to Tensor by the package, which defines it later
+Variable = Tensor
 
 __all__ = ["backward", "enable_grad", "grad", "grad_mode", "graph", "no_grad", "set_grad_enabled"]

@@ -8,8 +8,8 @@ import numpy as np
 
 from impl import dtypes
 from impl.constants import dense_strides
-from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, dtype
-from impl.layouts import contiguous_format, memory_format, preserve_format
+from impl.dtypes import CATEGORY, COMPLEX, dtype
+from impl.layouts import contiguous_format, preserve_format
 from impl.operator import TAPED, Array, function, operator
 from impl.operators.copies import converted
 from impl.storage import empty_strided
@@ -52,8 +52,15 @@ Tensor.to_numpy_dtype = cast
 
 
 @function("to", torch=False)
-def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
-       memory_format=preserve_format):
+def to(
+    self,
+    *args,
+    dtype=None,
+    device=None,
+    non_blocking=False,
+    copy=False,
+    memory_format=preserve_format,
+):
     """The tensor with another dtype, or that of another tensor (torch.Tensor.to).
 
     Returns the tensor itself when nothing changes. Raises RuntimeError for another device.
@@ -135,7 +142,7 @@ def legacy_type(self, dtype=None, non_blocking=False, **kwargs):
     return cast(self, target.numpy)
 
 
-Tensor.type = legacy_type
+setattr(Tensor, "type", legacy_type)  # noqa: B010  a method of that name is declared
 
 
 @function("cpu", torch=False)
@@ -148,6 +155,3 @@ def cpu(self, memory_format=preserve_format):
 def cuda(self, *args, **kwargs):
     """Raises AssertionError, as torch built without CUDA does."""
     raise AssertionError("Torch not compiled with CUDA enabled")
-
-
-__all__ = ["BY_NUMPY", "cast", "memory_format", "to"]

@@ -10,7 +10,7 @@ from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
 from impl.operator import RAW, TAPED, Array, function, new, operator
 from impl.sizes import broadcast_shapes
-from impl.storage import empty_strided, is_contiguous, is_dense, strided
+from impl.storage import empty_strided, is_contiguous, is_dense
 from impl.tensor import Tensor
 
 # -- clone ------------------------------------------------------------------------------------
@@ -82,6 +82,18 @@ copy.gradient(
 )
 
 
+@operator(function=False, method=False, node="CopyBackwards")
+def copy_itself(self: Array, src: Array) -> Array:
+    return np.array(self)
+
+
+copy_itself.overlaps = True  # nothing is written, whatever the elements share
+copy_itself.gradient(
+    self=lambda F, grad: F.zeros_like(grad),
+    src=lambda F, grad: grad,
+)
+
+
 def converted(raw, dtype: np.dtype):
     """A raw value in another dtype, the imaginary part dropped where it has no place."""
     if raw.dtype == dtype:
@@ -103,7 +115,7 @@ def copy_(self, src, non_blocking=False):
         raise TypeError(
             f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
         )
-    return copy.inplace(self, src)
+    return (copy_itself if src is self else copy).inplace(self, src)
 
 
 # -- filling ----------------------------------------------------------------------------------
@@ -238,9 +250,7 @@ def _sum_to(value: Tensor, shape) -> Tensor:
         return value.sum()
     lead = value._raw.ndim - len(shape)
     dims = tuple(range(lead)) + tuple(
-        lead + i
-        for i, n in enumerate(shape)
-        if n == 1 and value._raw.shape[lead + i] != 1
+        lead + i for i, n in enumerate(shape) if n == 1 and value._raw.shape[lead + i] != 1
     )
     if dims:
         value = TAPED.sum_dim(value, dims, True)
@@ -248,5 +258,3 @@ def _sum_to(value: Tensor, shape) -> Tensor:
 
 
 TAPED.sum_to = _sum_to
-
-__all__ = ["clone", "contiguous", "copy_", "fill_", "strided", "zero_"]

@@ -36,9 +36,7 @@ def diag_embed(self: Array, offset=0, dim1=-2, dim2=-1) -> Array:
     return result
 
 
-diag_embed.gradient(
-    self=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, offset, dim1, dim2)
-)
+diag_embed.gradient(self=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, offset, dim1, dim2))
 
 
 @function("diag")
@@ -79,7 +77,7 @@ def fill_diagonal_(self, fill_value, wrap=False):
     rows, columns = shape[0], shape[1]
     if wrap and len(shape) == 2 and rows > columns + 1:
         length = (rows * columns + step - 1) // step - length
-        TAPED.as_strided(
-            self, (length,), (step,), offset + strides[0] * (columns + 1)
-        ).fill_(fill_value)
+        TAPED.as_strided(self, (length,), (step,), offset + strides[0] * (columns + 1)).fill_(
+            fill_value
+        )
     return self

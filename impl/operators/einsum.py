@@ -184,8 +184,10 @@ def _contract(operands: list[Tensor], kept: int, ndim: int) -> Tensor:
 def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
     """The product of two aligned operands, summed over some dimensions, which keep size one."""
     if not summed:
-        return left * right
-    both, only_left, only_right = [], [], []
+        return TAPED.mul(left, right)
+    both: list[int] = []
+    only_left: list[int] = []
+    only_right: list[int] = []
     for d in range(left._raw.ndim):
         a, b = left._raw.shape[d] != 1, right._raw.shape[d] != 1
         if d in summed:

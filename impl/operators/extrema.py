@@ -336,8 +336,8 @@ def _arg(self, dim, keepdim, arg, name):
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
             )
         flat = array.reshape(-1)
-        index = np.int64(first_nan_or(flat, 0, arg(flat, axis=0)))
-        return np.full((1,) * array.ndim, index) if keepdim else index
+        position = np.int64(first_nan_or(flat, 0, arg(flat, axis=0)))
+        return np.full((1,) * array.ndim, position) if keepdim else position
     dim = wrap_dim(dim, array.ndim)
     _require_elements(name, array, (dim,))
     if array.ndim == 0:

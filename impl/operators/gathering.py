@@ -9,7 +9,6 @@ from impl.dtypes import BY_NUMPY
 from impl.operator import RAW, TAPED, Array, function, new, operator, written
 from impl.operators.index_operators import counted
 from impl.sizes import broadcast_shapes
-from impl.tensor import Tensor
 
 INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
 
@@ -51,9 +50,7 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
     if not index.size:
         return np.empty(index.shape, self.dtype)
     if max(self.ndim, 1) != max(index.ndim, 1):
-        raise RuntimeError(
-            "Index tensor must have the same number of dimensions as input tensor"
-        )
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     value, places = with_dims(self), with_dims(index)
     for d, (n, m) in enumerate(zip(places.shape, value.shape, strict=True)):
         if d != dim and n > m:
@@ -66,9 +63,7 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
 
 
 gather.gradient(
-    self=written(
-        lambda F, grad, self, dim, index: F.gather_backward(grad, self.shape, dim, index)
-    )
+    self=written(lambda F, grad, self, dim, index: F.gather_backward(grad, self.shape, dim, index))
 )
 RAW.gather_backward = lambda grad, shape, dim, index: RAW.scatter_add(
     np.zeros(shape, grad.dtype), dim, index, grad
@@ -178,5 +173,3 @@ def argwhere(input):
 
 for _op in (gather, index_select):
     _op.numbers = False
-
-__all__ = ["Tensor", "along", "check_along", "gather", "index_select", "shaped", "with_dims"]

@@ -11,7 +11,6 @@ import warnings
 
 import numpy as np
 
-from impl import messages
 from impl.constants import preserved
 from impl.dtypes import BY_NUMPY
 from impl.inplace import check_disjoint
@@ -29,7 +28,7 @@ def expanded(shape, indices) -> list:
     index, and an index out of range.
     """
     result: list = []
-    for number, index in enumerate(indices):
+    for index in indices:
         if index is None:
             result.append(None)
             continue
@@ -59,9 +58,9 @@ def expanded(shape, indices) -> list:
         )
     _check_broadcast(result)
     present = [i for i in result if i is not None]
-    if any(shape[d] == 0 for d, i in enumerate(result) if i is not None):
-        if 0 not in broadcast_shapes(*(i.shape for i in present)):
-            raise IndexError("index is out of bounds for dimension with size 0")
+    nothing = any(shape[d] == 0 for d, i in enumerate(result) if i is not None)
+    if nothing and 0 not in broadcast_shapes(*(i.shape for i in present)):
+        raise IndexError("index is out of bounds for dimension with size 0")
     for dim, index in enumerate(result):
         if index is not None:
             _check_range(index, dim, shape[dim])
@@ -75,8 +74,7 @@ def _check_broadcast(indices) -> None:
     except RuntimeError:
         texts = ", ".join(str(list(s)) for s in shapes)
         raise IndexError(
-            "shape mismatch: indexing tensors could not be broadcast together with shapes "
-            f"{texts}"
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {texts}"
         ) from None
 
 
@@ -103,9 +101,7 @@ def _result_operands(value, indices):
     after = [d for d in rest if d not in before]
     size = value.itemsize
     steps = [s // size for s in value.strides]
-    shape = (
-        *(value.shape[d] for d in before), *common, *(value.shape[d] for d in after)
-    )
+    shape = (*(value.shape[d] for d in before), *common, *(value.shape[d] for d in after))
     source = (*(steps[d] for d in before), *(0 for _ in common), *(steps[d] for d in after))
     operands = [(shape, source)]
     for d in present:
@@ -259,7 +255,9 @@ def _flat_index(size: int, index):
     wrong = (index < -size) | (index >= size)
     if wrong.any():
         value = index[wrong].reshape(-1)[0] if index.ndim else index
-        raise IndexError(f"out of range: tried to access index {int(value)} on a tensor of {size} elements.")
+        raise IndexError(
+            f"out of range: tried to access index {int(value)} on a tensor of {size} elements."
+        )
     return index
 
 
@@ -313,9 +311,7 @@ def _put_gradient(F, grad, index, source_shape, accumulate):
     return F.put(grad, index, F.zeros(source_shape, F.dtype_of(grad)), False)
 
 
-take.gradient(
-    self=written(lambda F, grad, self, index: F.take_backward(grad, self.shape, index))
-)
+take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self.shape, index)))
 RAW.take_backward = lambda grad, shape, index: RAW.put(
     np.zeros(shape, grad.dtype), index, grad, True
 )
@@ -342,5 +338,3 @@ def from_scalar(value, like: Tensor) -> Tensor:
 put.disjoint = True
 for _op in (index_, index_put, index_put_impl, take, put):
     _op.numbers = False
-
-__all__ = ["counted", "expanded", "from_scalar", "index_", "messages", "put_at"]

@@ -48,9 +48,9 @@ def _slice(tensor: Tensor, dim: int, index: slice, skip_whole: bool) -> Tensor:
         raise ValueError("slice step cannot be zero")
     if step is not None and step < 0:
         raise ValueError("step must be greater than zero")
-    if skip_whole and step in (None, 1) and not start:
-        if stop is None or stop >= tensor._raw.shape[dim]:
-            return tensor
+    whole = not start and step in (None, 1) and (stop is None or stop >= tensor._raw.shape[dim])
+    if skip_whole and whole:
+        return tensor
     return TAPED.slice(tensor, dim, start or 0, stop, 1 if step is None else step)
 
 
@@ -66,8 +66,8 @@ def _bound(value):
 
 
 def _is_sequence(value) -> bool:
-    return hasattr(value, "__getitem__") and hasattr(value, "__len__") and not isinstance(
-        value, dict
+    return (
+        hasattr(value, "__getitem__") and hasattr(value, "__len__") and not isinstance(value, dict)
     )
 
 

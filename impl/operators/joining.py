@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, CATEGORY, INTEGRAL, result_dtype
-from impl.operator import RAW, TAPED, Array, function, operator
+from impl.operator import TAPED, Array, function, operator
 from impl.sizes import broadcast_shapes, sizes_of
 from impl.tensor import Tensor
 
@@ -23,9 +23,7 @@ def cat(tensors: list[Array], dim=0) -> Array:
     shapes = [t.shape for t in tensors]
     for i, shape in enumerate(shapes):
         if not shape:
-            raise RuntimeError(
-                f"zero-dimensional tensor (at position {i}) cannot be concatenated"
-            )
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     d = result_dtype(tensors).numpy
     solid = [(i, t) for i, t in enumerate(tensors) if not _is_legacy_empty(t.shape)]
     if not solid:
@@ -271,7 +269,8 @@ def _repeat_gradient(F, grad, self_shape, self_dtype, repeats):
     lead = len(repeats) - len(self_shape)
     for _ in range(lead):
         grad = F.sum_dim(grad, (0,), False)
-    sizes, summed = [], []
+    sizes: list[int] = []
+    summed: list[int] = []
     for n, r in zip(self_shape, repeats[lead:], strict=True):
         if r != 1:
             summed.append(len(sizes))
@@ -325,8 +324,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         spread = TAPED.unsqueeze(input, dim + 1)
         shape = list(spread._raw.shape)
         shape[dim + 1] = repeats
-        return TAPED.expand(spread, tuple(shape)).clone(memory_format=contiguous_format).flatten(
-            dim, dim + 1
+        return (
+            TAPED.expand(spread, tuple(shape))
+            .clone(memory_format=contiguous_format)
+            .flatten(dim, dim + 1)
         )
     counts = repeats._raw
     if CATEGORY[counts.dtype] != INTEGRAL:
@@ -404,8 +405,9 @@ def roll(self: Array, shifts, dims=()) -> Array:
 
 
 roll.gradient(
-    self=lambda F, grad, shifts, dims: F.roll(grad, tuple(-s for s in reversed(shifts)),
-                                              tuple(reversed(dims)))
+    self=lambda F, grad, shifts, dims: F.roll(
+        grad, tuple(-s for s in reversed(shifts)), tuple(reversed(dims))
+    )
 )
 
 
@@ -425,7 +427,8 @@ def roll_(input, shifts, dims=()):
 
 @operator(function=False, method=False)
 def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
-    return np.rot90(self, k, tuple(wrap_dim(d, self.ndim) for d in dims)).copy()
+    first, second = (wrap_dim(d, self.ndim) for d in dims)
+    return np.rot90(self, k, (first, second)).copy()
 
 
 rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))
@@ -461,5 +464,3 @@ def _triangle(name: str, keep):
 
 tril = _triangle("tril", lambda value, k: np.tril(value, k))
 triu = _triangle("triu", lambda value, k: np.triu(value, k))
-
-__all__ = ["RAW", "cat", "flip", "roll", "stack", "tril", "triu"]

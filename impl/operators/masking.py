@@ -16,8 +16,14 @@ from impl.tensor import Tensor
 # -- fill -------------------------------------------------------------------------------------
 
 _C_TYPES = {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "float32": "float", "float64": "double", "float16": "c10::Half",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
     "bfloat16": "c10::BFloat16",
 }
 
@@ -51,9 +57,7 @@ def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
 for _op in (masked_fill_scalar, masked_fill_tensor):
     _op.gradient(self=lambda F, grad, mask: F.masked_fill(grad, mask, 0))
     _op.overlaps = ("masked_fill_", "tensor[mask] = scalar")
-masked_fill_tensor.gradient(
-    value=lambda F, grad, mask: F.sum_all(F.masked_select(grad, mask))
-)
+masked_fill_tensor.gradient(value=lambda F, grad, mask: F.sum_all(F.masked_select(grad, mask)))
 
 
 def _masked_fill(call, self, mask, value):
@@ -178,5 +182,11 @@ masked_scatter_backward.gradient(
 )
 
 
-for _op in (masked_fill_scalar, masked_fill_tensor, masked_select, masked_scatter, masked_scatter_backward):
+for _op in (
+    masked_fill_scalar,
+    masked_fill_tensor,
+    masked_select,
+    masked_scatter,
+    masked_scatter_backward,
+):
     _op.numbers = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, float64, result_dtype
@@ -12,7 +14,7 @@ from impl.tensor import Tensor
 
 # The exponents that torch computes without pow, which matters at zeros and infinities: pow(-0.,
 # .5) is 0., the square root of -0. is -0.
-_EXACT = {
+_EXACT: dict[float, Callable] = {
     0.5: np.sqrt,
     -0.5: lambda x: 1 / np.sqrt(x),
     -1: np.reciprocal,

@@ -6,7 +6,7 @@ import numpy as np
 
 from impl import inplace, random
 from impl.constants import empty_like
-from impl.dtypes import BY_NUMPY, DIFFERENTIABLE, FLOATING
+from impl.dtypes import BY_NUMPY, FLOATING
 from impl.operator import Array, function, new, operator
 from impl.sizes import broadcast_shapes, sizes_of
 from impl.tensor import Tensor, requires_grad
@@ -197,8 +197,17 @@ normal_both = _normal("normal_both", "NormalBackward3", ("mean", "std"))
 
 
 @function("normal", method=False)
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, requires_grad=False,
-           device=None, out=None):
+def normal(
+    mean=0.0,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    dtype=None,
+    requires_grad=False,
+    device=None,
+    out=None,
+):
     """Normal numbers with given means and deviations, tensors or numbers (torch.normal).
 
     Their gradients are zeros: the draw is not differentiated. Raises RuntimeError for a negative
@@ -228,6 +237,3 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, requires
     values = (drawn._raw * of(std) + of(mean)).astype(numpy_dtype)
     op = normal_both if with_mean and with_std else normal_mean if with_mean else normal_std
     return op(mean, std, values)
-
-
-__all__ = ["DIFFERENTIABLE", "bernoulli", "normal", "normal_", "uniform_"]

@@ -51,9 +51,7 @@ def _check_scatter(self, dim: int, index, src=None) -> None:
             # ATen looks the sizes up before it compares the numbers of dimensions.
             if src.ndim and src.ndim < index.ndim and _fits(places, source, src.ndim):
                 wrap_dim(src.ndim, src.ndim)
-            raise RuntimeError(
-                "Index tensor must have the same number of dimensions as src tensor"
-            )
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
         wrong = wrong or any(n > m for n, m in zip(places.shape, source.shape, strict=True))
     if wrong:
         text = (
@@ -277,12 +275,11 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     """
     dim = wrap_dim(dim, self.ndim)
     if index.ndim > 1:
-        raise IndexError(
-            f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})"
-        )
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim == 0 and index.size != 1:
         raise IndexError(
-            f"index_copy_(): When source is scalar, index should have one element (got {index.size})"
+            "index_copy_(): When source is scalar, index should have one element (got "
+            f"{index.size})"
         )
     if source.ndim != self.ndim and source.ndim and self.ndim:
         raise IndexError(
@@ -340,9 +337,7 @@ def _filled_at(self, dim, index, value):
     places, size = with_dims(index), result.shape[dim]
     for i in places.tolist():
         if not -size <= i < size:
-            raise IndexError(
-                f"index {i} is out of bounds for dimension {dim} with size {size}"
-            )
+            raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
     result[_slices(dim, places)] = value
     return result if self.ndim else result[0]
 
@@ -415,5 +410,13 @@ TAPED.index_fill = index_fill
 RAW.index_fill = _filled_at
 
 
-for _op in (scatter_src, scatter_value, scatter_add, index_add, index_copy, index_fill_scalar, index_fill_tensor):
+for _op in (
+    scatter_src,
+    scatter_value,
+    scatter_add,
+    index_add,
+    index_copy,
+    index_fill_scalar,
+    index_fill_tensor,
+):
     _op.numbers = False

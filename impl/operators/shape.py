@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
-from impl import inplace, views
+from impl import views
 from impl.dimensions import wrap_dim
+from impl.dtypes import dtype as element_type
 from impl.operator import RAW, TAPED, function
 from impl.sizes import infer_size, restride, sizes_of
 from impl.storage import is_contiguous
-from impl.tensor import Tensor, requires_grad
+from impl.tensor import Tensor
 from impl.views import Geometry
 
 # -- other sizes ------------------------------------------------------------------------------
@@ -43,7 +42,9 @@ def _unsafe_view(tensor: Tensor, shape) -> Tensor:
     target = view_.geometry(views.geometry(tensor), shape)
     result = views.alias(tensor, target)
     if tensor._node is not None:
-        result._node = unsafe_view.node((tensor, shape), (result,), 1, (views.gradient_edge(tensor),))
+        result._node = unsafe_view.node(
+            (tensor, shape), (result,), 1, (views.gradient_edge(tensor),)
+        )
     return result
 
 
@@ -68,11 +69,8 @@ def view(self, *shape, size=None, dtype=None):
 
     Raises RuntimeError when the sizes do not fit or the strides do not allow it.
     """
-    if shape and not isinstance(shape[0], (tuple, list)) and hasattr(shape[0], "numpy"):
-        if not isinstance(shape[0], Tensor):
-            dtype = shape[0]
-    if dtype is not None:
-        return views.reinterpret(self, dtype)
+    if dtype is not None or (shape and isinstance(shape[0], element_type)):
+        raise NotImplementedError("view(dtype)")
     return TAPED.view(self, sizes_of(shape if size is None else (size,)))
 
 
@@ -124,9 +122,7 @@ def flatten(input, start_dim=0, end_dim=-1):
         return _reshape(input, (1,))
     if start == end:
         return input
-    return _reshape(
-        input, (*shape[:start], _count(shape[start : end + 1]), *shape[end + 1 :])
-    )
+    return _reshape(input, (*shape[:start], _count(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 @function("ravel")
@@ -251,306 +247,3 @@ def unsqueeze(self: Geometry, dim) -> Geometry:
 
 
 unsqueeze.gradient(self=lambda F, grad, dim: F.squeeze_dim(grad, dim))
-
-
-# -- the order of dimensions ------------------------------------------------------------------
-
-
-def _permuted(self: Geometry, order) -> Geometry:
-    return Geometry(
-        tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order), self.offset
-    )
-
-
-def _swapped(self: Geometry, dim0, dim1) -> Geometry:
-    ndim = len(self.shape)
-    dim0, dim1 = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-    order = list(range(ndim))
-    if ndim:
-        order[dim0], order[dim1] = order[dim1], order[dim0]
-    return _permuted(self, order)
-
-
-@views.view(node="TBackward0", inplace_node="TBackward1")
-def t(self: Geometry) -> Geometry:
-    """The transpose of a matrix; fewer dimensions stay as they are (torch.t).
-
-    Raises RuntimeError for more than two dimensions.
-    """
-    ndim = len(self.shape)
-    if ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return _permuted(self, range(ndim - 1, -1, -1))
-
-
-t.gradient(self=lambda F, grad: F.t(grad))
-
-
-@function("t_", torch=False)
-def t_(self):
-    """Transpose a matrix in place (torch.Tensor.t_). Raises RuntimeError for more dimensions."""
-    inplace.check(self, requires_grad(self))
-    if self._raw.ndim > 2:
-        raise RuntimeError(
-            f"t_() expects a tensor with <= 2 dimensions, but self is {self._raw.ndim}D"
-        )
-    return t.inplace(self)
-
-
-@views.view(node="TransposeBackward0", inplace_node="TransposeBackward1", inplace=True)
-def transpose(self: Geometry, dim0, dim1) -> Geometry:
-    """Two dimensions swapped (torch.transpose). Raises IndexError out of range."""
-    return _swapped(self, dim0, dim1)
-
-
-transpose.gradient(self=lambda F, grad, dim0, dim1: F.transpose(grad, dim0, dim1))
-
-
-@views.view(node="PermuteBackward0", function=False, method=False)
-def permute_(self: Geometry, dims) -> Geometry:
-    ndim = len(self.shape)
-    if len(dims) != ndim:
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-            f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not "
-            f"equal to len(dims) = {len(dims)}"
-        )
-    order = [wrap_dim(d, ndim) for d in dims]
-    if len(set(order)) != ndim:
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return _permuted(self, order)
-
-
-def _inverse(dims) -> tuple[int, ...]:
-    result = [0] * len(dims)
-    for i, d in enumerate(dims):
-        result[d % len(dims)] = i
-    return tuple(result)
-
-
-permute_.gradient(self=lambda F, grad, dims: F.permute(grad, _inverse(dims)))
-
-
-@function("permute")
-def permute(input, *dims, **named):
-    """The dimensions in another order (torch.permute).
-
-    Raises RuntimeError unless each dimension is named once, IndexError out of range.
-    """
-    if not dims and not named:
-        raise TypeError('permute() missing 1 required positional arguments: "dims"')
-    return TAPED.permute(input, sizes_of(dims if "dims" not in named else (named["dims"],)))
-
-
-@function("swapaxes")
-def swapaxes(input, axis0, axis1):
-    """Two dimensions swapped (torch.swapaxes)."""
-    return TAPED.transpose(input, axis0, axis1)
-
-
-@function("swapdims")
-def swapdims(input, dim0, dim1):
-    """Two dimensions swapped (torch.swapdims)."""
-    return TAPED.transpose(input, dim0, dim1)
-
-
-@function("swapaxes_", torch=False)
-def swapaxes_(self, axis0, axis1):
-    """Two dimensions swapped in place (torch.Tensor.swapaxes_)."""
-    return transpose.inplace(self, axis0, axis1)
-
-
-@function("swapdims_", torch=False)
-def swapdims_(self, dim0, dim1):
-    """Two dimensions swapped in place (torch.Tensor.swapdims_)."""
-    return transpose.inplace(self, dim0, dim1)
-
-
-@function("movedim")
-def movedim(input, source, destination):
-    """Dimensions moved to other places, the others keep their order (torch.movedim).
-
-    Raises RuntimeError when the lists differ in length or name a dimension twice.
-    """
-    ndim = input._raw.ndim
-    source = (source,) if isinstance(source, int) else tuple(source)
-    destination = (destination,) if isinstance(destination, int) else tuple(destination)
-    if len(source) != len(destination):
-        raise RuntimeError(
-            "movedim: Invalid source or destination dims: source "
-            f"({list(source)} dims) should contain the same number of dims as destination "
-            f"({list(destination)} dims)"
-        )
-    sources = [wrap_dim(d, ndim) for d in source]
-    destinations = [wrap_dim(d, ndim) for d in destination]
-    for what, given, dims in (("source", source, sources), ("destination", destination,
-                                                            destinations)):
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{what}` ({list(given)})")
-    if not ndim:
-        return views.alias_view(input)
-    order = [-1] * ndim
-    for s, d in zip(sources, destinations, strict=True):
-        order[d] = s
-    rest = iter(i for i in range(ndim) if i not in sources)
-    return TAPED.permute(input, tuple(next(rest) if i < 0 else i for i in order))
-
-
-@function("moveaxis")
-def moveaxis(input, source, destination):
-    """`movedim` under NumPy's name (torch.moveaxis)."""
-    return movedim(input, source, destination)
-
-
-@function("adjoint")
-def adjoint(input):
-    """The last two dimensions swapped, conjugated if complex (torch.adjoint)."""
-    if not input._raw.ndim:
-        _warn_of_scalar("adjoint()", "Consider using x.conj().")
-        return input
-    result = TAPED.transpose(input, -2, -1)
-    return result.conj() if input.is_complex() else result
-
-
-def _warn_of_scalar(name: str, advice: str) -> None:
-    warnings.warn(f"{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=3)
-
-
-def _numpy_transpose(self):
-    ndim = self._raw.ndim
-    if not ndim:
-        _warn_of_scalar("Tensor.T", "This function is the identity in these cases.")
-    if ndim not in (0, 2):
-        warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
-            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-            "reverse the dimensions of a tensor.",
-            UserWarning,
-            stacklevel=2,
-        )
-    return TAPED.permute(self, tuple(range(ndim - 1, -1, -1)))
-
-
-def _matrix_transpose(self):
-    ndim = self._raw.ndim
-    if not ndim:
-        _warn_of_scalar("Tensor.mT", "This function is the identity in these cases.")
-        return self
-    if ndim < 2:
-        raise RuntimeError(
-            "tensor.mT is only supported on matrices or batches of matrices. Got "
-            f"{ndim}-D tensor."
-        )
-    return TAPED.transpose(self, -2, -1)
-
-
-def _matrix_adjoint(self):
-    ndim = self._raw.ndim
-    if not ndim:
-        _warn_of_scalar("Tensor.mH", "Consider using x.conj().")
-        return self
-    if ndim < 2:
-        raise RuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-            f"{ndim}-D tensor."
-        )
-    return adjoint(self)
-
-
-def _hermitian(self):
-    ndim = self._raw.ndim
-    if ndim not in (0, 2):
-        raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
-            + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else "")
-        )
-    if not ndim:
-        _warn_of_scalar("Tensor.H", "Consider using x.conj().")
-        return self
-    return adjoint(self)
-
-
-Tensor.T = property(_numpy_transpose)
-Tensor.mT = property(_matrix_transpose)
-Tensor.mH = property(_matrix_adjoint)
-Tensor.H = property(_hermitian)
-
-
-# -- repeated by stride zero ------------------------------------------------------------------
-
-
-@views.view(node="ExpandBackward0", function=False, method=False)
-def expand_(self: Geometry, size) -> Geometry:
-    shape, strides = self.shape, self.strides
-    lead = len(size) - len(shape)
-    if lead < 0:
-        raise RuntimeError(
-            f"the number of sizes provided ({len(size)}) must be greater or equal to the number "
-            f"of dimensions in the tensor ({len(shape)})"
-        )
-    if not shape:
-        for i, n in enumerate(size):
-            if n < 0:
-                raise RuntimeError(_leading(n, i))
-        return Geometry(tuple(size), (0,) * len(size), self.offset)
-    result = [*size]
-    steps = [0] * len(size)
-    for i in range(len(size) - 1, -1, -1):
-        if i >= lead:
-            have, step = shape[i - lead], strides[i - lead]
-        else:
-            have, step = 1, result[i + 1] * steps[i + 1]
-        want = size[i]
-        if want == -1:
-            if i < lead:
-                raise RuntimeError(_leading(want, i))
-            want = have
-        if want != have:
-            if have != 1:
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({want}) must match the existing size "
-                    f"({have}) at non-singleton dimension {i}.  Target sizes: {list(size)}.  "
-                    f"Tensor sizes: {list(shape)}"
-                )
-            step = 0
-        result[i], steps[i] = want, step
-    return Geometry(tuple(result), tuple(steps), self.offset)
-
-
-def _leading(size: int, dim: int) -> str:
-    return (
-        f"The expanded size of the tensor ({size}) isn't allowed in a leading, non-existing "
-        f"dimension {dim}"
-    )
-
-
-expand_.gradient(self=lambda F, grad, self_shape: grad if self_shape else F.sum_all(grad))
-
-
-@function("expand", torch=False)
-def expand(self, *sizes, size=None, implicit=False):
-    """Dimensions of size one repeated, and new leading ones, without a copy (torch.Tensor.expand).
-
-    Raises RuntimeError when a dimension of another size would change.
-    """
-    sizes = sizes_of(sizes if size is None else (size,))
-    if len(sizes) < self._raw.ndim:
-        raise RuntimeError(
-            f"expand(torch.{self.dtype.legacy}Tensor{{{list(self._raw.shape)}}}, "
-            f"size={list(sizes)}): the number of sizes provided ({len(sizes)}) must be greater or "
-            f"equal to the number of dimensions in the tensor ({self._raw.ndim})"
-        )
-    return TAPED.expand(self, sizes)
-
-
-@function("expand_as", torch=False)
-def expand_as(self, other):
-    """`self.expand(other.size())` (torch.Tensor.expand_as)."""
-    return expand(self, other._raw.shape)
-
-
-@function("broadcast_to")
-def broadcast_to(input, *size, **named):
-    """`input.expand(size)` (torch.broadcast_to)."""
-    return expand(input, sizes_of(size or (named["size"],)))

@@ -9,7 +9,6 @@ import numpy as np
 from impl import views
 from impl.dimensions import wrap_dim
 from impl.operator import RAW, TAPED, Array, function, operator
-from impl.tensor import Tensor
 from impl.views import Geometry
 
 
@@ -93,7 +92,9 @@ def slice_(self: Geometry, dim=0, start=None, end=None, step=1) -> Geometry:
 def slice_backward(grad_output: Array, input_sizes, dim, start, end, step) -> Array:
     result = np.zeros(input_sizes, grad_output.dtype)
     dim = wrap_dim(dim, len(input_sizes))
-    result[(slice(None),) * dim + (_python_slice(input_sizes[dim], start, end, step),)] = grad_output
+    result[(slice(None),) * dim + (_python_slice(input_sizes[dim], start, end, step),)] = (
+        grad_output
+    )
     return result
 
 
@@ -132,9 +133,7 @@ def narrow(input, dim, start, length):
     if start < 0:
         start += size
     if start + length > size:
-        raise RuntimeError(
-            f"start ({start}) + length ({length}) exceeds dimension size ({size})."
-        )
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return TAPED.slice(input, dim, start, start + length, 1)
 
 
@@ -154,9 +153,7 @@ def diagonal(self: Geometry, offset=0, dim1=0, dim2=1) -> Geometry:
     ndim = len(self.shape)
     first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if first == second:
-        raise RuntimeError(
-            f"diagonal dimensions cannot be identical {dim1}, {dim2}"
-        )
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rows, columns = self.shape[first], self.shape[second]
     if offset >= 0:
         length, start = min(rows, columns - offset), offset * self.strides[second]
@@ -235,9 +232,7 @@ unfold.gradient(
         grad, self_shape, dimension, size, step
     )
 )
-unfold_backward.gradient(
-    grad_in=lambda F, grad, dim, size, step: F.unfold(grad, dim, size, step)
-)
+unfold_backward.gradient(grad_in=lambda F, grad, dim, size, step: F.unfold(grad, dim, size, step))
 
 
 # -- what writing such a part leaves of a copy ------------------------------------------------
@@ -303,6 +298,3 @@ def _check_fits(part, src) -> None:
             f"expected src to have a size equal to the slice of self. src size = "
             f"{list(src.shape)}, slice size = {list(part.shape)}"
         )
-
-
-__all__ = ["Tensor", "diagonal", "narrow", "select", "slice_", "unfold"]

@@ -46,12 +46,13 @@ def _split(self: Geometry, split_size, dim) -> list[Geometry]:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, len(self.shape))
     if split_size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+        raise RuntimeError(
+            f"split expects split_size be non-negative, but got split_size={split_size}"
+        )
     size = self.shape[dim]
     if split_size == 0 and size != 0:
         raise RuntimeError(
-            "split_size can only be 0 if dimension size is 0, but got dimension size of "
-            f"{size}"
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
         )
     return _pieces(self, dim, _even(size, split_size))
 
@@ -228,9 +229,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         starts = [0, *ends[:-1]]
     else:
         starts, ends = [0, *how], [*how, size]
-    return tuple(
-        TAPED.slice(input, dim, s, e, 1) for s, e in zip(starts, ends, strict=True)
-    )
+    return tuple(TAPED.slice(input, dim, s, e, 1) for s, e in zip(starts, ends, strict=True))
 
 
 def _split_along(name: str, dim: int, least: int):

@@ -24,8 +24,10 @@ class _Part(NamedTuple):
 
     def end(self) -> int:
         """One past the last place covered."""
-        return self.offset + 1 + sum(
-            (n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)
+        return (
+            self.offset
+            + 1
+            + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
         )
 
     def may_overlap(self) -> bool:
@@ -49,13 +51,9 @@ def _parts(layout, size, stride, storage_offset) -> tuple[_Part, _Part]:
     offset = base if storage_offset is None else storage_offset
     low = min(base, offset)
     kept = [i for i, n in enumerate(size) if n != 1 and stride[i] != 0]
-    target = _Part(
-        tuple(size[i] for i in kept), tuple(stride[i] for i in kept), offset - low
-    )
+    target = _Part(tuple(size[i] for i in kept), tuple(stride[i] for i in kept), offset - low)
     kept = [i for i, n in enumerate(shape) if n != 1]
-    source = _Part(
-        tuple(shape[i] for i in kept), tuple(strides[i] for i in kept), base - low
-    )
+    source = _Part(tuple(shape[i] for i in kept), tuple(strides[i] for i in kept), base - low)
     return source, target
 
 

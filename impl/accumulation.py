@@ -1,0 +1,107 @@
+"""Accumulation: how a gradient that reaches a leaf becomes, or joins, its `.grad`."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl import inplace, messages
+from impl.operator import TAPED, new
+from impl.storage import (
+    contiguous_strides,
+    empty_strided,
+    is_contiguous,
+    is_dense,
+    strides_of,
+)
+from impl.tensor import Tensor
+
+
+def accumulate(interpretation, leaf: Tensor, grads: list, version: int) -> None:
+    """Add `grads[0]`, an array or a recorded tensor of the leaf's shape, to `leaf.grad`.
+
+    In place over arrays; out of place, and recorded, over tensors (`create_graph`). `version` is
+    how often the gradient was written while it was made. `grads` is emptied, so that an array
+    nobody else holds can be taken over. Then the leaf's post-accumulate hooks run.
+    """
+    gradient = grads[0]
+    if gradient is None or not leaf._requires_grad:
+        return
+    if interpretation.records:
+        _accumulate_recorded(leaf, gradient)
+    else:
+        del grads[0]
+        held = leaf._grad
+        if held is None:
+            leaf._grad = _first(interpretation, leaf, gradient, version)
+        else:
+            value = held._raw + gradient
+            inplace.check_memory(held, ())
+            inplace.check_fits(held, value)
+            inplace.write(held, value)
+            _warn_of_layout(leaf)
+    if leaf._post_accumulate:
+        for hook in list(leaf._post_accumulate.values()):
+            if hook(leaf) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+def _first(interpretation, leaf: Tensor, gradient, version: int) -> Tensor:
+    """The first gradient: taken over if nobody else holds it, else copied in the leaf's layout.
+
+    The layout is the leaf's where the leaf is dense, row-major otherwise
+    (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
+    """
+    shape, strides = leaf._raw.shape, leaf.stride()
+    # Referenced by our caller's name, ours, and the call's own: nobody else.
+    if interpretation.unshared(gradient, 4) and _obeys(gradient, shape, strides):
+        result = interpretation.lift(gradient).detach()
+        result._storage.version = max(result._storage.version, version)
+        return result
+    if not is_dense(shape, strides):
+        return new(np.array(gradient, order="C"))
+    copy = empty_strided(shape, strides, gradient.dtype)
+    copy[...] = gradient
+    result = new(copy, leaf._strides)
+    # Made by copying into new memory, which counts as a write.
+    result._storage.version = 1
+    return result
+
+
+def _accumulate_recorded(leaf: Tensor, gradient: Tensor) -> None:
+    held = leaf._grad
+    if held is not None:
+        leaf._grad = held + gradient
+        _warn_of_layout(leaf)
+    else:
+        leaf._grad = TAPED.clone_for_leaf(gradient, leaf)
+
+
+def _obeys(gradient, shape, strides) -> bool:
+    size = gradient.dtype.itemsize
+    own = tuple(s // size for s in gradient.strides)
+    if not gradient.size:
+        own = strides_of(gradient) or contiguous_strides(shape)
+    if is_dense(shape, strides):
+        # A stride of zero marks an expanded gradient, which is a view, whatever its size.
+        return all(
+            a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, shape, strict=True)
+        )
+    return is_contiguous(shape, own)
+
+
+def _warn_of_layout(leaf: Tensor) -> None:
+    """Warn when a `.grad` the user gave has another layout than the leaf asks for."""
+    shape, strides = leaf._raw.shape, leaf.stride()
+    if leaf._strides is None and leaf._grad._strides is None:
+        return
+    own = leaf._grad.stride()
+    if is_dense(shape, strides):
+        obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
+    else:
+        obeys = is_contiguous(shape, own)
+    if not obeys:
+        warnings.warn(
+            messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2
+        )

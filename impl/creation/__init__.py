@@ -1,0 +1,22 @@
+"""Factories: tensors from data, constants, ranges and random numbers."""
+
+from impl.creation import drawn, ranges
+from impl.creation.constants import empty, full, ones, zeros, zeros_like
+from impl.creation.from_data import from_numpy, tensor
+from impl.creation.legacy import LEGACY_TYPES, legacy_constructor
+from impl.creation.literals import array_of
+
+__all__ = [
+    "LEGACY_TYPES",
+    "array_of",
+    "drawn",
+    "empty",
+    "from_numpy",
+    "full",
+    "legacy_constructor",
+    "ones",
+    "ranges",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]

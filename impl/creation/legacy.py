@@ -1,0 +1,155 @@
+"""`new_*`, and the constructors from before there were factories: `torch.FloatTensor(...)`."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl import dtypes
+from impl.creation.constants import empty_strided, full
+from impl.creation.from_data import COPY_WARNING, copy_of
+from impl.creation.literals import array_of
+from impl.creation.options import check_options, finish, require, size_of
+from impl.dtypes import dtype
+from impl.operator import new
+from impl.sizes import sizes_of
+from impl.tensor import Tensor
+
+
+def _method(function):
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def _new_constant(name: str, make):
+    def factory(
+        self,
+        *size,
+        dtype=None,
+        requires_grad=False,
+        device=None,
+        layout=None,
+        pin_memory=False,
+        **named,
+    ) -> Tensor:
+        shape = size_of(name, size, named.pop("size", None))
+        check_options(device, pin_memory)
+        d = self._raw.dtype if dtype is None else dtype.numpy
+        return finish(make(shape, d), requires_grad, None, name)
+
+    factory.__name__ = name
+    factory.__doc__ = f"A tensor of the given sizes in the dtype of this one (torch.Tensor.{name})."
+    return _method(factory)
+
+
+new_zeros = _new_constant("new_zeros", np.zeros)
+new_ones = _new_constant("new_ones", np.ones)
+new_empty = _new_constant("new_empty", np.empty)
+
+
+@_method
+def new_full(
+    self,
+    size,
+    fill_value,
+    *,
+    dtype=None,
+    requires_grad=False,
+    device=None,
+    layout=None,
+    pin_memory=False,
+) -> Tensor:
+    """A tensor filled with one value, in the dtype of this one (torch.Tensor.new_full)."""
+    return full(
+        size,
+        fill_value,
+        dtype=dtype or self.dtype,
+        requires_grad=requires_grad,
+        device=device,
+        pin_memory=pin_memory,
+    )
+
+
+@_method
+def new_empty_strided(self, size, stride, dtype=None, requires_grad=False, device=None) -> Tensor:
+    """A tensor with the given strides in the dtype of this one."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+@_method
+def new_tensor(
+    self, data, *, dtype=None, requires_grad=False, device=None, pin_memory=False
+) -> Tensor:
+    """A copy of `data` in the dtype of this tensor (torch.Tensor.new_tensor)."""
+    if isinstance(data, Tensor):
+        warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        return require(copy_of(data, dtype or self.dtype), requires_grad, "new_tensor")
+    check_options(device, pin_memory)
+    return require(new(array_of(data, dtype or self.dtype)), requires_grad, "new_tensor")
+
+
+def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Tensor:
+    """`torch.FloatTensor(...)`: data if a sequence is given, else uninitialised sizes.
+
+    Raises TypeError for a number that is no size, and for a tensor of another dtype.
+    """
+    args = args if data is None else (data,)
+    if size is not None:
+        args = tuple(size)
+    if (len(args) == 1 and not hasattr(args[0], "__index__")) or (
+        len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray))
+    ):
+        (data,) = args
+        if isinstance(data, Tensor):
+            if data.dtype is not d:
+                raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")
+            return data.detach()
+        if isinstance(data, tuple) and hasattr(data, "numel"):  # a torch.Size gives sizes
+            return new(np.empty(data, d.numpy))
+        if not hasattr(data, "__len__"):
+            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+        return new(array_of(data, d))
+    if not args:
+        return new(np.empty(0, d.numpy))
+    return new(np.empty(sizes_of(args), d.numpy))
+
+
+def _options_text(d: dtype) -> str:
+    names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
+    return (
+        f"TensorOptions(dtype={names.get(d.name, d.name)}, device=cpu, layout=Strided, "
+        "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
+    )
+
+
+@_method
+def new_(self, *args, **kwargs) -> Tensor:
+    """The legacy constructor in the dtype of this tensor (torch.Tensor.new)."""
+    return legacy_constructor(self.dtype, *args, **kwargs)
+
+
+Tensor.new = Tensor.new_
+del Tensor.new_
+
+
+class _LegacyType(type):
+    """`torch.FloatTensor` and its like: callable, and a class tensors are instances of."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *args, **kwargs):
+        return legacy_constructor(cls.dtype, *args, **kwargs)
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+LEGACY_TYPES = {
+    f"{d.legacy}Tensor": _LegacyType(f"{d.legacy}Tensor", (), {"dtype": d, "__module__": "torch"})
+    for d in dtypes.ALL
+    if d.category < dtypes.COMPLEX
+}

@@ -1,0 +1,107 @@
+"""Ranges: arange, linspace, logspace, and the indices of triangles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl import dtypes
+from impl.creation.options import check_options, finish, publish, type_of
+from impl.operator import new
+from impl.tensor import Tensor
+
+
+@publish
+def arange(
+    start,
+    end=None,
+    step=1,
+    *,
+    dtype=None,
+    requires_grad=False,
+    device=None,
+    pin_memory=False,
+    layout=None,
+    out=None,
+) -> Tensor:
+    """Numbers from start (0) up to but not including end, `step` apart (torch.arange).
+
+    int64 if all are integers, else the default dtype. Raises RuntimeError when the step is zero or
+    points the wrong way.
+    """
+    check_options(device, pin_memory)
+    if end is None:
+        start, end = 0, start
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    d = dtype or (dtypes.int64 if whole else dtypes.get_default_dtype())
+    count = math.ceil((end - start) / step)
+    if d.category == dtypes.FLOATING:
+        steps = np.arange(count, dtype=np.float64)
+        raw = (start + step * steps).astype(d.numpy)
+    else:
+        raw = (int(start) + int(step) * np.arange(count)).astype(d.numpy)
+    return finish(raw, requires_grad, None, "arange")
+
+
+@publish
+def linspace(
+    start,
+    end,
+    steps,
+    *,
+    dtype=None,
+    requires_grad=False,
+    device=None,
+    pin_memory=False,
+    layout=None,
+    out=None,
+) -> Tensor:
+    """`steps` numbers evenly spaced from start to end, both included (torch.linspace).
+
+    The first half counts from the start, the second from the end, so that both ends are exact.
+    Raises RuntimeError for a negative number of steps.
+    """
+    check_options(device, pin_memory)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    d = type_of(dtype)
+    if steps <= 1:
+        return finish(np.full(steps, start, d), requires_grad, None, "linspace")
+    exact = d.type if d.kind == "f" and d.itemsize > 2 else np.float32
+    if d.kind in "iu":
+        exact = np.float64
+    step = exact((exact(end) - exact(start)) / exact(steps - 1))
+    i = np.arange(steps)
+    rising = exact(start) + step * i.astype(exact)
+    falling = exact(end) - step * (steps - 1 - i).astype(exact)
+    raw = np.where(i < steps // 2, rising, falling).astype(d)
+    return finish(raw, requires_grad, None, "linspace")
+
+
+@publish
+def logspace(
+    start, end, steps, base=10.0, *, dtype=None, requires_grad=False, device=None
+) -> Tensor:
+    """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
+    exponents = linspace(start, end, steps, dtype=dtypes.float64)._raw
+    return finish(np.power(base, exponents).astype(type_of(dtype)), requires_grad, None, "logspace")
+
+
+def _triangle_indices(name: str, of):
+    def indices(row, col, offset=0, *, dtype=dtypes.int64, device=None) -> Tensor:
+        return new(np.stack(of(row, offset, col)).astype(dtype.numpy))
+
+    indices.__name__ = name
+    indices.__doc__ = f"Rows and columns of a triangle of a matrix (torch.{name})."
+    return publish(indices)
+
+
+tril_indices = _triangle_indices("tril_indices", np.tril_indices)
+triu_indices = _triangle_indices("triu_indices", np.triu_indices)

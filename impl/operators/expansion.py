@@ -1,0 +1,84 @@
+"""Expansion: dimensions repeated by a stride of zero, without a copy."""
+
+from __future__ import annotations
+
+from impl import views
+from impl.operator import TAPED, function
+from impl.sizes import sizes_of
+from impl.views import Geometry
+
+
+@views.view(node="ExpandBackward0", function=False, method=False)
+def expand_(self: Geometry, size) -> Geometry:
+    shape, strides = self.shape, self.strides
+    lead = len(size) - len(shape)
+    if lead < 0:
+        raise RuntimeError(
+            f"the number of sizes provided ({len(size)}) must be greater or equal to the number "
+            f"of dimensions in the tensor ({len(shape)})"
+        )
+    if not shape:
+        for i, n in enumerate(size):
+            if n < 0:
+                raise RuntimeError(_leading(n, i))
+        return Geometry(tuple(size), (0,) * len(size), self.offset)
+    result = [*size]
+    steps = [0] * len(size)
+    for i in range(len(size) - 1, -1, -1):
+        if i >= lead:
+            have, step = shape[i - lead], strides[i - lead]
+        else:
+            have, step = 1, result[i + 1] * steps[i + 1]
+        want = size[i]
+        if want == -1:
+            if i < lead:
+                raise RuntimeError(_leading(want, i))
+            want = have
+        if want != have:
+            if have != 1:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({want}) must match the existing size "
+                    f"({have}) at non-singleton dimension {i}.  Target sizes: {list(size)}.  "
+                    f"Tensor sizes: {list(shape)}"
+                )
+            step = 0
+        result[i], steps[i] = want, step
+    return Geometry(tuple(result), tuple(steps), self.offset)
+
+
+def _leading(size: int, dim: int) -> str:
+    return (
+        f"The expanded size of the tensor ({size}) isn't allowed in a leading, non-existing "
+        f"dimension {dim}"
+    )
+
+
+expand_.gradient(self=lambda F, grad, self_shape: grad if self_shape else F.sum_all(grad))
+
+
+@function("expand", torch=False)
+def expand(self, *sizes, size=None, implicit=False):
+    """Dimensions of size one repeated, and new leading ones, without a copy (torch.Tensor.expand).
+
+    Raises RuntimeError when a dimension of another size would change.
+    """
+    sizes = sizes_of(sizes if size is None else (size,))
+    if len(sizes) < self._raw.ndim:
+        raise RuntimeError(
+            f"expand(torch.{self.dtype.legacy}Tensor{{{list(self._raw.shape)}}}, "
+            f"size={list(sizes)}): the number of sizes provided ({len(sizes)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({self._raw.ndim})"
+        )
+    return TAPED.expand(self, sizes)
+
+
+@function("expand_as", torch=False)
+def expand_as(self, other):
+    """`self.expand(other.size())` (torch.Tensor.expand_as)."""
+    return expand(self, other._raw.shape)
+
+
+@function("broadcast_to")
+def broadcast_to(input, *size, **named):
+    """`input.expand(size)` (torch.broadcast_to)."""
+    return expand(input, sizes_of(size or (named["size"],)))

@@ -1,0 +1,292 @@
+"""Primitive operators: unwrap, promote, run the kernel, lay the result out, record."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+
+from impl import messages
+from impl.derivatives import OUTPUT, Differentiable
+from impl.dtypes import (
+    CATEGORY,
+    DIFFERENTIABLE,
+    FLOATING,
+    bfloat16,
+    category_of_number,
+    get_default_dtype,
+    result_dtype,
+)
+from impl.graph import gradient_edge
+from impl.modes import STATE
+from impl.storage import Storage, elementwise_strides, empty_strided, strides_of
+from impl.tensor import Tensor, requires_grad
+
+_BFLOAT16 = np.dtype(bfloat16.numpy)
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
+def new(raw, strides=None) -> Tensor:
+    """A tensor over a new raw value; `strides` None stands for row-major."""
+    tensor = Tensor.__new__(Tensor)
+    tensor._raw = raw
+    tensor._storage = Storage(raw)
+    if strides is not None:
+        tensor._strides = strides
+    return tensor
+
+
+class Operator(Differentiable):
+    """A primitive operator; calling it applies it to tensors (see `impl.operator`)."""
+
+    validate = None  # checks the raw arguments before they are promoted
+    validate_out = None  # checks the dtype of out= and the raw arguments
+    layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
+
+    def __init__(self, kernel, node, promote, elementwise, outputs, fresh) -> None:
+        name = kernel.__name__.rstrip("_")
+        node_name = node or _camel(name) + "Backward0"
+        super().__init__(name, node_name, inspect.signature(kernel), outputs)
+        self.kernel = _positional(kernel)
+        self.promote = promote
+        self.elementwise = elementwise
+        self.fresh = fresh
+        # Whether Python numbers stand for 0-dim tensors.
+        self.numbers = len(self.tensor_positions) > 1
+        # What is written in place must not overlap itself or, in part, the operands; `overlaps`
+        # allows the first (True, or what to warn of), `disjoint` forbids all sharing ("late": but
+        # looks at shapes first), `guarded` are the positions of the operands.
+        self.overlaps: bool | tuple[str, str] = False
+        self.disjoint: bool | str = False
+        self.guarded = self.tensor_positions[1:]
+
+    def checked(self, validate) -> Differentiable:
+        """Decorate what raises, from the raw arguments as given, for those torch refuses."""
+        self.validate = validate
+        return validate
+
+    def __call__(self, *args):
+        """Apply to tensors (positional arguments, all of them), recording if needed."""
+        if self.list_edges:
+            return self._apply_list(args)
+        raws, mask, strided = self._unwrap(args)
+        result = self._run(raws)
+        outputs: tuple[Tensor, ...]
+        if len(self.outputs) == 1:
+            outputs = (self._output(result, raws, strided, args),)
+        else:
+            outputs = tuple(self._output(r, raws, False, args) for r in result)
+        if mask:
+            self._record(args, outputs, mask)
+        return outputs[0] if len(self.outputs) == 1 else outputs
+
+    def _unwrap(self, args, written: bool = False):
+        raws = [*args]
+        strided = False
+        for i in self.tensor_positions:
+            a = args[i]
+            if isinstance(a, Tensor):
+                raws[i] = a._raw
+                if a._strides is not None:
+                    strided = True
+            elif a is None and i in self.optional:
+                continue
+            elif not (self.numbers and isinstance(a, _NUMBERS)):
+                # A method's own tensor is not counted.
+                name, place = (self.name + "_", i) if written else (self.name, i + 1)
+                raise TypeError(
+                    f"{name}(): argument '{public_name(self.parameters[i])}' (position {place}) "
+                    f"must be Tensor, not {type(a).__name__}"
+                )
+        if self.list_position is not None:
+            raws[self.list_position] = [
+                None if t is None else t._raw for t in args[self.list_position]
+            ]
+        mask = 0
+        if STATE.enabled:
+            for bit, i in self.bits:
+                a = args[i]
+                if isinstance(a, Tensor) and (
+                    a._node is not None
+                    or a._requires_grad
+                    or (a._view is not None and a.requires_grad)
+                ):
+                    mask |= bit
+        return raws, mask, strided
+
+    def _run(self, raws):
+        if self.validate is not None:
+            self.validate(*raws)
+        if self.promote is not None:
+            self._promote(raws)
+        try:
+            return self.kernel(*raws)
+        except ValueError as error:
+            shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
+            if self.elementwise and len(shapes) > 1:
+                raise RuntimeError(messages.broadcast(shapes)) from None
+            raise RuntimeError(str(error)) from error
+
+    def _promote(self, raws) -> None:
+        positions = self.tensor_positions
+        first = None
+        for i in positions:
+            value = raws[i]
+            if value is None:
+                continue
+            d = getattr(value, "dtype", None)
+            if d is None:
+                category = category_of_number(value)
+                if first is None or category > CATEGORY[first] or CATEGORY[first] < FLOATING:
+                    break
+            elif first is None:
+                first = d
+            elif d is not first:
+                break
+            if first is _BFLOAT16:  # NumPy takes a Python number next to it for a float32
+                break
+        else:
+            if self.promote != "float" or CATEGORY[first] >= FLOATING:
+                return
+        present = [raws[i] for i in positions if raws[i] is not None]
+        target = result_dtype(present)
+        if self.promote == "float" and target.category < FLOATING:
+            target = get_default_dtype()
+        for i in positions:
+            value = raws[i]
+            if value is None:
+                continue
+            if isinstance(value, (np.ndarray, np.generic)):
+                if value.dtype != target.numpy:
+                    raws[i] = value.astype(target.numpy)
+            else:
+                # Through an array, so that an integer out of range wraps around as torch's does.
+                raws[i] = np.asarray(value).astype(target.numpy)[()]
+
+    def _output(self, raw, raws, strided: bool, args) -> Tensor:
+        if self.elementwise:
+            if strided and raw.ndim:
+                return new(*self._laid_out(raw, args))
+        elif raw.ndim > 1 and not raw.flags.c_contiguous:
+            if self.fresh:
+                return new(raw, strides_of(raw))
+            raw = np.ascontiguousarray(raw)
+        return new(raw)
+
+    def _laid_out(self, raw, args):
+        if self.layouts is not None:
+            operands = self.layouts(args)
+        else:
+            present = (args[i] for i in self.tensor_positions if args[i] is not None)
+            operands = [
+                (a._raw.shape, a.stride()) if isinstance(a, Tensor) else ((), ()) for a in present
+            ]
+        strides = elementwise_strides(raw.shape, operands)
+        if strides is None:
+            return np.ascontiguousarray(raw) if raw.ndim else raw, None
+        laid = empty_strided(raw.shape, strides, raw.dtype)
+        laid[...] = raw
+        return laid, strides
+
+    def _record(self, args, outputs, mask: int) -> None:
+        if outputs[self.differentiable_outputs[0]]._raw.dtype not in DIFFERENTIABLE:
+            return
+        node = self.node(args, outputs, mask, self.edges(args, mask))
+        for number, index in enumerate(self.differentiable_outputs):
+            output = outputs[index]
+            output._node = node
+            output._nr = number
+
+    def _apply_list(self, args):
+        position = self.list_position
+        assert position is not None
+        tensors = args[position]
+        raws = [*args]
+        raws[position] = [t._raw if isinstance(t, Tensor) else t for t in tensors]
+        for i in self.tensor_positions:
+            if isinstance(args[i], Tensor):
+                raws[i] = args[i]._raw
+        result = self.kernel(*raws)
+        outputs = (self._output(result, raws, False, args),)
+        if STATE.enabled and self.list_edges:
+            flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
+            if any(flags) and result.dtype in DIFFERENTIABLE:
+                edges = [
+                    gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
+                ]
+                outputs[0]._node = self.node(args, outputs, 1, edges)
+        return outputs[0]
+
+    def inplace(self, *args):
+        """Apply and write the result into the first argument, rewriting its history.
+
+        Raises RuntimeError as torch does: on leaves and their views, forbidden views, memory that
+        overlaps itself, a broadcast that would change the shape, a dtype that cannot be cast.
+        """
+        from impl import inplace
+
+        target = args[0]
+        raws, mask, _ = self._unwrap(args, written=True)
+        inplace.check(target, mask != 0)
+        tracked = mask and target._raw.dtype in DIFFERENTIABLE
+        edges = self.edges(args, mask) if tracked else ()
+        operands = [args[i] for i in self.guarded]
+        late = self.disjoint == "late"
+        inplace.check_memory(target, () if late else operands, self.overlaps, self.disjoint)
+        try:
+            result = self._run(raws)
+        except NotImplementedError:
+            # torch looks whether the result can be cast before it looks for a kernel.
+            if self.promote is not None:
+                present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+                inplace.check_cast(result_dtype(present).numpy, target._raw.dtype)
+            raise
+        if late:
+            inplace.check_memory(target, operands, True, True)
+        inplace.check_fits(target, result)
+        if not tracked:
+            inplace.write(target, result)
+            return target
+        # Edges and saved inputs are those from before the write: afterwards the target has a new
+        # history, and an operand that shares its memory is stale, as torch has it. If the formula
+        # needs what is about to be overwritten, a copy of it is saved, with its history.
+        recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
+        node = self.node(recorded, None, mask, edges, (target,))
+        inplace.write(target, result)
+        for i, (kind, which) in enumerate(node.plan.reads):
+            if kind == OUTPUT:
+                node.saved[i] = self.read(kind, which, args, (target,))
+        inplace.rebase(target, node)
+        return target
+
+    def into(self, out, args):
+        """Apply and write into `out=`; nothing is recorded.
+
+        Raises RuntimeError when grad mode is on and an argument or `out` requires grad.
+        """
+        from impl import inplace
+
+        raws, mask, _ = self._unwrap(args)
+        inplace.check_out(self.name, out, mask != 0)
+        if self.validate_out is not None:
+            self.validate_out(out._raw.dtype, *raws)
+        inplace.write_out(out, self._run(raws))
+        return out
+
+
+def _positional(kernel):
+    """The kernel as the operator calls it, with keyword-only parameters by position too."""
+    parameters = inspect.signature(kernel).parameters.values()
+    if not any(p.kind is p.KEYWORD_ONLY for p in parameters):
+        return kernel
+    names = [p.name for p in parameters]
+    call = [f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters]
+    return eval(f"lambda {', '.join(names)}: _kernel({', '.join(call)})", {"_kernel": kernel})
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def public_name(parameter: str) -> str:
+    return "input" if parameter == "self" else parameter
