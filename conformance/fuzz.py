@@ -5,39 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
+from hypothesis.internal.conjecture import providers
 
+from conformance.failure import failure
 from conformance.judge import Judge
 from conformance.known import KnownDivergences
 from conformance.moves import COTANGENTS, LAYOUTS, MOVES, SPECIAL, Writer
-from conformance.options import Settings
+from conformance.options import Settings, command
 from conformance.plan import WrongInput, identities
 from conformance.program import Given, Program
 from conformance.runs import LEVELS
 from conformance.samples.drawing import strides_of
+from conformance.release import checkout
 from conformance.suite import Selection
-
-EXAMPLES = 200
-"""Programs drawn of each theme unless another number is asked for."""
-
-THEMES: dict[str, tuple[str, ...]] = {
-    "pointwise": ("one tensor", "two tensors", "one tensor", "two tensors", "choice"),
-    "reductions": ("along", "two tensors", "copy"),
-    "views": ("view", "copy", "joined", "one tensor"),
-    "writes": ("write", "view", "two tensors", "one tensor"),
-    "products": ("product", "view", "along"),
-    "chains": tuple(MOVES),
-}
-"""Kinds of program: the moves each is made of, the simplest first."""
+from conformance.themes import EXAMPLES, SHARE, THEMES
 
 # Shrinking goes towards the front.
 SHAPES = (
@@ -156,7 +150,37 @@ def search(
         judge.close()
 
 
-def sought(judge: Judge, examples: int, seed: int, theme: str) -> Search:
+@dataclass(frozen=True)
+class Share:
+    """A part of a theme's programs that one search draws; its number decides which."""
+
+    theme: str
+    number: int
+    examples: int
+    total: int  # of the theme, in all its shares
+
+    def __str__(self) -> str:
+        return self.theme if self.total == self.examples else f"{self.theme}-{self.number}"
+
+
+def shares(themes: Sequence[str] = (), examples: int = EXAMPLES) -> list[Share]:
+    """The searches that draw so many programs of each theme; of every theme, if none is named.
+
+    They depend on nothing else, so that programs are the same however searches are distributed.
+    Raises WrongInput for a theme that does not exist.
+    """
+    for theme in themes:
+        if theme not in THEMES:
+            raise WrongInput(f"there is no theme {theme!r}. There are: {', '.join(THEMES)}.")
+    sizes = [min(SHARE, examples - done) for done in range(0, examples, SHARE)]
+    return [
+        Share(theme, number, size, examples)
+        for number, size in enumerate(sizes)
+        for theme in (dict.fromkeys(themes) or THEMES)
+    ]
+
+
+def sought(judge: Judge, examples: int, seed: int, theme: str, share: int = 0) -> Search:
     """As `search`, with a judge that is set up already. Raises HarnessFault."""
     outcomes: Counter[str] = Counter()
 
@@ -166,15 +190,31 @@ def sought(judge: Judge, examples: int, seed: int, theme: str) -> Search:
         return differs(line)
 
     try:
-        program = find(
-            programs(theme),
-            diverges,
-            settings=profile(examples),
-            random=random.Random(f"{seed}/{theme}"),
-        )
+        with _no_constants():
+            program = find(
+                programs(theme),
+                diverges,
+                settings=profile(examples),
+                random=random.Random(f"{seed}/{theme}/{share}"),
+            )
     except NoSuchExample:
         return Search(outcomes, None)
     return Search(outcomes, Finding(program, judge.line(program)))
+
+
+@contextmanager
+def _no_constants() -> Iterator[None]:
+    """Keep hypothesis from drawing numbers that it has read in the modules loaded so far.
+
+    Which modules those are differs between an installed suite and a checkout, and from one process
+    to the next; the programs drawn must not.
+    """
+    provider = getattr(providers, "HypothesisProvider", None)
+    if not hasattr(provider, "_maybe_draw_constant"):
+        yield  # a version that does not do so
+        return
+    with patch.object(provider, "_maybe_draw_constant", lambda *_, **__: None):
+        yield
 
 
 def differs(line: dict[str, Any]) -> bool:
@@ -199,12 +239,21 @@ def profile(examples: int) -> settings:
 
 
 def folder() -> Path:
-    """Where findings are kept, and from where the suite replays them."""
+    """Where findings are written by default.
+
+    In a source checkout that is where the suite replays them from; an installed package is not
+    written to, so elsewhere it is `findings` in the current folder.
+    """
+    return own_folder() if checkout() else Path("findings")
+
+
+def own_folder() -> Path:
+    """Where the suite's own findings are, which every run replays."""
     return Path(str(resources.files("conformance").joinpath("findings")))
 
 
 def keep(finding: Finding, place: Path | None = None) -> Path:
-    """Write the finding to a file that the suite replays; returns its path. Raises OSError."""
+    """Write the finding to a file that the suite can replay; returns its path. Raises OSError."""
     path = (place or folder()) / finding.file_name
     path.parent.mkdir(parents=True, exist_ok=True)
     program = replace(finding.program, file=None, line=None)
@@ -212,9 +261,55 @@ def keep(finding: Finding, place: Path | None = None) -> Path:
     return path
 
 
-def kept(finding: Finding, place: Path | None = None) -> str:
-    """Keep the finding, as far as that is possible, and say where."""
+@dataclass(frozen=True)
+class Report:
+    """What a search says: how many programs had which outcome, and what was found.
+
+    ``line`` is the finding's line of a run file, ``message`` the finding for a reader, and where it
+    is kept; ``fault`` says what went wrong in the harness itself.
+    """
+
+    outcomes: Mapping[str, int]
+    line: Mapping[str, Any] | None = None
+    message: str | None = None
+    fault: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as it travels between processes."""
+        return {**vars(self), "outcomes": dict(self.outcomes)}
+
+
+def report(judge: Judge, share: Share, keep_in: Path | None) -> Report:
+    """Search, and keep what is found in the folder ``keep_in``, if one is given."""
+    asked = judge.settings
     try:
-        return f"written to {keep(finding, place)}: the suite replays it from now on"
-    except OSError as error:
-        return f"could not be kept for replay: {error}"
+        search = sought(judge, share.examples, asked.seed, share.theme, share.number)
+    except HarnessFault as fault:
+        return Report({}, fault=str(fault))
+    if search.finding is None:
+        return Report(search.outcomes)
+    show, note = again(asked, share), "it is not kept"
+    if keep_in is not None:
+        try:
+            path = keep(search.finding, keep_in)
+        except OSError as error:
+            note = f"it could not be kept: {error}"
+        else:
+            own = path.parent.resolve() == own_folder().resolve()
+            show = command(asked if own else replace(asked, findings=keep_in), f"fuzz/{path.stem}")
+            note = f"written to {path}: " + (
+                "the suite replays it from now on" if own else "conform run --findings replays it"
+            )
+    message = f"{failure(search.finding.line, asked, show)}\n  {note}"
+    return Report(search.outcomes, search.finding.line, message)
+
+
+def again(asked: Settings, share: Share) -> str:
+    """The shell command that draws a share's programs again."""
+    words = ["conform", "fuzz", "--backend", asked.backend, "--oracle", asked.oracle]
+    words += ["--theme", share.theme, "--examples", str(share.total), "--seed", str(asked.seed)]
+    for module in asked.imports:
+        words += ["--import", module]
+    if asked.selection.levels != LEVELS:
+        words += [word for level in asked.selection.levels for word in ("--level", level)]
+    return shlex.join(words)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance import fuzz
 from conformance.failure import failure
 from conformance.gathering import Gathering, Result
 from conformance.judge import Judge
-from conformance.options import RUN, Settings, add_options, read_settings
+from conformance.options import DRAWING, RUN, Settings, add_options, read_settings
 from conformance.plan import Plan, WrongInput, known_divergences, plan, select_programs
 from conformance.program import Program
 
@@ -24,6 +26,7 @@ _PROGRAMS = pytest.StashKey[list[Program]]()
 _JUDGE = pytest.StashKey[Judge]()
 _GATHERING = pytest.StashKey[Gathering]()
 _LINE = pytest.StashKey[str]()
+_SEARCH = pytest.StashKey[str]()
 
 
 class RunHooks:
@@ -46,12 +49,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "autograd conformance")
     add_options(group.addoption, RUN, PREFIX)
-    group.addoption(
-        f"--{PREFIX}examples",
-        type=int,
-        metavar="N",
-        help="random programs that test_fuzz draws of each theme",
-    )
+    add_options(group.addoption, DRAWING, PREFIX)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -83,6 +81,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "conform_program" in metafunc.fixturenames:
         programs = metafunc.config.stash[_PROGRAMS]
         metafunc.parametrize("conform_program", programs, ids=[program.id for program in programs])
+    if "conform_share" in metafunc.fixturenames:
+        shares = _shares(metafunc.config)
+        metafunc.parametrize("conform_share", shares, ids=[str(share) for share in shares])
 
 
 @pytest.fixture
@@ -91,6 +92,19 @@ def conform_line(request: pytest.FixtureRequest, conform_program: Program) -> di
     line = request.config.stash[_JUDGE].line(conform_program)
     request.node.stash[_LINE] = json.dumps(line, allow_nan=False)
     return line
+
+
+@pytest.fixture
+def conform_search(request: pytest.FixtureRequest, conform_share: fuzz.Share) -> fuzz.Report:
+    """What came of drawing a share of random programs and comparing them; it is kept."""
+    judge = request.config.stash[_JUDGE]
+    if judge.unavailable:
+        pytest.skip(judge.unavailable)
+    options = request.config.option
+    keep_in = Path(options.conform_keep_in) if options.conform_keep_in else fuzz.folder()
+    report = fuzz.report(judge, conform_share, None if options.conform_no_keep else keep_in)
+    request.node.stash[_SEARCH] = json.dumps(report.to_json(), allow_nan=False)
+    return report
 
 
 @pytest.fixture
@@ -106,6 +120,8 @@ def pytest_runtest_makereport(
     report = yield
     if report.when == "call" and (line := item.stash.get(_LINE, None)) is not None:
         report.conform_line = line  # type: ignore[attr-defined]  # travels between processes
+    if report.when == "call" and (found := item.stash.get(_SEARCH, None)) is not None:
+        report.conform_search = found  # type: ignore[attr-defined]
     return report
 
 
@@ -121,6 +137,13 @@ def settle(line: Mapping[str, Any], settings: Settings) -> None:
         case _:
             message = failure(line, settings).encode("utf-8", "backslashreplace").decode()
             pytest.fail(message, pytrace=False)
+
+
+def _shares(config: pytest.Config) -> list[fuzz.Share]:
+    try:
+        return fuzz.shares(config.option.conform_theme or (), config.option.conform_examples)
+    except WrongInput as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _is_worker(config: pytest.Config) -> bool:

@@ -11,12 +11,12 @@ import numpy as _np
 # operation.
 _np.seterr(all="ignore")
 
-from impl import autograd, linalg, nn, random  # noqa: E402
-from impl import creation as _creation  # noqa: E402
-from impl import inquiries as _inquiries  # noqa: E402, F401
-from impl import operators as _operators  # noqa: E402, F401  defines every operator
-from impl import views as _views  # noqa: E402, F401
-from impl.dtypes import (  # noqa: E402
+from impl import autograd, linalg, nn, random
+from impl import creation as _creation
+from impl import inquiries as _inquiries
+from impl import operators as _operators
+from impl import views as _views
+from impl.dtypes import (
     bfloat16,
     complex64,
     complex128,
@@ -33,23 +33,23 @@ from impl.dtypes import (  # noqa: E402
     set_default_dtype,
     uint8,
 )
-from impl.dtypes import bool_ as bool  # noqa: E402
-from impl.layouts import (  # noqa: E402
+from impl.dtypes import bool_ as bool
+from impl.layouts import (
     contiguous_format,
     layout,
     memory_format,
     preserve_format,
     strided,
 )
-from impl.modes import (  # noqa: E402
+from impl.modes import (
     enable_grad,
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
 )
-from impl.operator import FUNCTIONS as _FUNCTIONS  # noqa: E402
-from impl.random import Generator, default_generator  # noqa: E402
-from impl.tensor import Size, Tensor, device  # noqa: E402
+from impl.operator import FUNCTIONS as _FUNCTIONS
+from impl.random import Generator, default_generator
+from impl.tensor import Size, Tensor, device
 
 __version__ = "0.1.0"
 

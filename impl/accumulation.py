@@ -102,6 +102,4 @@ def _warn_of_layout(leaf: Tensor) -> None:
     else:
         obeys = is_contiguous(shape, own)
     if not obeys:
-        warnings.warn(
-            messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2
-        )
+        warnings.warn(messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2)

@@ -246,11 +246,10 @@ class Differentiable:
         if plan.versions is not None:
             node.versions = plan.versions
         node.edges = tuple(edges)
-        node.meta = tuple(
-            [(o._raw.shape, o._raw.dtype) for o in self._tracked(outputs or targets)]
-        )
+        node.meta = tuple([(o._raw.shape, o._raw.dtype) for o in self._tracked(outputs or targets)])
         node.saved = [
-            None if outputs is None and kind == OUTPUT
+            None
+            if outputs is None and kind == OUTPUT
             else self.read(kind, which, args, outputs or targets)
             for kind, which in plan.reads
         ]

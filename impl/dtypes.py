@@ -54,7 +54,18 @@ float64 = dtype("float64", np.float64, FLOATING, "Double")
 complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat")
 complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble")
 
-ALL: tuple[dtype, ...] = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+ALL: tuple[dtype, ...] = (
+    bool_,
+    uint8,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+)
 ALL += (complex64, complex128)
 BY_NAME = {d.name: d for d in ALL}
 BY_NUMPY = {d.numpy: d for d in ALL}
@@ -79,9 +90,7 @@ def set_default_dtype(d: dtype) -> None:
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object")
     if not d.is_floating_point:
-        raise TypeError(
-            f"only floating-point types are supported as the default type, but got {d}"
-        )
+        raise TypeError(f"only floating-point types are supported as the default type, but got {d}")
     _default = d
 
 

@@ -187,9 +187,7 @@ class _Task:
             return None
         wanted = None
         if self.needed is not None:
-            wanted = [
-                e is not None and (e[0] in self.needed) for e in node.edges
-            ]
+            wanted = [e is not None and (e[0] in self.needed) for e in node.edges]
         outputs = node.evaluate(grads, interpretation, wanted)
         if node.post_hooks:
             outputs = self._node_hooks(node.post_hooks, outputs, grads)
@@ -255,9 +253,7 @@ class _Task:
             if tensor is not None and grads[number] is not None:
                 gradient = self._lift(grads[number])
                 held = tensor._grad
-                tensor._grad = (
-                    gradient.clone() if held is None else held + gradient
-                )
+                tensor._grad = gradient.clone() if held is None else held + gradient
         return grads
 
     def _node_hooks(self, hooks, values, *rest):

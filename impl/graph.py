@@ -125,7 +125,9 @@ class SavedTensor:
         else:
             producer, raw = self.tensor.grad_fn, self.tensor._raw
         d = BY_NUMPY[raw.dtype]
-        return messages.stale(d, raw.shape, producer, self.number, self.storage.version, self.version)
+        return messages.stale(
+            d, raw.shape, producer, self.number, self.storage.version, self.version
+        )
 
 
 class AccumulateGrad(Node):

@@ -89,7 +89,7 @@ def keep_for(node, tensor) -> None:
 
 
 def move_to(node, tensor) -> None:
-    """After an in-place change: old hooks stay with the old value, retain_grad follows the tensor."""
+    """After an in-place change old hooks stay with the old value, retain_grad follows."""
     tensor._hooks = None
     if tensor._retains_grad:
         old = tensor._node
@@ -122,9 +122,7 @@ def _check_replacement(hook, grad, result) -> None:
     old, new = grad._raw.dtype, result._raw.dtype
     if old != new:
         was, got = (f"torch.{BY_NUMPY[d].legacy}Tensor" for d in (old, new))
-        raise RuntimeError(
-            f"hook '{name}' has changed the type of value (was {was} got {got})"
-        )
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {was} got {got})")
     if grad._raw.shape != result._raw.shape:
         raise RuntimeError(f"hook '{name}' has changed the size of value")
 

@@ -68,7 +68,7 @@ class RawInterpretation:
         return raw
 
     def lift(self, raw) -> Tensor:
-        """A tensor over a gradient array: the given one if it is that, or an alias of its memory."""
+        """A tensor over a gradient array: the given one, or an alias of its memory."""
         known = self.given.get(id(raw))
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""The texts of torch's errors and warnings, word for word where programs or people may match them."""
+"""The texts of torch's errors and warnings, word for word."""
 
 from __future__ import annotations
 
@@ -64,9 +64,7 @@ SCALAR_CONVERSION = (
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first."
 )
-ADD_FLOAT_ALPHA = (
-    "For integral input tensors, argument alpha must not be a floating point number."
-)
+ADD_FLOAT_ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 ADD_BOOL_ALPHA = "Boolean alpha only supported for Boolean results."
 SUBTRACT_BOOLS = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "

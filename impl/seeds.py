@@ -23,7 +23,8 @@ def cotangents(tensors, grads) -> list:
 
     None where a root that does not require grad has no seed. Raises RuntimeError when a seed has
     another shape than its root or is complex where it is real, when one cannot be implied, and
-    when there are fewer seeds than roots; TypeError when one is no tensor (torch.autograd.backward).
+    when there are fewer seeds than roots; TypeError when one is no tensor
+    (torch.autograd.backward).
     """
     result: list[Tensor | None] = []
     for out, cotangent in zip(tensors, grads, strict=False):

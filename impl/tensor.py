@@ -100,7 +100,8 @@ else:
         def __set__(self, instance, value) -> None:
             if self.fset is None:
                 raise AttributeError(
-                    f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
+                    f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects "
+                    "is not writable"
                 )
             super().__set__(instance, value)
 
@@ -344,9 +345,7 @@ class Tensor(metaclass=_TensorType):
         if value._raw.dtype != self._raw.dtype:
             got = str(value.dtype).removeprefix("torch.")
             names = {"float32": "float", "float64": "double", "float16": "c10::Half"}
-            raise RuntimeError(
-                messages.GRAD_DTYPE.format(names.get(got, got), self.dtype.legacy)
-            )
+            raise RuntimeError(messages.GRAD_DTYPE.format(names.get(got, got), self.dtype.legacy))
         if value._raw.shape != self._raw.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
@@ -469,9 +468,7 @@ class Tensor(metaclass=_TensorType):
 
     def __index__(self) -> int:
         if self._raw.size != 1 or self.dtype.category >= FLOATING:
-            raise TypeError(
-                "only integer tensors of a single element can be converted to an index"
-            )
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
     def _warn_conversion(self) -> None:

@@ -235,9 +235,9 @@ def check_bounds(tensor: Tensor, target: Geometry) -> None:
     """Raise RuntimeError when a geometry reaches beyond the storage."""
     size, stride, offset = target
     itemsize = tensor._raw.dtype.itemsize
-    needed = 0 if 0 in size else offset + sum(
-        (n - 1) * s for n, s in zip(size, stride, strict=True)
-    ) + 1
+    needed = (
+        0 if 0 in size else offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1
+    )
     if needed > tensor._storage.flat.size:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "

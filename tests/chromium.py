@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import pytest
+
 OPTIONS = (
     "--headless=new",
     "--no-sandbox",
@@ -18,6 +20,10 @@ OPTIONS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+)
+REMEDY = (
+    "a test marked `browser` needs chromium, chromedriver (Debian: apt install chromium "
+    'chromium-driver) and selenium; deselect them with: pytest -m "not browser"'
 )
 
 
@@ -35,7 +41,12 @@ def missing() -> str | None:
 
 @contextmanager
 def chromium(javascript: bool = True) -> Iterator[Any]:
-    """A selenium driver of a fresh Chromium with an empty profile, 1280 by 900 pixels."""
+    """A selenium driver of a fresh Chromium with an empty profile, 1280 by 900 pixels.
+
+    The test that asks for it fails where there is none: a page that was never opened has not passed.
+    """
+    if reason := missing():
+        pytest.fail(f"{reason}; {REMEDY}", pytrace=False)
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 

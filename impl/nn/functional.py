@@ -1,5 +1,4 @@
 """`torch.nn.functional`: the operators under the names and defaults that people call them by."""
-# ruff: noqa: F401  what is imported here is what the module publishes
 
 from __future__ import annotations
 
@@ -46,6 +45,7 @@ from impl.nn.loss import (
     smooth_l1_loss,
 )
 from impl.operators.average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
+from impl.operators.gathering import one_hot
 from impl.operators.losses_nll import cross_entropy, nll_loss
 from impl.operators.norms import cosine_similarity, normalize, pairwise_distance
 from impl.operators.pooling import (

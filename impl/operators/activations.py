@@ -15,7 +15,11 @@ from impl.operators import activation_derivatives  # noqa: F401  the formulas be
 from impl.operators.division import refuse_bool
 from impl.operators.special import _erf, fused, refuse_integers
 
-HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True}  # published by hand below
+HIDDEN: dict[str, Any] = {
+    "function": False,
+    "method": False,
+    "elementwise": True,
+}  # published by hand below
 
 
 @operator(elementwise=True, inplace=True)

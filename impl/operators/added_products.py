@@ -67,8 +67,7 @@ def _same_dtype(base, mat1, mat2) -> None:
         )
     if mat1.dtype != mat2.dtype:
         raise RuntimeError(
-            "mat1 and mat2 must have the same dtype, but got "
-            f"{legacy(mat1)} and {legacy(mat2)}"
+            f"mat1 and mat2 must have the same dtype, but got {legacy(mat1)} and {legacy(mat2)}"
         )
 
 
@@ -90,9 +89,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
 
 addmm.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
-    mat1=lambda F, grad, mat2, mat1_layout, alpha: left_gradient(
-        F, grad, mat2, mat1_layout, alpha
-    ),
+    mat1=lambda F, grad, mat2, mat1_layout, alpha: left_gradient(F, grad, mat2, mat1_layout, alpha),
     mat2=lambda F, grad, mat1, mat2_layout, alpha: right_gradient(
         F, grad, mat1, mat2_layout, alpha
     ),
@@ -183,9 +180,7 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
 
 
 def _spread(F, grad, batch1_shape, batch2_shape):
-    return F.expand(
-        F.unsqueeze(grad, 0), (batch1_shape[0], batch1_shape[1], batch2_shape[2])
-    )
+    return F.expand(F.unsqueeze(grad, 0), (batch1_shape[0], batch1_shape[1], batch2_shape[2]))
 
 
 addbmm.gradient(

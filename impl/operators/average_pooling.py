@@ -45,7 +45,7 @@ def _check_dtype(raw, ndim: int) -> None:
     if kind.name == "int64" or (kind.category >= FLOATING and (ndim < 3 or kind.itemsize > 2)):
         return
     loop = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
-    raise NotImplementedError(f'"{loop}" not implemented for \'{kind.legacy}\'')
+    raise NotImplementedError(f"\"{loop}\" not implemented for '{kind.legacy}'")
 
 
 def _avg_pool_operators(ndim: int):
@@ -92,43 +92,22 @@ def _avg_pool_operators(ndim: int):
     node = f"AvgPool{ndim}DBackward"
     apply = operator(node=node + "0", function=False, method=False)(forward)
     apply_backward = operator(node=node + "Backward0", function=False, method=False)(backward)
-    apply.gradient(
-        self=lambda F,
-        grad,
-        self,
-        kernel_size,
-        stride,
-        padding,
-        ceil_mode,
-        count_include_pad,
-        divisor_override: getattr(F, name + "_backward")(
-            grad,
-            self,
-            kernel_size,
-            stride,
-            padding,
-            ceil_mode,
-            count_include_pad,
-            divisor_override,
-        )
-    )
+
+    def to_input(
+        F, grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    ):
+        window = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return getattr(F, name + "_backward")(grad, self, *window)
+
+    def to_gradient(
+        F, grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    ):
+        window = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return getattr(F, name)(grad, *window)
+
+    apply.gradient(self=to_input)
     apply_backward.gradient(
-        grad_output=lambda F,
-        grad,
-        kernel_size,
-        stride,
-        padding,
-        ceil_mode,
-        count_include_pad,
-        divisor_override: getattr(F, name)(
-            grad,
-            kernel_size,
-            stride,
-            padding,
-            ceil_mode,
-            count_include_pad,
-            divisor_override,
-        ),
+        grad_output=to_gradient,
         self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),
     )
     return apply
@@ -138,9 +117,7 @@ _avg_pool2d = _avg_pool_operators(2)
 _avg_pool3d = _avg_pool_operators(3)
 
 
-def avg_pool1d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
-):
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """The means of windows over the last dimension of (N, C, L) or (C, L).
 
     Padding counts as zeros that are part of the mean unless `count_include_pad` is false. Raises

@@ -137,7 +137,7 @@ def logcumsumexp_along(self: Array, dim) -> Array:
     dim = wrap_dim(dim, raw.ndim)
     if BY_NUMPY[raw.dtype].category <= INTEGRAL:
         raise NotImplementedError(
-            f'"logcumsumexp_out_cpu" not implemented for \'{BY_NUMPY[raw.dtype].legacy}\''
+            f"\"logcumsumexp_out_cpu\" not implemented for '{BY_NUMPY[raw.dtype].legacy}'"
         )
     if not raw.ndim:
         return raw.copy()[()]

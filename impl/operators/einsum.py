@@ -29,13 +29,9 @@ def einsum(equation, *operands):
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) < len(operands):
-        raise RuntimeError(
-            "einsum(): more operands were provided than specified in the equation"
-        )
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     if len(terms) > len(operands):
-        raise RuntimeError(
-            "einsum(): fewer operands were provided than specified in the equation"
-        )
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
     names = [
         _names(term, tensor, i)
         for i, (term, tensor) in enumerate(zip(terms, operands, strict=True))

@@ -50,9 +50,7 @@ def _halve(F, grad, tied, lost):
     return F.masked_fill(F.where(tied, F.div_scalar(grad, 2), grad), lost, 0)
 
 
-_to_larger_self = written(
-    lambda F, grad, self, other: _halve(F, grad, self == other, self < other)
-)
+_to_larger_self = written(lambda F, grad, self, other: _halve(F, grad, self == other, self < other))
 _to_smaller_self = written(
     lambda F, grad, self, other: _halve(F, grad, self == other, self > other)
 )
@@ -146,9 +144,7 @@ def _require_elements(name: str, raw, dims) -> None:
         )
     for dim in wrap_dims(dims, raw.ndim):
         if raw.ndim and raw.shape[dim] == 0:
-            raise IndexError(
-                f"{name}(): Expected reduction dim {dim} to have non-zero size."
-            )
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
 @operator(node="MaxBackward1", function=False, method=False)
@@ -305,7 +301,7 @@ for _op in (max_dim, min_dim):
 
 def _no_complex(name: str, input) -> None:
     if isinstance(input, Tensor) and input.dtype.is_complex:
-        raise NotImplementedError(f'"{name}_all" not implemented for \'{input.dtype.legacy}\'')
+        raise NotImplementedError(f"\"{name}_all\" not implemented for '{input.dtype.legacy}'")
 
 
 @function("max")

@@ -173,3 +173,25 @@ def argwhere(input):
 
 for _op in (gather, index_select):
     _op.numbers = False
+
+
+def one_hot(tensor, num_classes=-1):
+    """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
+
+    int64; as many columns as classes, one more than the largest by default. Raises RuntimeError
+    for classes that are not int64, negative, or too large.
+    """
+    raw = tensor._raw
+    if raw.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not raw.size and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if raw.size and raw.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(raw.max()) + 1
+    elif raw.size and num_classes <= raw.max():
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    result = new((np.expand_dims(raw, -1) == np.arange(num_classes)).astype(np.int64))
+    result._storage.version = 2  # zeroed, then scattered into
+    return result

@@ -48,6 +48,8 @@ def _slice(tensor: Tensor, dim: int, index: slice, skip_whole: bool) -> Tensor:
         raise ValueError("slice step cannot be zero")
     if step is not None and step < 0:
         raise ValueError("step must be greater than zero")
+    if not tensor._raw.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     whole = not start and step in (None, 1) and (stop is None or stop >= tensor._raw.shape[dim])
     if skip_whole and whole:
         return tensor

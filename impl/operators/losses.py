@@ -13,7 +13,12 @@ from impl.operator import TAPED, Array, formula_operation, function, operator
 from impl.operators.special import _expit, fused, refuse_integers
 
 NONE, MEAN, SUM = 0, 1, 2
-_SECOND: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
+_SECOND: dict[str, Any] = {
+    "function": False,
+    "method": False,
+    "elementwise": True,
+    "numbers": False,
+}
 _FIRST = {**_SECOND, "promote": "arithmetic"}
 
 

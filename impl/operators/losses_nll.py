@@ -63,7 +63,7 @@ def _picked(self, target, weight, ignore_index: int):
 def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame: str):
     if BY_NUMPY[self.dtype].category < FLOATING:
         legacy = BY_NUMPY[self.dtype].legacy
-        raise NotImplementedError(f'"{frame}" not implemented for \'{legacy}\'')
+        raise NotImplementedError(f"\"{frame}\" not implemented for '{legacy}'")
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     kind = self.dtype
     rows = _rows(self, classes)
@@ -200,9 +200,7 @@ def _nll_images(input, target, weight, reduction, ignore_index):
             f"{len(goal)}"
         )
     if (shape[0], *shape[2:]) != goal:
-        raise RuntimeError(
-            f"size mismatch (got input: {[*shape]} , target: {[*goal]}"
-        )
+        raise RuntimeError(f"size mismatch (got input: {[*shape]} , target: {[*goal]}")
     _check_common("nll_loss2d_forward", target, weight)
     if weight is not None and weight._raw.size != shape[1]:
         raise RuntimeError("weight tensor should be defined either for all or no classes")
@@ -294,9 +292,7 @@ def cross_entropy(
 
 def _check_smoothing(label_smoothing) -> None:
     if label_smoothing > 1:
-        raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
-        )
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
 
 
 def _along_classes(weight, ndim: int):

@@ -52,7 +52,7 @@ def sizes_text(raw) -> str:
 def no_bool(kernel_name: str, a, b) -> None:
     """Raise NotImplementedError for bool, which torch notices when there is something to add."""
     if BY_NUMPY[a.dtype].category == BOOL and a.size and b.size:
-        raise NotImplementedError(f'"{kernel_name}" not implemented for \'Bool\'')
+        raise NotImplementedError(f"\"{kernel_name}\" not implemented for 'Bool'")
 
 
 def product(a, b):
@@ -143,9 +143,7 @@ def bmm(self: Array, mat2: Array) -> Array:
 def same_batch_dtypes(batch1, batch2) -> None:
     """Raise RuntimeError as torch does for two factors that do not fit."""
     if batch1.dtype != batch2.dtype and batch1.size and batch2.size:
-        raise RuntimeError(
-            f"expected scalar type {legacy(batch1)} but found {legacy(batch2)}"
-        )
+        raise RuntimeError(f"expected scalar type {legacy(batch1)} but found {legacy(batch2)}")
 
 
 def check_batches(batch1, batch2) -> None:
@@ -179,9 +177,7 @@ def mv(self: Array, vec: Array) -> Array:
     Raises RuntimeError for other ranks, sizes that do not fit, and different dtypes.
     """
     if self.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}"
-        )
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
     if self.shape[1] != vec.shape[0]:
         reject_vector_sizes(self.shape[0], self, vec)
     if self.dtype != vec.dtype:
@@ -213,9 +209,7 @@ mv.gradient(
 
 def _inner_product(self, other):
     if self.ndim != 1 or other.ndim != 1:
-        raise RuntimeError(
-            f"1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors"
-        )
+        raise RuntimeError(f"1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors")
     if self.dtype != other.dtype:
         raise RuntimeError(
             "dot : expected both vectors to have same dtype, but found "

@@ -193,9 +193,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {shown}")
     first, second = (wrap_dim(d, A._raw.ndim) for d in dim)
     if first == second:
-        raise RuntimeError(
-            f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})"
-        )
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):
@@ -219,8 +217,7 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
         dim = (dim,) if isinstance(dim, int) else tuple(dim)
         if len(dim) not in (1, 2):
             raise RuntimeError(
-                "linalg.norm: If dim is specified, it must be of length 1 or 2. "
-                f"Got {[*dim]}"
+                f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {[*dim]}"
             )
     elif ord is not None and ndim not in (1, 2):
         raise RuntimeError(

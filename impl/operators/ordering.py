@@ -132,9 +132,7 @@ def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
     dim = wrap_dim(dim, array.ndim)
     size = array.shape[dim] if array.ndim else 1
     if array.ndim and size == 0:
-        raise IndexError(
-            f"kthvalue(): Expected reduction dim {dim} to have non-zero size."
-        )
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
     return _ranked(array, k - 1, dim, keepdim)
@@ -219,9 +217,7 @@ def _mode_index(row) -> int:
 
 
 for _op in (kthvalue_dim, median_dim, nanmedian_dim, mode_dim):
-    _op.differentiable("values").gradient(
-        self=selected
-    )
+    _op.differentiable("values").gradient(self=selected)
 
 
 @function()
@@ -306,5 +302,3 @@ def cummax(input, dim):
 def cummin(input, dim):
     """The running minimum and where it is; an equal later element takes over (torch.cummin)."""
     return indexed(cummin_dim(input, dim))
-
-

@@ -28,7 +28,7 @@ def _check_rank(raw, ndim: int) -> None:
 
 def _max_pool(raw, windows: Windows, name: str):
     if BY_NUMPY[raw.dtype].category == BOOL:
-        raise NotImplementedError(f'"{name}" not implemented for \'Bool\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
     array = raw.astype(np.float32) if raw.dtype in REDUCED else raw
     lead = array.shape[: array.ndim - windows.ndim]
     shape = (*lead, *windows.output)
@@ -72,9 +72,9 @@ def _max_pool_operators(ndim: int):
     forward.__name__ = f"max_pool{ndim}d_with_indices"
     backward.__name__ = f"max_pool{ndim}d_with_indices_backward"
     node = f"MaxPool{ndim}DWithIndicesBackward"
-    apply = operator(
-        node=node + "0", outputs=("result", "indices"), function=False, method=False
-    )(forward)
+    apply = operator(node=node + "0", outputs=("result", "indices"), function=False, method=False)(
+        forward
+    )
     apply_backward = operator(node=node + "Backward0", function=False, method=False)(backward)
     apply.differentiable("result").gradient(
         self=lambda F, grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices: (
@@ -133,8 +133,9 @@ _max_pool3d = _max_pool_operators(3)
 @operator(function=False, method=False)
 def max_pool1d_values(self: Array, kernel_size, stride, padding, dilation, ceil_mode) -> Array:
     """Maxima without indices, when no gradient is needed."""
-    windows = Windows((1, self.shape[-1]), (1, kernel_size), (1, stride), (0, padding),
-                      (1, dilation), ceil_mode)
+    windows = Windows(
+        (1, self.shape[-1]), (1, kernel_size), (1, stride), (0, padding), (1, dilation), ceil_mode
+    )
     return _max_pool(self[..., None, :], windows, "max_pool1d_impl")[0][..., 0, :]
 
 
@@ -168,16 +169,16 @@ def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
     some = "an int, list of ints or tuple of ints of size 1"
     kernel = single("kernel_size", kernel_size, some)
     empty = stride is None or (not isinstance(stride, int) and len(stride) == 0)
-    step = kernel if empty else single(
-        "stride", stride, "None, an int, list of ints, or tuple of ints of size 1"
+    step = (
+        kernel
+        if empty
+        else single("stride", stride, "None, an int, list of ints, or tuple of ints of size 1")
     )
     pad = single("padding", padding, some)
     gap = single("dilation", dilation, some)
     for name, value in (("kernel_size", kernel), ("stride", step)):
         if value <= 0:
-            raise RuntimeError(
-                f"max_pool1d() {name} must be greater than zero, but got {value}"
-            )
+            raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {value}")
     if pad < 0:
         raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {pad}")
     if pad > kernel // 2:
@@ -189,9 +190,7 @@ def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {gap}")
     windows = Windows((shape[-1],), (kernel,), (step,), (pad,), (gap,), ceil_mode)
     if windows.output[0] <= 0:
-        raise RuntimeError(
-            f"max_pool1d() Invalid computed output size: {windows.output[0]}"
-        )
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {windows.output[0]}")
     return kernel, step, pad, gap
 
 
@@ -212,9 +211,7 @@ def max_pool1d(
     if STATE.enabled and requires_grad(input):
         return max_pool1d_with_indices(input, *arguments)[0]
     if input.dtype.category < FLOATING:
-        raise NotImplementedError(
-            f'"max_pool1d_impl" not implemented for \'{input.dtype.legacy}\''
-        )
+        raise NotImplementedError(f"\"max_pool1d_impl\" not implemented for '{input.dtype.legacy}'")
     if input._raw.ndim == 3:
         return max_pool1d_values(input, kernel, step, pad, gap, ceil_mode)
     batch = max_pool1d_values(TAPED.unsqueeze(input, 0), kernel, step, pad, gap, ceil_mode)

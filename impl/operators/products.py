@@ -241,9 +241,7 @@ def tensordot(a, b, dims=2):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a._raw.ndim, b._raw.ndim):
-            raise RuntimeError(
-                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
-            )
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         of_a, of_b = list(range(-dims, 0)), list(range(dims))
     else:
         of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in dims)

@@ -91,8 +91,10 @@ sum_dim.gradient(
 @function("sum")
 def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
-    result = sum_all(input, dtype) if dim is None and not keepdim else (
-        sum_dim(input, dim, keepdim, dtype)
+    result = (
+        sum_all(input, dtype)
+        if dim is None and not keepdim
+        else (sum_dim(input, dim, keepdim, dtype))
     )
     return result if out is None else _store(out, result, "sum")
 
@@ -145,8 +147,10 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
             f"mean(): could not infer output dtype. {what} must be either a floating point or "
             f"complex dtype. Got: {kind.legacy}"
         )
-    result = mean_all(input, dtype) if dim is None and not keepdim else (
-        mean_dim(input, dim, keepdim, dtype)
+    result = (
+        mean_all(input, dtype)
+        if dim is None and not keepdim
+        else (mean_dim(input, dim, keepdim, dtype))
     )
     return result if out is None else _store(out, result, "mean")
 
@@ -162,10 +166,9 @@ def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
 
 
 nansum_dim.gradient(
-    self=lambda F, grad, self, self_shape, dim, keepdim: _sum_backward(
-        F, grad, self_shape, dim, keepdim
+    self=lambda F, grad, self, self_shape, dim, keepdim: (
+        _sum_backward(F, grad, self_shape, dim, keepdim) * F.logical_not(F.isnan(self))
     )
-    * F.logical_not(F.isnan(self))
 )
 
 

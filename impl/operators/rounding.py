@@ -170,7 +170,12 @@ publish(
 )
 
 
-_HIDDEN: dict[str, Any] = {"elementwise": True, "numbers": False, "function": False, "method": False}
+_HIDDEN: dict[str, Any] = {
+    "elementwise": True,
+    "numbers": False,
+    "function": False,
+    "method": False,
+}
 
 
 @operator(promote="arithmetic", node="NotImplemented", elementwise=True, out=True, numbers=False)

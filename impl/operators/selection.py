@@ -153,7 +153,12 @@ def _one_bound(which: str):
     def limit(F, grad, self, bound):
         return F.where(self < bound if low else self > bound, grad, 0)
 
-    settings: dict[str, Any] = {"promote": "arithmetic", "elementwise": True, "function": False, "method": False}
+    settings: dict[str, Any] = {
+        "promote": "arithmetic",
+        "elementwise": True,
+        "function": False,
+        "method": False,
+    }
     kernel.__name__ = f"clamp_{which}_number"
     number = operator(node=f"{node}0", **settings)(kernel).gradient(self=value)
     kernel.__name__ = f"clamp_{which}_tensor"

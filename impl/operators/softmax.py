@@ -25,7 +25,7 @@ def _checked(raw, dim: int, name: str) -> int:
     if BY_NUMPY[raw.dtype].category != FLOATING and raw.size:
         loop = "lastdim_kernel_impl" if dim == max(raw.ndim, 1) - 1 else "kernel_impl"
         legacy = BY_NUMPY[raw.dtype].legacy
-        raise NotImplementedError(f'"{name}_{loop}" not implemented for \'{legacy}\'')
+        raise NotImplementedError(f"\"{name}_{loop}\" not implemented for '{legacy}'")
     return dim
 
 
@@ -75,9 +75,7 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     return np.ascontiguousarray(result.astype(output.dtype)).reshape(output.shape)
 
 
-softmax_along.gradient(
-    self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim)
-)
+softmax_along.gradient(self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim))
 log_softmax_along.gradient(
     self=lambda F, grad, result, dim: F.log_softmax_backward_data(grad, result, dim)
 )
@@ -101,8 +99,7 @@ softmax_backward_data.gradient(
     ),
 )
 log_softmax_backward_data.gradient(
-    grad_output=lambda F, grad, output, dim: grad
-    - F.sum_dim(grad * F.exp(output), (dim,), True),
+    grad_output=lambda F, grad, output, dim: grad - F.sum_dim(grad * F.exp(output), (dim,), True),
     output=lambda F, grad, grad_output, output, dim: _log_softmax_double_backward(
         F, grad, grad_output, output, dim
     ),

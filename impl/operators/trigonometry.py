@@ -154,7 +154,12 @@ def _in_place_only(op) -> None:
         )
 
     kernel.__name__ = f"{op.name}_into"
-    settings: dict[str, Any] = {"promote": "float", "elementwise": True, "function": False, "method": False}
+    settings: dict[str, Any] = {
+        "promote": "float",
+        "elementwise": True,
+        "function": False,
+        "method": False,
+    }
     into = operator(node=f"{op.name.capitalize()}Backward1", **settings)(kernel)
     into.gradient(self=refuse)
 

@@ -65,9 +65,7 @@ def _max_unpool(input, indices, ndim: int, kernel_size, stride, padding, output_
         return max_unpool3d_to(input, indices, size)
     if ndim == 2:
         return max_unpool2d_to(input, indices, size)
-    wide = max_unpool2d_to(
-        TAPED.unsqueeze(input, -1), TAPED.unsqueeze(indices, -1), (*size, 1)
-    )
+    wide = max_unpool2d_to(TAPED.unsqueeze(input, -1), TAPED.unsqueeze(indices, -1), (*size, 1))
     return TAPED.squeeze_dim(wide, -1)
 
 

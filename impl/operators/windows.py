@@ -112,9 +112,7 @@ class Windows:
             if any(n <= 0 for n in numbers):
                 short = {"kernel size": "k", "stride": "d", "dilation": "dilation"}[what]
                 listed = " ".join(f"{short}{a}: {n}" for a, n in zip(axes, numbers, strict=True))
-                raise RuntimeError(
-                    f"{what} should be greater than zero, but got {listed}"
-                )
+                raise RuntimeError(f"{what} should be greater than zero, but got {listed}")
         return cls(raw.shape[raw.ndim - ndim :], kernel, stride, padding, dilation, ceil_mode)
 
     def check_output(self, shape) -> None:
@@ -131,8 +129,9 @@ class Windows:
 
     def check_kernel_fits(self) -> None:
         """Raise RuntimeError when the padded input is smaller than the window (avg_pool3d)."""
-        if all(n + 2 * p >= k for n, k, p in zip(self.size, self.kernel, self.padding,
-                                                 strict=True)):
+        if all(
+            n + 2 * p >= k for n, k, p in zip(self.size, self.kernel, self.padding, strict=True)
+        ):
             return
         axes = "THW"
         given = " ".join(f"{a}: {n}" for a, n in zip(axes, self.size, strict=True))

@@ -8,13 +8,9 @@ from urllib.parse import quote
 
 import made_runs
 import pytest
-from chromium import missing
 from report_page import address, all_of, choose, keys, one, report, shows, texts, urgent, wait
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
-]
+pytestmark = pytest.mark.browser
 
 
 def test_the_verdict_comes_first_and_nothing_is_fetched(opened: Any, small_report: str) -> None:

@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import chromium, missing, prefer, resize
+from chromium import chromium, prefer, resize
 from report_page import address, all_of, choose, keys, one, shows, texts, urgent, wait
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
-]
+pytestmark = pytest.mark.browser
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
 
