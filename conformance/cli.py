@@ -19,14 +19,18 @@ from rich.text import Text
 from conformance.judge import Judge
 from conformance.options import (
     BACKENDS,
-    OUTPUT,
+    COUNTED,
+    DRAWING,
     RUN,
     SELECTION,
+    SUITE,
+    Option,
     add_options,
     read_settings,
 )
 from conformance.plan import (
     WrongInput,
+    check_folder,
     check_writable,
     identities,
     known_divergences,
@@ -45,7 +49,20 @@ exit codes:
      or the run was interrupted
 """
 
-_LEVEL = tuple(option for option in OUTPUT if option.name == "level")
+EXAMPLES = """\
+examples:
+  conform fuzz                                        200 programs of each theme, impl against torch
+  conform fuzz --theme writes --examples 5000 -n auto --seed 7
+  conform fuzz --backend my_port.torch:namespace --level values --level graph
+
+A program on which the backend diverges is shrunk, printed so that it can be pasted, and written to
+conformance/findings (in a source checkout) or ./findings (elsewhere); `conform run` replays the
+former, and the latter with --findings ./findings. The same options draw the same programs.
+
+"""
+
+# Random programs know no areas and no rules, and are in no chapter.
+_FUZZ = (*BACKENDS, *COUNTED, *DRAWING)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,21 +108,38 @@ def _parser() -> argparse.ArgumentParser:
 
     run = command("run", _run, "compare a backend with an oracle, program by program")
     add_options(run.add_argument, RUN)
-    run.add_argument(
-        "-n",
-        dest="processes",
-        type=_processes,
-        default=0,
-        metavar="N",
-        help="spread over this many processes, or `auto` for one per core (default: 0, no spread)",
+    fuzz = command("fuzz", _fuzz, "compare a backend with an oracle on random programs")
+    fuzz.epilog = EXAMPLES + EXIT_CODES.replace("every selected program", "every program drawn")
+    add_options(fuzz.add_argument, tuple(option for option in _FUZZ if option.name != "keep-in"))
+    fuzz.add_argument(
+        "--keep",
+        dest="no_keep",
+        action="store_false",
+        default=False,
+        help="write it to a file (default)",
+    )
+    fuzz.add_argument(
+        "--findings",
+        dest="keep_in",
+        metavar="DIR",
+        help="write what is found to this folder (default: see below)",
     )
     listing = command("list", _list, "list what would run, with the rules' sentences")
     add_options(listing.add_argument, SELECTION)
-    add_options(listing.add_argument, tuple(o for o in BACKENDS if o.name == "spec"))
+    add_options(listing.add_argument, SUITE)
     listing.add_argument("--json", action="store_true", help="one JSON object per program")
+    for spread in (run, fuzz):
+        spread.add_argument(
+            "-n",
+            dest="processes",
+            type=_processes,
+            default=0,
+            metavar="N",
+            help="spread over this many processes, or `auto` for one per core (default: 0, none)",
+        )
     one = command("show", _show, "show one program, both traces side by side")
     one.add_argument("program", metavar="ID", help="such as SEED-03.2 or op/amax/ties/float64")
-    add_options(one.add_argument, (*BACKENDS, *_LEVEL))
+    add_options(one.add_argument, (*BACKENDS, *SUITE, *COUNTED))
     one.add_argument("--json", action="store_true", help="the program's line of a run file instead")
     report = command("report", _report, "make an HTML report of a run file")
     report.add_argument("run_file", metavar="RUNFILE", type=Path)
@@ -139,7 +173,7 @@ def _run(options: argparse.Namespace) -> int:
             return 0
         watcher = Watcher(made, console)
         try:
-            code = _pytest(options, watcher)
+            code = _pytest("test_programs.py", _forwarded(options, RUN), options, watcher)
         finally:
             watcher.stop()
         if watcher.result is None:
@@ -150,12 +184,41 @@ def _run(options: argparse.Namespace) -> int:
         return watcher.result.exit or (2 if watcher.result.report_fault else 0)
 
 
-def _pytest(options: argparse.Namespace, watcher: Any) -> int:
+def _fuzz(options: argparse.Namespace) -> int:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from conformance import fuzz
+    from conformance.fuzz_progress import FuzzWatcher
+
+    shares = fuzz.shares(options.theme or (), options.examples)
+    keep_in = Path(options.keep_in) if options.keep_in else fuzz.folder()
+    if not options.no_keep:
+        check_folder(keep_in)
+    made = plan(read_settings(options))
+    with ExitStack() as stack:
+        watcher = FuzzWatcher(made, shares, _console(stack))
+        try:
+            watcher.announce()
+            if made.unavailable:
+                watcher.console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
+                return 3
+            forwarded = _forwarded(options, _FUZZ)
+            code = _pytest("test_fuzz.py", forwarded, options, watcher)
+        finally:
+            watcher.stop()
+        if code == 4:
+            return 2  # pytest itself refused; it has said why on standard error
+        watcher.summarise()
+        return watcher.exit
+
+
+def _pytest(
+    module: str, forwarded: Sequence[str], options: argparse.Namespace, watcher: Any
+) -> int:
     import pytest
 
     here = Path(__file__).resolve().parent
     arguments = [
-        str(here / "test_programs.py"),
+        str(here / module),
         # Neither the settings nor the plugins of the folder we stand in are about this suite.
         f"--config-file={os.devnull}",
         f"--rootdir={here}",
@@ -167,7 +230,7 @@ def _pytest(options: argparse.Namespace, watcher: Any) -> int:
     if options.processes:
         arguments += [f"--numprocesses={options.processes}", "--dist=worksteal"]
         arguments += ["--max-worker-restart=1000000"]
-    arguments += _forwarded(options)
+    arguments += forwarded
     kept = {name: os.environ.get(name) for name in _PYTEST_ENVIRONMENT}
     os.environ.update(_PYTEST_ENVIRONMENT)
     try:
@@ -183,12 +246,12 @@ def _pytest(options: argparse.Namespace, watcher: Any) -> int:
 _PYTEST_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
 
 
-def _forwarded(options: argparse.Namespace) -> list[str]:
+def _forwarded(options: argparse.Namespace, table: Sequence[Option]) -> list[str]:
     """The options of the command line, spelled for the plugin."""
     from conformance.plugin import PREFIX
 
     forwarded = []
-    for option in RUN:
+    for option in table:
         value = getattr(options, option.destination)
         if value is True:
             forwarded.append(f"--{PREFIX}{option.name}")

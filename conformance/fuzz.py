@@ -27,9 +27,9 @@ from conformance.moves import COTANGENTS, LAYOUTS, MOVES, SPECIAL, Writer
 from conformance.options import Settings, command
 from conformance.plan import WrongInput, identities
 from conformance.program import Given, Program
+from conformance.release import checkout
 from conformance.runs import LEVELS
 from conformance.samples.drawing import strides_of
-from conformance.release import checkout
 from conformance.suite import Selection
 from conformance.themes import EXAMPLES, SHARE, THEMES
 
@@ -297,9 +297,8 @@ def report(judge: Judge, share: Share, keep_in: Path | None) -> Report:
         else:
             own = path.parent.resolve() == own_folder().resolve()
             show = command(asked if own else replace(asked, findings=keep_in), f"fuzz/{path.stem}")
-            note = f"written to {path}: " + (
-                "the suite replays it from now on" if own else "conform run --findings replays it"
-            )
+            replay = f"conform run --findings {shlex.quote(str(keep_in))} replays it"
+            note = f"written to {path}: {'the suite replays it from now on' if own else replay}"
     message = f"{failure(search.finding.line, asked, show)}\n  {note}"
     return Report(search.outcomes, search.finding.line, message)
 

@@ -45,7 +45,7 @@ EXACT: dict[str, Callable[[Scale], Scale]] = dict.fromkeys(
     "square": lambda scale: scale.times(scale),
     "clamp": lambda scale: scale,
     "hardshrink": lambda scale: scale,
-    "softshrink": lambda scale: scale.plus(Scale(0.5, 1)),
+    "softshrink": lambda scale: scale.plus(Scale(0.5, 1)).chosen(),
     "threshold": lambda scale: scale.plus(Scale(2.0, 1)),
 }
 EXACT_PAIRS: dict[str, Callable[[Scale, Scale], Scale]] = {
@@ -53,25 +53,27 @@ EXACT_PAIRS: dict[str, Callable[[Scale, Scale], Scale]] = {
     "sub": Scale.plus,
     "rsub": Scale.plus,
     "mul": Scale.times,
-    "maximum": Scale.plus,
-    "minimum": Scale.plus,
-    "fmax": Scale.plus,
-    "fmin": Scale.plus,
-    "clamp_min": Scale.plus,
-    "clamp_max": Scale.plus,
-}
+} | dict.fromkeys(
+    ("maximum", "minimum", "fmax", "fmin", "clamp_min", "clamp_max"),
+    lambda a, b: a.plus(b).chosen(),
+)
 EXACT_ALONG: dict[str, Callable[[Scale, int], Scale]] = {
     "sum": lambda scale, n: replace(scale, bound=scale.bound * max(1, n)).plus(Scale(0.0, 0)),
     "cumsum": lambda scale, n: replace(scale, bound=scale.bound * max(1, n)).plus(Scale(0.0, 0)),
     "prod": Scale.to_the,
     "cumprod": Scale.to_the,
 } | dict.fromkeys(
-    ("max", "min", "amax", "amin", "sort", "cummax", "cummin"), lambda scale, n: scale
+    ("max", "min", "amax", "amin", "sort", "cummax", "cummin"), lambda scale, n: scale.chosen()
 )
 # These refuse to reduce nothing.
 WITHOUT_IDENTITY = ("max", "min", "amax", "amin")
 # These do not jump: they may follow an operator that rounded.
 SMOOTH = ("add", "sub", "rsub", "mul", "neg", "sum", "cumsum", "mean")
+# These, or their derivatives, tell 0.0 from -0.0.
+TELLING = (
+    *("reciprocal", "div", "pow", "fmod", "remainder", "atan2", "xlogy"),
+    *("sqrt", "rsqrt", "log", "log2", "log10"),
+)
 
 _ONE = [o for o in OPERATORS if o.pointwise and len(o.inputs) == 1 and not o.unlinked]
 _TWO = [o for o in OPERATORS if o.pointwise and len(o.inputs) == 2 and not o.unlinked]
@@ -165,6 +167,8 @@ class Writer:
     def fits(self, operator: Operator, scale: Scale, dtype: str) -> bool:
         """Whether the operator's result is one that torch promises, on values of that scale."""
         if not scale.finite and not _takes_everything(operator):
+            return False
+        if not scale.signed and operator.name in TELLING:
             return False
         if operator.name in EXACT or operator.name in EXACT_PAIRS or operator.name in EXACT_ALONG:
             return scale.exact or (operator.name in SMOOTH and dtype == "float64")

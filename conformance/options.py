@@ -144,12 +144,12 @@ DRAWING = (
     ),
     Option(
         "keep-in",
-        "write what random programs find to this folder",
+        "write what random programs find to this folder (default: the suite's, or ./findings)",
         {"default": None, "metavar": "DIR"},
     ),
     Option(
         "no-keep",
-        "do not write what random programs find to a file",
+        "do not write what is found to a file",
         {"action": "store_true"},
     ),
 )

@@ -148,6 +148,13 @@ def check_writable(path: Path | None) -> None:
         raise WrongInput(f"{path}: cannot be written.")
 
 
+def check_folder(path: Path) -> None:
+    """Raise WrongInput when no file can be written to the folder; it is not made yet."""
+    there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise WrongInput(f"{path}: nothing can be written there.")
+
+
 def now() -> str:
     """The time in UTC, as the run file writes it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

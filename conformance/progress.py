@@ -36,6 +36,36 @@ _STYLES = {
 }
 
 
+class Bar:
+    """A bar of progress; nothing where there is no terminal."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.drawn = console.is_terminal
+        self._progress: Progress | None = None
+        if self.drawn:
+            self._progress = Progress(
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                console=console,
+                transient=True,
+            )
+            self._progress.add_task("", total=total)
+            self._progress.start()
+
+    def show(self, done: int, status: str) -> None:
+        """Fill the bar up to ``done``, and write ``status`` next to it."""
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], completed=done, description=status)
+
+    def stop(self) -> None:
+        """Take the bar away; safe to call twice."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+
 class Watcher:
     """The pytest plugin that `conform run` watches a run with, instead of pytest's own reporter."""
 
@@ -46,7 +76,7 @@ class Watcher:
         self._counts: Counter[str] = Counter()
         self._total = 0
         self._begun = self._shown = time.monotonic()
-        self._bar: Progress | None = None
+        self._bar: Bar | None = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -60,24 +90,14 @@ class Watcher:
     def pytest_conform_started(self, header: Mapping[str, Any]) -> None:
         self._total = header["programs"]
         self._begun = self._shown = time.monotonic()
-        if self.console.is_terminal:
-            self._bar = Progress(
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.description}"),
-                TimeElapsedColumn(),
-                console=self.console,
-                transient=True,
-            )
-            self._bar.add_task("", total=self._total)
-            self._bar.start()
+        self._bar = Bar(self.console, self._total)
 
     def pytest_conform_judged(self, line: Mapping[str, Any]) -> None:
         if not self._counts:
             self._begun = time.monotonic()  # starting processes is not what judging takes
         self._counts["known" if runs.is_known(line) else line["outcome"]] += 1
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], advance=1, description=self._status())
+        if self._bar is not None and self._bar.drawn:
+            self._bar.show(self._counts.total(), self._status())
         elif time.monotonic() - self._shown >= PERIOD:
             self._shown = time.monotonic()
             done = self._counts.total()
@@ -91,7 +111,6 @@ class Watcher:
         """Take the bar away; safe to call twice."""
         if self._bar is not None:
             self._bar.stop()
-            self._bar = None
 
     def _status(self) -> str:
         done = self._counts.total()
@@ -106,7 +125,7 @@ def announce(console: Console, made: Plan) -> None:
     backend, oracle = made.backend, made.oracle
     console.print(
         Text(
-            f"{_named(backend)} against {_named(oracle)}: {len(made.programs)} of "
+            f"{named(backend)} against {named(oracle)}: {len(made.programs)} of "
             f"{len(made.suite.programs)} programs, "
             f"levels {', '.join(made.settings.selection.levels)}"
         ),
@@ -138,7 +157,8 @@ def summarise(console: Console, result: Result) -> None:
     console.print(Text(f"exit code {result.exit}: {meaning(result)}", style=style))
 
 
-def _named(backend: Mapping[str, Any]) -> str:
+def named(backend: Mapping[str, Any]) -> str:
+    """A backend as it introduces itself: name, version, device."""
     return f"{backend['name']} {backend['version'] or ''} ({backend['device'] or '?'})"
 
 

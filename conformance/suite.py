@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from conformance.chapters import Chapter, read_spec
-from conformance.program import Program
+from conformance.program import Program, ProgramError
 from conformance.runs import LEVELS
 
 CHAPTER_AREAS = ("leaves", "ties", "seeds", "accumulation", "aliasing", "inplace")
@@ -173,7 +173,7 @@ def findings(folder: str | Path | None = None) -> list[Program]:
     for path in sorted(found.glob("*.json")):
         try:
             programs.append(Program.from_json(json.loads(path.read_text("utf-8"))))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, ProgramError) as error:
             raise SuiteError(f"{path}: not a fuzz finding: {error}.") from None
     return programs
 

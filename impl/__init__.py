@@ -16,6 +16,7 @@ from impl import creation as _creation
 from impl import inquiries as _inquiries
 from impl import operators as _operators
 from impl import views as _views
+from impl.devices import device
 from impl.dtypes import (
     bfloat16,
     complex64,
@@ -49,7 +50,8 @@ from impl.modes import (
 )
 from impl.operator import FUNCTIONS as _FUNCTIONS
 from impl.random import Generator, default_generator
-from impl.tensor import Size, Tensor, device
+from impl.sizes import Size
+from impl.tensor import Tensor
 
 __version__ = "0.1.0"
 

@@ -10,6 +10,7 @@ from impl import inplace, messages
 from impl.operator import TAPED, new
 from impl.storage import (
     contiguous_strides,
+    element_strides,
     empty_strided,
     is_contiguous,
     is_dense,
@@ -79,8 +80,7 @@ def _accumulate_recorded(leaf: Tensor, gradient: Tensor) -> None:
 
 
 def _obeys(gradient, shape, strides) -> bool:
-    size = gradient.dtype.itemsize
-    own = tuple(s // size for s in gradient.strides)
+    own = element_strides(gradient)
     if not gradient.size:
         own = strides_of(gradient) or contiguous_strides(shape)
     if is_dense(shape, strides):

@@ -13,14 +13,16 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 class dtype:
     """An element type, printed as torch prints it (`torch.float32`)."""
 
-    __slots__ = ("category", "itemsize", "legacy", "name", "numpy")
+    __slots__ = ("c_name", "category", "itemsize", "legacy", "name", "numpy")
 
-    def __init__(self, name: str, numpy_type, category: int, legacy: str) -> None:
+    def __init__(self, name: str, numpy_type, category: int, legacy: str, c_name: str) -> None:
         self.name = name
         self.numpy = np.dtype(numpy_type)
         self.category = category
         self.itemsize = self.numpy.itemsize
-        self.legacy = legacy  # what torch's C++ messages call it
+        # What torch's messages call it: the legacy tensor type's word, or the C++ type.
+        self.legacy = legacy
+        self.c_name = c_name
 
     @property
     def is_floating_point(self) -> bool:
@@ -41,18 +43,18 @@ def _named(name: str) -> dtype:
     return BY_NAME[name]
 
 
-bool_ = dtype("bool", np.bool_, BOOL, "Bool")
-uint8 = dtype("uint8", np.uint8, INTEGRAL, "Byte")
-int8 = dtype("int8", np.int8, INTEGRAL, "Char")
-int16 = dtype("int16", np.int16, INTEGRAL, "Short")
-int32 = dtype("int32", np.int32, INTEGRAL, "Int")
-int64 = dtype("int64", np.int64, INTEGRAL, "Long")
-float16 = dtype("float16", np.float16, FLOATING, "Half")
-bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16")
-float32 = dtype("float32", np.float32, FLOATING, "Float")
-float64 = dtype("float64", np.float64, FLOATING, "Double")
-complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat")
-complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble")
+bool_ = dtype("bool", np.bool_, BOOL, "Bool", "bool")
+uint8 = dtype("uint8", np.uint8, INTEGRAL, "Byte", "unsigned char")
+int8 = dtype("int8", np.int8, INTEGRAL, "Char", "signed char")
+int16 = dtype("int16", np.int16, INTEGRAL, "Short", "short int")
+int32 = dtype("int32", np.int32, INTEGRAL, "Int", "int")
+int64 = dtype("int64", np.int64, INTEGRAL, "Long", "long int")
+float16 = dtype("float16", np.float16, FLOATING, "Half", "c10::Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16", "c10::BFloat16")
+float32 = dtype("float32", np.float32, FLOATING, "Float", "float")
+float64 = dtype("float64", np.float64, FLOATING, "Double", "double")
+complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat", "c10::complex<float>")
+complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble", "c10::complex<double>")
 
 ALL: tuple[dtype, ...] = (
     bool_,

@@ -11,8 +11,8 @@ from impl import hooks, messages
 from impl.dtypes import BY_NUMPY
 from impl.graph import Node, gradient_edge
 from impl.modes import STATE
-from impl.operator import TAPED, new
-from impl.storage import contiguous_strides, is_dense, strided
+from impl.operator import TAPED
+from impl.storage import contiguous_strides, extent, is_dense, strided
 from impl.tensor import Tensor, requires_grad
 from impl.views import check_creation, geometry
 
@@ -192,7 +192,7 @@ class CopySlices(Node):
             whole = np.array(gradient, order="C")
             flat = whole.reshape(-1)
         else:
-            flat = np.zeros(_extent(base), gradient.dtype)
+            flat = np.zeros(extent(base.shape, base.strides), gradient.dtype)
             whole = strided(flat, base.shape, base.strides, 0)
             whole[...] = gradient
         offset = self.slice.offset - base.offset
@@ -220,12 +220,6 @@ class CopySlices(Node):
 
     def release(self) -> None:
         self.inner = None
-
-
-def _extent(g) -> int:
-    if 0 in g.shape:
-        return 0
-    return 1 + sum((n - 1) * s for n, s in zip(g.shape, g.strides, strict=True))
 
 
 # -- out= -------------------------------------------------------------------------------------
@@ -283,6 +277,3 @@ def resize(tensor: Tensor, shape) -> None:
     flat = tensor._storage.flat
     tensor._raw = strided(flat, shape, contiguous_strides(shape), tensor._offset)
     tensor._strides = None
-
-
-__all__ = ["CopySlices", "check", "check_fits", "new", "rebase", "resize", "write", "write_out"]

@@ -11,8 +11,10 @@ import sys
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, REDUCED
+from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
 from impl.operator import RAW, TAPED, new
+from impl.precision import widened
+from impl.sizes import broadcast_dims
 from impl.storage import strides_of
 from impl.tensor import Tensor
 
@@ -22,17 +24,14 @@ def sum_to(raw, shape):
 
     Reduced-precision sums are accumulated in float32, as torch does.
     """
-    lead = raw.ndim - len(shape)
-    axes = tuple(range(lead)) + tuple(
-        lead + i for i, n in enumerate(shape) if n == 1 and raw.shape[lead + i] != 1
-    )
-    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    axes = broadcast_dims(shape, raw.shape)
+    wide = widened(raw)
     if not shape:  # torch sums everything then, which makes no view
         return wide.sum().astype(raw.dtype)
     kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
     # Row-major whatever the order of the input's dimensions, as ATen's reductions are.
     total = wide.sum(axes, keepdims=True, out=np.empty(kept, wide.dtype))
-    if lead:
+    if raw.ndim > len(shape):
         total = total.reshape(shape)
     return total if wide is raw else total.astype(raw.dtype)
 

@@ -53,6 +53,11 @@ DETACH_VIEW = (
     "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
     "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
 )
+NON_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."
+DETACH_INSTEAD = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation "
+    "use var_no_grad = var.detach()."
+)
 GRAD_DTYPE = (
     "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The "
     "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
@@ -76,8 +81,6 @@ _INVERT = (
 )
 SUBTRACT_BOOL = f"Subtraction, the `-` operator, with a bool tensor {_INVERT}"
 NEGATE_BOOL = f"Negation, the `-` operator, on a bool tensor {_INVERT}"
-
-
 UINT8_CONDITION = (
     "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
     "future version of PyTorch. Use a boolean condition instead."

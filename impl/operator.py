@@ -29,9 +29,20 @@ from impl.tensor import Tensor
 
 Array: TypeAlias = Any  # in kernels' annotations: a raw value, array or NumPy scalar
 
+
+class Operations(SimpleNamespace):
+    """What formulas compute with, by name. Each name is given once, so that what it means does not
+    depend on which module was imported last."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self) and vars(self)[name] is not value:
+            raise ValueError(f"F.{name} is defined already; give the operation another name")
+        super().__setattr__(name, value)
+
+
 # `F.records` lets a formula take the shorter way that torch takes when nothing is recorded.
-RAW = SimpleNamespace(records=False)  # F over arrays: kernels
-TAPED = SimpleNamespace(records=True)  # F over tensors: operators
+RAW = Operations(records=False)  # F over arrays: kernels
+TAPED = Operations(records=True)  # F over tensors: operators
 OPERATORS: dict[str, Operator] = {}
 FUNCTIONS: dict = {}  # the functions of the torch namespace
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from impl import dtypes, singles
 from impl.operator import FUNCTIONS, new
+from impl.refusals import not_implemented
 from impl.tensor import CPU, Tensor
 
 _DEFAULT_SEED = 67280421310721
@@ -238,7 +239,7 @@ def _fill(tensor: Tensor, values) -> None:
 def _floating(tensor: Tensor, kernel: str) -> np.dtype:
     d = dtypes.BY_NUMPY[tensor._raw.dtype]
     if not d.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
+        raise not_implemented(kernel, d)
     return tensor._raw.dtype
 
 

@@ -1,8 +1,29 @@
-"""Size arguments: given one by one, as a sequence, or with one left to be inferred."""
+"""Sizes: `torch.Size`, size arguments however they are given, and what sizes fit together."""
 
 from __future__ import annotations
 
+import math
 import operator as _python
+
+from impl import messages
+
+
+class Size(tuple):
+    """A tensor's sizes, printed as torch prints them."""
+
+    def numel(self) -> int:
+        """How many elements a tensor of these sizes has."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index):
+        item = super().__getitem__(index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __add__(self, other):
+        return Size(tuple(self) + tuple(other))
 
 
 def sizes_of(arguments) -> tuple[int, ...]:
@@ -45,8 +66,6 @@ def infer_size(shape, count: int) -> tuple[int, ...]:
 
 def broadcast_shapes(*shapes) -> tuple[int, ...]:
     """The shape to which all `shapes` broadcast. Raises RuntimeError when they do not."""
-    from impl import messages
-
     result: list[int] = []
     for shape in shapes:
         lead = len(shape) - len(result)
@@ -58,6 +77,13 @@ def broadcast_shapes(*shapes) -> tuple[int, ...]:
             elif n not in (1, result[-i]):
                 raise RuntimeError(messages.broadcast(shapes))
     return tuple(result)
+
+
+def broadcast_dims(shape, to) -> tuple[int, ...]:
+    """The dimensions of the shape `to` along which `shape`, which broadcasts to it, is repeated."""
+    lead = len(to) - len(shape)
+    repeated = (lead + i for i, n in enumerate(shape) if n == 1 and to[lead + i] != 1)
+    return (*range(lead), *repeated)
 
 
 def restride(shape, strides, target) -> tuple[int, ...] | None:

@@ -110,10 +110,10 @@ def is_contiguous(shape, strides) -> bool:
 
 def is_dense(shape, strides) -> bool:
     """Whether non-overlapping and dense: some permutation of the dimensions is contiguous."""
+    if 0 in shape:
+        return True
     step = 1
     for stride, size in sorted((st, sz) for sz, st in zip(shape, strides, strict=True) if sz != 1):
-        if size == 0:
-            return True
         if stride != step:
             return False
         step *= size
@@ -127,12 +127,23 @@ def strided(flat: np.ndarray, shape, strides, offset: int) -> np.ndarray:
     return np.ndarray(shape, flat.dtype, flat, start, [s * size for s in strides])
 
 
+def extent(shape, strides) -> int:
+    """How many places in memory lie from the first element to the last, both included."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+
+
+def element_strides(array: np.ndarray) -> tuple[int, ...]:
+    """NumPy's strides of an array, in elements."""
+    return tuple(s // array.itemsize for s in array.strides)
+
+
 def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
     """An uninitialised dense array whose strides are the given ones."""
     if 0 in shape:
         return np.empty(shape, dtype)
-    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    return strided(np.empty(extent, dtype), shape, strides, 0)
+    return strided(np.empty(extent(shape, strides), dtype), shape, strides, 0)
 
 
 def strides_of(array) -> tuple[int, ...] | None:
@@ -141,8 +152,7 @@ def strides_of(array) -> tuple[int, ...] | None:
         return None  # NumPy gives an array of its own that has no elements no strides either
     if array.ndim == 1 and array.shape[0] == 1:
         return None
-    size = array.itemsize
-    strides = tuple(s // size for s in array.strides)
+    strides = element_strides(array)
     if strides == contiguous_strides(array.shape):
         return None
     # Only a view of ours has strides of its own where they do not matter (sizes of one).
@@ -186,10 +196,12 @@ def elementwise_strides(shape, operands) -> tuple[int, ...] | None:
                 right = left
             elif comparison < 0:
                 break
+    if order == list(range(ndim - 1, -1, -1)):
+        return None
     strides, step = [0] * ndim, 1
     for dim in order:
         strides[dim] = step
-        step *= shape[dim] if shape[dim] > 1 else 1
+        step *= shape[dim]  # to 0 too, which row-major strides never are
     result = tuple(strides)
     return None if result == contiguous_strides(shape) else result
 

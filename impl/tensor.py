@@ -2,61 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from impl import messages
-from impl.dtypes import BY_NUMPY, FLOATING, dtype
-from impl.graph import gradient_edge
+from impl.devices import CPU, device
+from impl.dtypes import BY_NUMPY, FLOATING, dtype, get_default_dtype
+from impl.layouts import layout, strided
 from impl.modes import STATE
+from impl.sizes import Size
 from impl.storage import Replaced, Storage, contiguous_strides, is_contiguous
-
-
-class Size(tuple):
-    """A tensor's sizes, printed as torch prints them."""
-
-    def numel(self) -> int:
-        n = 1
-        for size in self:
-            n *= size
-        return n
-
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-    def __getitem__(self, index):
-        item = super().__getitem__(index)
-        return Size(item) if isinstance(index, slice) else item
-
-    def __add__(self, other):
-        return Size(tuple(self) + tuple(other))
-
-
-class device:
-    """Where a tensor lives; here always the CPU."""
-
-    def __init__(self, type: str = "cpu", index: int | None = None) -> None:
-        self.type = str(type).split(":")[0]
-        self.index = index
-        if self.type != "cpu":
-            raise RuntimeError(f"impl has no device '{type}'")
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, device) and other.type == self.type
-
-    def __hash__(self) -> int:
-        return hash(self.type)
-
-    def __str__(self) -> str:
-        return self.type
-
-    def __repr__(self) -> str:
-        return f"device(type='{self.type}')"
-
-
-CPU = device("cpu")
 
 
 def requires_grad(tensor: Tensor) -> bool:
@@ -76,18 +34,12 @@ class _TensorType(type):
             return super().__call__(*args, **kwargs)
         from impl import creation
 
-        return creation.legacy_constructor(dtype_of_default(), *args)
+        return creation.legacy_constructor(get_default_dtype(), *args)
 
     if TYPE_CHECKING:  # operators are attached, and asked for, by name
 
         def __getattr__(cls, name: str) -> Any: ...
         def __setattr__(cls, name: str, value: Any) -> None: ...
-
-
-def dtype_of_default() -> dtype:
-    from impl.dtypes import get_default_dtype
-
-    return get_default_dtype()
 
 
 if TYPE_CHECKING:  # type checkers know only the built-in one
@@ -183,10 +135,8 @@ class Tensor(metaclass=_TensorType):
         return CPU
 
     @_field
-    def layout(self):
-        import impl
-
-        return impl.strided
+    def layout(self) -> layout:
+        return strided
 
     @_field
     def itemsize(self) -> int:
@@ -217,12 +167,6 @@ class Tensor(metaclass=_TensorType):
 
     def is_pinned(self) -> bool:
         return False
-
-    def type(self, dtype=None):
-        """The legacy name of the tensor's type, or a cast."""
-        if dtype is not None:
-            return self.to(dtype)
-        return f"torch.{self.dtype.legacy}Tensor"
 
     def __len__(self) -> int:
         if self._raw.ndim == 0:
@@ -261,13 +205,8 @@ class Tensor(metaclass=_TensorType):
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
         if self.grad_fn is not None:
-            text = "you can only change requires_grad flags of leaf variables."
-            if value is False:
-                text += (
-                    " If you want to use a computed variable in a subgraph that doesn't require "
-                    "differentiation use var_no_grad = var.detach()."
-                )
-            raise RuntimeError(text)
+            hint = "" if value else messages.DETACH_INSTEAD
+            raise RuntimeError(messages.NON_LEAF_FLAG + hint)
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -281,11 +220,7 @@ class Tensor(metaclass=_TensorType):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if self.grad_fn is not None:
             if not requires_grad:
-                raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to "
-                    "use a computed variable in a subgraph that doesn't require differentiation "
-                    "use var_no_grad = var.detach()."
-                )
+                raise RuntimeError(messages.NON_LEAF_FLAG + messages.DETACH_INSTEAD)
             return self
         self._set_requires_grad(requires_grad)
         return self
@@ -343,9 +278,7 @@ class Tensor(metaclass=_TensorType):
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value._raw.dtype != self._raw.dtype:
-            got = str(value.dtype).removeprefix("torch.")
-            names = {"float32": "float", "float64": "double", "float16": "c10::Half"}
-            raise RuntimeError(messages.GRAD_DTYPE.format(names.get(got, got), self.dtype.legacy))
+            raise RuntimeError(messages.GRAD_DTYPE.format(value.dtype.c_name, self.dtype.legacy))
         if value._raw.shape != self._raw.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
@@ -496,8 +429,6 @@ class Tensor(metaclass=_TensorType):
                 "be because of a torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        import copy
-
         from impl import operator
 
         result = operator.new(self._raw.copy())
@@ -511,6 +442,3 @@ def _python(raw):
     if raw.dtype.kind == "V":  # bfloat16, which NumPy knows no conversion for
         raw = raw.astype(np.float32)
     return raw.tolist()
-
-
-__all__ = ["Size", "Tensor", "device", "gradient_edge", "requires_grad"]

@@ -18,8 +18,8 @@ import numpy as np
 from impl import hooks, messages
 from impl.graph import gradient_edge
 from impl.modes import STATE
-from impl.operator import FUNCTIONS, RAW, TAPED, Operator, spelling, written
-from impl.storage import contiguous_strides, strided, strides_of
+from impl.operator import FUNCTIONS, OPERATORS, RAW, TAPED, Operator, spelling, written
+from impl.storage import contiguous_strides, element_strides, extent, strided, strides_of
 from impl.tensor import Tensor, requires_grad
 
 DEFAULT, NO_GRAD, MULTI = "default", "no_grad", "multi"
@@ -46,6 +46,7 @@ class View:
 
 
 def geometry(tensor: Tensor) -> Geometry:
+    """The sizes, strides and offset of a tensor."""
     return Geometry(tensor._raw.shape, tensor.stride(), tensor._offset)
 
 
@@ -144,10 +145,9 @@ def _array_kernel(function, multiple: bool):
     @functools.wraps(function)
     def kernel(raw, *args):
         array = np.asarray(raw)
-        size = array.itemsize
         strides = strides_of(array) or contiguous_strides(array.shape)
         if array.size:  # those of single elements too, where row-major is a matter of opinion
-            strides = tuple(s // size for s in array.strides)
+            strides = element_strides(array)
         source = Geometry(array.shape, strides, 0)
         targets = function(source, *args)
         views = [_array_view(array, t) for t in (targets if multiple else (targets,))]
@@ -159,6 +159,8 @@ def _array_kernel(function, multiple: bool):
 
 def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
     if 0 in target.shape:
+        if 0 in target.strides:  # of an expanded nothing; NumPy could not tell it from row-major
+            return np.empty(target.shape, array.dtype)
         return strided(array.reshape(-1)[:0], *target)
     size = array.itemsize
     start = array.__array_interface__["data"][0] + target.offset * size
@@ -199,8 +201,6 @@ def view(
     """
 
     def define(geometry_function) -> ViewOperator:
-        from impl.operator import OPERATORS
-
         op = ViewOperator(geometry_function, node, multiple, inplace_node)
         OPERATORS[op.name] = op
         call = spelling(op, geometry_function, False)
@@ -235,9 +235,7 @@ def check_bounds(tensor: Tensor, target: Geometry) -> None:
     """Raise RuntimeError when a geometry reaches beyond the storage."""
     size, stride, offset = target
     itemsize = tensor._raw.dtype.itemsize
-    needed = (
-        0 if 0 in size else offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1
-    )
+    needed = 0 if 0 in size else offset + extent(size, stride)
     if needed > tensor._storage.flat.size:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "

@@ -43,7 +43,7 @@ def missing() -> str | None:
 def chromium(javascript: bool = True) -> Iterator[Any]:
     """A selenium driver of a fresh Chromium with an empty profile, 1280 by 900 pixels.
 
-    The test that asks for it fails where there is none: a page that was never opened has not passed.
+    Fails the test that asks for it where there is none: what was not looked at has not passed.
     """
     if reason := missing():
         pytest.fail(f"{reason}; {REMEDY}", pytrace=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import random
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command import environment
@@ -21,9 +24,10 @@ from conformance.moves import MOVES, ONE, TWO, Live, wider
 from conformance.options import Settings
 from conformance.plan import WrongInput
 from conformance.program import Given, Program
+from conformance.runs import LEVELS
 from conformance.scale import Scale
 from conformance.suite import Selection, findings
-from conformance.test_fuzz import test_random_programs as random_programs
+from conformance.themes import THEMES
 
 # What a drawn program may be refused for; anything else is a slip of the strategy.
 REFUSALS = (
@@ -40,7 +44,7 @@ def search(backend: str, **options) -> fuzz.Search:
     return fuzz.search(backend, "impl", **options)
 
 
-@pytest.mark.parametrize("theme", list(fuzz.THEMES))
+@pytest.mark.parametrize("theme", list(THEMES))
 def test_drawn_programs_do_what_they_mean_to_do(theme):
     pytest.importorskip("torch")
     oracle = backends.find("torch")
@@ -94,8 +98,8 @@ def test_what_the_suite_asks_for_is_drawn(theme, wanted):
 
 
 def test_themes_are_made_of_moves():
-    assert all(move in MOVES for moves in fuzz.THEMES.values() for move in moves)
-    assert set(fuzz.THEMES["chains"]) == set(MOVES)
+    assert all(move in MOVES for moves in THEMES.values() for move in moves)
+    assert set(THEMES["chains"]) == set(MOVES)
 
 
 def test_an_unknown_theme_is_refused():
@@ -181,14 +185,6 @@ def test_a_finding_is_kept_and_replayed(tmp_path):
     assert judge.line(replayed)["outcome"] == "diverges"
 
 
-def test_what_cannot_be_kept_is_said(tmp_path):
-    program = fuzz.named((), ["y = 1"], "chains")
-    in_the_way = tmp_path / "file"
-    in_the_way.write_text("")
-    said = fuzz.kept(fuzz.Finding(program, {}), in_the_way)
-    assert said.startswith("could not be kept")
-
-
 def test_the_identifier_is_the_hash_of_the_content():
     x = Given("x", "float32", (2,), (1.0, 2.0))
     program = fuzz.named((x,), ["x.sum()"], "chains")
@@ -211,46 +207,171 @@ def test_a_finding_pastes_as_ordinary_torch(tmp_path):
     assert "file" not in data or data["file"] is None
 
 
-def test_the_suite_reports_a_finding_with_the_program_and_where_it_is_kept(
-    tmp_path, monkeypatch, pytestconfig
-):
-    monkeypatch.setattr(fuzz, "folder", lambda: tmp_path)
-    settings = Settings(
-        backend="miniature.kinks:relu",
-        oracle="impl",
-        isolation=False,
-        selection=Selection(levels=("values",)),
+def judge_of(backend: str, *levels: str) -> Judge:
+    selection = Selection(levels=levels or LEVELS)
+    return Judge(
+        Settings(backend=backend, oracle="impl", isolation=False, selection=selection),
+        KnownDivergences(),
     )
-    judge = Judge(settings, KnownDivergences())
-    with pytest.raises(pytest.fail.Exception) as failed:
-        random_programs("pointwise", judge, settings, pytestconfig)
-    message = str(failed.value)
-    assert "torch.relu(x)" in message
-    assert "first divergence" in message
-    assert "the suite replays it from now on" in message
-    assert len(list(tmp_path.glob("*.json"))) == 1
 
 
-def test_the_suite_passes_on_a_backend_that_is_right(pytestconfig):
-    settings = Settings(backend="miniature.right:namespace", oracle="impl", isolation=False)
-    random_programs("views", Judge(settings, KnownDivergences()), settings, pytestconfig)
+POINTWISE = fuzz.Share("pointwise", 0, 400, 400)
 
 
-def test_the_number_of_programs_is_an_option(tmp_path):
-    done = subprocess.run(
+def test_a_report_shows_the_program_and_says_where_it_is_kept(tmp_path):
+    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, tmp_path)
+    assert "torch.relu(x)" in report.message
+    assert "first divergence" in report.message
+    (path,) = tmp_path.glob("*.json")
+    assert f"written to {path}: conform run --findings {tmp_path} replays it" in report.message
+    assert f"show it again: conform show {report.line['id']}" in report.message
+    assert f"--findings {tmp_path}" in report.message
+
+
+def test_what_is_kept_where_the_suite_looks_is_replayed(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzz, "own_folder", lambda: tmp_path)
+    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, tmp_path)
+    assert "the suite replays it from now on" in report.message
+    assert "--findings" not in report.message
+
+
+def test_a_finding_that_is_not_kept_can_be_drawn_again(tmp_path):
+    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, None)
+    assert "it is not kept" in report.message
+    assert (
+        "show it again: conform fuzz --backend miniature.kinks:relu --oracle impl "
+        "--theme pointwise --examples 400 --seed 0 --level values"
+    ) in report.message
+
+
+def test_what_cannot_be_kept_is_said(tmp_path):
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, in_the_way)
+    assert "it could not be kept" in report.message
+    assert "torch.relu(x)" in report.message
+
+
+def test_a_fault_of_the_harness_is_reported_and_is_no_finding(monkeypatch):
+    def broken(*args):
+        raise fuzz.HarnessFault("the oracle: odd")
+
+    monkeypatch.setattr(fuzz, "sought", broken)
+    report = fuzz.report(judge_of("impl"), POINTWISE, None)
+    assert report.fault == "the oracle: odd"
+    assert report.line is None
+
+
+def test_shares_add_up_and_do_not_depend_on_each_other():
+    shares = fuzz.shares(["views", "writes"], 250)
+    assert [str(share) for share in shares if share.theme == "views"] == [
+        *("views-0", "views-1", "views-2")
+    ]
+    for theme in ("views", "writes"):
+        assert sum(share.examples for share in shares if share.theme == theme) == 250
+    assert fuzz.shares(["views", "writes"], 200) == [
+        dataclasses.replace(share, total=200) for share in shares if share.number < 2
+    ]
+    assert [str(share) for share in fuzz.shares(examples=7)] == list(THEMES)
+
+
+def test_shares_draw_different_programs():
+    def drawn(number: int) -> set[str]:
+        seen = set()
+        judge = judge_of("impl")
+        monkey = judge.line
+        judge.line = lambda program: seen.add(program.id) or monkey(program)
+        fuzz.sought(judge, 30, 0, "views", number)
+        return seen
+
+    assert drawn(0) == drawn(0)
+    assert len(drawn(0) - drawn(1)) > 15
+
+
+def test_what_is_drawn_does_not_depend_on_the_modules_that_are_loaded(tmp_path):
+    # Hypothesis likes to draw the constants of local modules; here is one full of them.
+    (tmp_path / "numbers_galore.py").write_text(f"NUMBERS = {list(range(2, 600))}")
+    script = """
+import sys
+if len(sys.argv) > 1:
+    sys.path.insert(0, sys.argv[1])
+    import numbers_galore
+from conformance import fuzz
+from conformance.judge import Judge
+from conformance.known import KnownDivergences
+from conformance.options import Settings
+judge = Judge(Settings(backend="impl", oracle="impl", isolation=False), KnownDivergences())
+line, drawn = judge.line, []
+judge.line = lambda program: drawn.append(program.id) or line(program)
+fuzz.sought(judge, 60, 0, "chains")
+print(drawn)
+"""
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", script, *more],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for more in ([], [str(tmp_path)])
+    )
+    assert first.count("fuzz/") >= 60
+    assert first == second
+    assert not (tmp_path / ".hypothesis").exists()
+
+
+def test_findings_are_written_into_a_checkout_and_never_into_an_installed_package(monkeypatch):
+    monkeypatch.setattr(fuzz, "checkout", lambda: Path("/somewhere"))
+    assert fuzz.folder() == fuzz.own_folder()
+    monkeypatch.setattr(fuzz, "checkout", lambda: None)
+    assert fuzz.folder() == Path("findings")
+
+
+def fuzz_suite(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """pytest with the plugin over the suite's module of random programs."""
+    return subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
-            *("--pyargs", "conformance.test_fuzz", "-k", "views", "--conform-examples=3", "-v"),
-            *("--conform-backend=miniature.right:namespace", "--conform-oracle=impl"),
+            *("--pyargs", "conformance.test_fuzz", "--conform-oracle=impl", *arguments),
         ],
-        cwd=tmp_path,
+        cwd=cwd,
         env=environment(),
         capture_output=True,
         text=True,
         timeout=180,
     )
+
+
+def test_the_number_of_programs_is_an_option(tmp_path):
+    done = fuzz_suite(
+        *("-k", "views", "--conform-examples=3", "--conform-backend=miniature.right:namespace"),
+        "-v",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_random_programs[views] PASSED" in done.stdout
+
+
+def test_under_pytest_a_finding_is_a_failure_with_the_program(tmp_path):
+    done = fuzz_suite(
+        *("--conform-backend=miniature.kinks:relu", "--conform-theme=pointwise"),
+        *("--conform-examples=400", "--conform-level=values", "--conform-keep-in=found"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "\ny = torch.relu(x)" in done.stdout
+    assert "conformance/judge.py" not in done.stdout
+    assert len(list((tmp_path / "found").glob("*.json"))) == 1
+
+
+def test_under_pytest_what_is_not_compared_is_no_pass(tmp_path):
+    done = fuzz_suite(
+        *("--conform-backend=torch:hpu", "--conform-theme=views", "--conform-examples=3"),
+        cwd=tmp_path,
+    )
+    assert "1 skipped" in done.stdout, done.stdout + done.stderr
 
 
 exact = st.builds(
@@ -273,6 +394,34 @@ def test_scales_bound_sums_and_products(a, b):
 @fuzz.profile(100)
 def test_scales_are_finite_only_if_both_are(a, b):
     assert a.plus(b).finite is (a.finite and b.finite)
+
+
+def test_what_tells_zeros_apart_does_not_follow_what_chooses_between_them():
+    choosing = r"torch\.(maximum|minimum|fmax|fmin|amax|amin|max|min|sort)\(([a-z])"
+    telling = r"torch\.(reciprocal|sqrt|rsqrt|log|log2|log10)\(([a-z])\)"
+    checked = 0
+
+    @given(fuzz.programs("chains"))
+    @fuzz.profile(400)
+    def check(program: Program) -> None:
+        nonlocal checked
+        chosen = set()
+        for line in program.source.splitlines():
+            name = line.partition(" = ")[0]
+            if re.search(choosing, line):
+                chosen.add(name)
+                checked += 1
+            if told := re.search(telling, line):
+                assert told[2] not in chosen, program.source
+
+    check()
+    assert checked > 30
+
+
+def test_the_sign_of_a_zero_stays_open():
+    assert Scale().plus(Scale()).times(Scale()).signed
+    assert not Scale().plus(Scale().chosen()).signed
+    assert not Scale().chosen().times(Scale()).to_the(2).signed
 
 
 def test_a_scale_is_exact_only_as_far_as_float32_is():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl import dtypes, inplace
-from impl.constants import empty_like as _empty_like
+from impl import allocation, dtypes, inplace
 from impl.creation.options import check_options, finish, publish, require, size_of, type_of
 from impl.layouts import contiguous_format
 from impl.operator import new
 from impl.sizes import sizes_of
-from impl.storage import contiguous_strides, strided
+from impl.storage import contiguous_strides, extent, strided
 from impl.tensor import Tensor
 
 
@@ -116,8 +115,7 @@ def empty_strided(
     """A tensor with the given strides whose contents are unspecified (torch.empty_strided)."""
     check_options(device, pin_memory)
     size, stride = tuple(size), tuple(stride)
-    extent = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    flat = np.empty(extent, type_of(dtype))
+    flat = np.empty(extent(size, stride), type_of(dtype))
     result = new(flat)
     result._raw = strided(flat, size, stride, 0)
     if stride != contiguous_strides(size):
@@ -148,10 +146,11 @@ def _filled_like(name: str, value=None):
 
 
 def shaped_like(input: Tensor, dtype, memory_format=None) -> Tensor:
+    """An uninitialised tensor in the sizes, and unless told otherwise the layout, of `input`."""
     d = input._raw.dtype if dtype is None else dtype.numpy
     if memory_format is contiguous_format:
         return new(np.empty(input._raw.shape, d))
-    return _empty_like(input, d)
+    return allocation.empty_like(input, d)
 
 
 zeros_like = _filled_like("zeros_like", 0)

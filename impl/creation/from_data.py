@@ -10,7 +10,7 @@ from impl.creation.literals import array_of, unsupported
 from impl.creation.options import check_options, publish, require
 from impl.dtypes import BY_NUMPY, dtype
 from impl.operator import new
-from impl.storage import Storage, contiguous_strides
+from impl.storage import Storage, contiguous_strides, element_strides, extent
 from impl.tensor import Tensor
 
 COPY_WARNING = (
@@ -35,6 +35,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 def copy_of(source: Tensor, d: dtype | None) -> Tensor:
+    """A copy of a tensor without its history, in dtype `d` if given."""
     result = source.detach().clone()
     return result if d is None else result.to(d)
 
@@ -84,11 +85,9 @@ def from_numpy(ndarray) -> Tensor:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy "
             "array to reallocate the memory."
         )
-    steps = tuple(s // ndarray.itemsize for s in ndarray.strides)
-    extent = 0
-    if ndarray.size:
-        extent = 1 + sum((n - 1) * s for n, s in zip(ndarray.shape, steps, strict=True))
-    memory = np.lib.stride_tricks.as_strided(ndarray, (extent,), (ndarray.itemsize,))
+    steps = element_strides(ndarray)
+    length = extent(ndarray.shape, steps)
+    memory = np.lib.stride_tricks.as_strided(ndarray, (length,), (ndarray.itemsize,))
     result = Tensor.__new__(Tensor)
     result._storage = Storage(memory)
     result._raw = ndarray if ndarray.size else np.empty(ndarray.shape, ndarray.dtype)

@@ -116,9 +116,8 @@ def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Te
 
 
 def _options_text(d: dtype) -> str:
-    names = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
     return (
-        f"TensorOptions(dtype={names.get(d.name, d.name)}, device=cpu, layout=Strided, "
+        f"TensorOptions(dtype={d.c_name}, device=cpu, layout=Strided, "
         "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
     )
 

@@ -97,11 +97,8 @@ def _whole(value, d: dtype) -> int:
         raise ValueError("Overflow when unpacking long long")
     low = np.iinfo(d.numpy).min if d is not dtypes.uint8 else -255
     if not low <= value <= np.iinfo(d.numpy).max:
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES[d.name]} without overflow")
+        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
     return value
-
-
-_C_NAMES = {"uint8": "uint8", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "long"}
 
 
 def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
@@ -133,6 +130,7 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
 
 
 def unsupported(d: np.dtype) -> str:
+    """torch's text for an array of a dtype that no tensor has."""
     return (
         f"can't convert np.ndarray of type numpy.{d.type.__name__}. The only supported types are: "
         "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "

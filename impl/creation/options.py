@@ -5,25 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from impl import dtypes
+from impl.devices import check_device
 from impl.dtypes import BY_NUMPY
 from impl.operator import FUNCTIONS, new
 from impl.sizes import sizes_of
 from impl.tensor import Tensor
-from impl.tensor import device as _device
 
 
 def publish(factory):
+    """Decorate a function of the torch namespace."""
     FUNCTIONS[factory.__name__] = factory
     return factory
 
 
 def check_options(device=None, pin_memory=False, layout=None) -> None:
     """Check the options every factory takes. Raises as torch without an accelerator does."""
-    if device is not None and not isinstance(device, _device):
-        place = str(device).split(":")[0]
-        if place == "cuda":
-            raise AssertionError("Torch not compiled with CUDA enabled")
-        _device(device)
+    if device is not None:
+        check_device(device)
     if pin_memory:
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
@@ -32,6 +30,7 @@ def check_options(device=None, pin_memory=False, layout=None) -> None:
 
 
 def finish(raw, requires_grad: bool, strides=None, name: str = "tensor") -> Tensor:
+    """A leaf over a new raw value; errors as `require`, in which `name` is the factory's."""
     tensor = new(raw, strides)
     if requires_grad:
         require(tensor, requires_grad, name)
@@ -39,6 +38,11 @@ def finish(raw, requires_grad: bool, strides=None, name: str = "tensor") -> Tens
 
 
 def require(tensor: Tensor, requires_grad, name: str) -> Tensor:
+    """The tensor with the flag that a factory was given.
+
+    Raises TypeError for a flag that is no bool, RuntimeError for an integer tensor that would
+    require grad.
+    """
     if not isinstance(requires_grad, bool):
         raise TypeError(
             f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"
@@ -53,6 +57,10 @@ def require(tensor: Tensor, requires_grad, name: str) -> Tensor:
 
 
 def size_of(name: str, size, named=None) -> tuple[int, ...]:
+    """The sizes a factory was given, one by one, as a sequence, or by keyword (`named`).
+
+    Raises TypeError for sizes that are missing or no integers, RuntimeError for negative ones.
+    """
     if named is not None:
         size = (named,)
     elif not size:
@@ -68,7 +76,7 @@ def size_of(name: str, size, named=None) -> tuple[int, ...]:
     result = sizes_of(size)
     for n in result:
         if n < 0:
-            if name in ("zeros",):
+            if name == "zeros":
                 raise RuntimeError(f"{name}: Dimension size must be non-negative.")
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {n}: {list(result)}"
@@ -77,4 +85,5 @@ def size_of(name: str, size, named=None) -> tuple[int, ...]:
 
 
 def type_of(dtype) -> np.dtype:
+    """The NumPy dtype of a factory's `dtype`, the default one for None."""
     return (dtypes.get_default_dtype() if dtype is None else dtype).numpy

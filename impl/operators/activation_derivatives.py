@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from impl.operator import RAW, TAPED, Array, formula_operation, operator
-from impl.operators.special import _erf, fused
+from impl.operators.special import erf_of
+from impl.precision import rounded_once
 
 HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
 
@@ -18,7 +19,7 @@ def _nothing(F, grad):
 
 
 @operator(node="ThresholdBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def threshold_backward(grad_output: Array, self: Array, threshold) -> Array:
     return np.where(self <= threshold, 0, grad_output)
 
@@ -30,7 +31,7 @@ threshold_backward.gradient(
 
 
 @operator(node="HardtanhBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def hardtanh_backward(grad_output: Array, self: Array, min_val, max_val) -> Array:
     return np.where((self <= min_val) | (self >= max_val), 0, grad_output)
 
@@ -44,7 +45,7 @@ hardtanh_backward.gradient(
 
 
 @operator(node="NotImplemented", **HIDDEN)
-@fused
+@rounded_once
 def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
     # ATen's constant is a float32 whatever the dtype.
     sixth = grad_output.dtype.type(np.float32(1) / np.float32(6))
@@ -57,7 +58,7 @@ def _no_second_derivative(F, grad):
 
 
 @operator(node="HardswishBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def hardswish_backward(grad_output: Array, self: Array) -> Array:
     middle = grad_output * (self / 3 + self.dtype.type(0.5))
     return np.where(self <= -3, 0, np.where(self < 3, middle, grad_output))
@@ -72,7 +73,7 @@ hardswish_backward.gradient(
 
 
 @operator(node="HardshrinkBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def hardshrink_backward(grad_out: Array, self: Array, lambd) -> Array:
     return np.where((self >= -lambd) & (self <= lambd), 0, grad_out)
 
@@ -84,7 +85,7 @@ hardshrink_backward.gradient(
 
 
 @operator(node="SoftshrinkBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def softshrink_backward(grad_output: Array, self: Array, lambd) -> Array:
     return np.where((self >= -lambd) & (self <= lambd), 0, grad_output)
 
@@ -100,7 +101,7 @@ def _slope_below(grad, self, slope):
 
 
 @operator(node="LeakyReluBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def leaky_relu_backward(grad_output: Array, self: Array, negative_slope, is_result) -> Array:
     if is_result and negative_slope < 0:
         raise RuntimeError(
@@ -122,7 +123,7 @@ leaky_relu_backward.gradient(
 
 
 @operator(node="RreluWithNoiseBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def rrelu_backward(grad_output: Array, self: Array, slope, is_result) -> Array:
     return RAW.leaky_relu_backward(grad_output, self, slope, is_result)
 
@@ -134,7 +135,7 @@ rrelu_backward.gradient(
 
 
 @operator(node="EluBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def elu_backward(
     grad_output: Array, alpha, scale, input_scale, is_result, self_or_result: Array
 ) -> Array:
@@ -180,7 +181,7 @@ elu_backward.gradient(
 
 
 @operator(node="GeluBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def gelu_backward(grad_output: Array, self: Array, *, approximate) -> Array:
     return grad_output * _gelu_slope(self, approximate)
 
@@ -188,7 +189,7 @@ def gelu_backward(grad_output: Array, self: Array, *, approximate) -> Array:
 def _gelu_slope(x, approximate):
     number = x.dtype.type
     if approximate == "none":
-        below = number(0.5) * (1 + _erf(x * number(math.sqrt(0.5))))
+        below = number(0.5) * (1 + erf_of(x * number(math.sqrt(0.5))))
         density = np.exp(x * x * number(-0.5)) * number(1 / math.sqrt(2 * math.pi))
         return below + x * density
     scale, cubic = number(math.sqrt(2 / math.pi)), number(0.044715)
@@ -222,7 +223,7 @@ gelu_backward.gradient(
 
 
 @operator(node="SoftplusBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def softplus_backward(grad_output: Array, self: Array, beta, threshold) -> Array:
     scaled = self * self.dtype.type(beta)
     growth = np.exp(scaled)
@@ -244,7 +245,7 @@ softplus_backward.gradient(
 
 
 @operator(node="LogSigmoidBackwardBackward0", **HIDDEN)
-@fused
+@rounded_once
 def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Array:
     below = self < 0
     part = buffer / (1 + buffer)
@@ -271,7 +272,7 @@ log_sigmoid_backward.gradient(
     function=False,
     method=False,
 )
-@fused
+@rounded_once
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array):
     above = self > 0
     return (
@@ -296,7 +297,7 @@ def _prelu_curvature(F, grad_of_self, grad_of_weight, grad_output, self, weight)
 
 
 @operator(function=False, method=False, node="GluBackwardBackward0")
-@fused
+@rounded_once
 def glu_backward(grad_output: Array, self: Array, dim) -> Array:
     value, gate = np.split(self, 2, dim)
     sigmoid = RAW.sigmoid(gate)

@@ -12,8 +12,10 @@ from impl.dtypes import BY_NUMPY
 from impl.inplace import same_dtype_out
 from impl.operator import Array, function, operator
 from impl.operators import activation_derivatives  # noqa: F401  the formulas below use them
-from impl.operators.division import refuse_bool
-from impl.operators.special import _erf, fused, refuse_integers
+from impl.operators.selection import at_least, at_most
+from impl.operators.special import erf_of
+from impl.precision import rounded_once
+from impl.refusals import refuse_bool, refuse_integers
 
 HIDDEN: dict[str, Any] = {
     "function": False,
@@ -27,7 +29,7 @@ def relu(self: Array) -> Array:
     """max(self, 0); its slope at 0 is 0, at NaN 1 (torch.relu)."""
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    return np.maximum(self, self.dtype.type(0))
+    return at_least(self, self.dtype.type(0))
 
 
 relu.gradient(self=lambda F, grad, result: F.threshold_backward(grad, result, 0))
@@ -60,7 +62,7 @@ def hardtanh(self: Array, min_val, max_val) -> Array:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if self.dtype.kind == "u" and min_val < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-    return np.minimum(np.maximum(self, self.dtype.type(min_val)), self.dtype.type(max_val))
+    return at_most(at_least(self, self.dtype.type(min_val)), self.dtype.type(max_val))
 
 
 hardtanh.gradient(
@@ -69,7 +71,7 @@ hardtanh.gradient(
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def hardsigmoid(self: Array) -> Array:
     """relu6(self + 3) / 6 (F.hardsigmoid)."""
     refuse_integers(self, "hardsigmoid_cpu")
@@ -77,7 +79,7 @@ def hardsigmoid(self: Array) -> Array:
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def hardswish(self: Array) -> Array:
     """self * relu6(self + 3) / 6 (F.hardswish)."""
     refuse_integers(self, "hardswish_cpu")
@@ -85,7 +87,7 @@ def hardswish(self: Array) -> Array:
 
 
 def _relu6(value):
-    return np.minimum(np.maximum(value, value.dtype.type(0)), value.dtype.type(6))
+    return at_most(at_least(value, value.dtype.type(0)), value.dtype.type(6))
 
 
 hardsigmoid.gradient(self=lambda F, grad, self: F.hardsigmoid_backward(grad, self))
@@ -100,7 +102,7 @@ def hardshrink(self: Array, lambd=0.5) -> Array:
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def softshrink(self: Array, lambd) -> Array:
     """self moved towards 0 by lambd, 0 where it would cross (F.softshrink)."""
     lambd = self.dtype.type(lambd)
@@ -134,14 +136,14 @@ def leaky(value, slope):
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def leaky_relu(self: Array, negative_slope) -> Array:
     """self above 0, negative_slope * self at and below (F.leaky_relu)."""
     return leaky(self, negative_slope)
 
 
 @operator(node="LeakyReluBackward1", **HIDDEN)
-@fused
+@rounded_once
 def leaky_relu_into(self: Array, negative_slope) -> Array:
     return leaky(self, negative_slope)
 
@@ -166,27 +168,27 @@ def _elu(value, alpha, scale, input_scale):
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def elu(self: Array, alpha, scale, input_scale) -> Array:
     """scale * (self above 0, alpha * (exp(self * input_scale) - 1) below) (F.elu, F.selu)."""
     return _elu(self, alpha, scale, input_scale)
 
 
 @operator(node="EluBackward1", **HIDDEN)
-@fused
+@rounded_once
 def elu_into(self: Array, alpha, scale, input_scale) -> Array:
     return _elu(self, alpha, scale, input_scale)
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def celu(self: Array, alpha) -> Array:
     """self above 0, alpha * (exp(self / alpha) - 1) below (F.celu)."""
     return _celu(self, alpha)
 
 
 @operator(node="CeluBackward1", **HIDDEN)
-@fused
+@rounded_once
 def celu_into(self: Array, alpha) -> Array:
     return _celu(self, alpha)
 
@@ -246,7 +248,7 @@ def celu_inplace(input, alpha=1.0):
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def silu(self: Array) -> Array:
     """self * sigmoid(self) (F.silu)."""
     refuse_integers(self, "silu_cpu")
@@ -260,7 +262,7 @@ def _silu_slope(F, grad, self):
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def mish(self: Array) -> Array:
     """self * tanh(softplus(self)) (F.mish)."""
     refuse_integers(self, "mish_cpu")
@@ -274,7 +276,7 @@ def _mish_slope(F, grad, self):
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def gelu(self: Array, approximate) -> Array:
     """self times the normal distribution's probability below it, or its tanh form (F.gelu)."""
     if approximate not in ("none", "tanh"):
@@ -282,7 +284,7 @@ def gelu(self: Array, approximate) -> Array:
     refuse_integers(self, "GeluKernelImpl")
     number = self.dtype.type
     if approximate == "none":
-        return self * number(0.5) * (1 + _erf(self * number(math.sqrt(0.5))))
+        return self * number(0.5) * (1 + erf_of(self * number(math.sqrt(0.5))))
     inner = number(math.sqrt(2 / math.pi)) * (self + number(0.044715) * self * self * self)
     return number(0.5) * self * (1 + np.tanh(inner))
 
@@ -293,7 +295,7 @@ gelu.gradient(
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def softplus(self: Array, beta, threshold) -> Array:
     """log(1 + exp(beta * self)) / beta; self where beta * self > threshold (F.softplus)."""
     refuse_integers(self, "softplus_cpu")
@@ -308,7 +310,7 @@ softplus.gradient(
 
 
 @operator(node="LogSigmoidBackward0", outputs=("output", "buffer"), function=False, method=False)
-@fused
+@rounded_once
 def log_sigmoid_forward(self: Array):
     refuse_integers(self, "log_sigmoid_cpu")
     buffer = np.exp(-np.abs(self))

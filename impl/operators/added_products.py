@@ -25,6 +25,7 @@ from impl.operators.matmul import (
     right_gradient,
     same_batch_dtypes,
 )
+from impl.precision import accumulator
 
 
 def _scaled_sum(beta, base, alpha, term):
@@ -174,7 +175,7 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
     base = _expanded(self, (batch1.shape[1], batch2.shape[2]))
     _same_dtype(self, batch1, batch2)
     no_bool("addmm_impl_cpu_", batch1, batch2)
-    wide = np.float32 if batch1.dtype in REDUCED else batch1.dtype
+    wide = accumulator(batch1.dtype)
     total = np.matmul(batch1.astype(wide), batch2.astype(wide)).sum(0, dtype=wide)
     return _scaled_sum(beta, base, alpha, total.astype(batch1.dtype))
 

@@ -1,4 +1,4 @@
-"""Addition, subtraction, multiplication, division with its rounding modes, and remainders."""
+"""Addition, subtraction, multiplication, and the overloads for numbers that formulas use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from impl.messages import (
     SUBTRACT_BOOLS,
 )
 from impl.operator import TAPED, Array, alias, formula_operation, function, new, operator
+from impl.precision import rounded_once
 from impl.tensor import Tensor
 
 
@@ -32,20 +33,6 @@ def conj(value):
 
 
 TAPED.conj = lambda value: value.conj() if value.is_complex() else value
-
-
-@formula_operation
-def zeros_like(value):
-    return np.zeros_like(value)
-
-
-def _zeros_like(value):
-    from impl import creation
-
-    return creation.zeros_like(value)
-
-
-TAPED.zeros_like = _zeros_like
 
 
 @formula_operation
@@ -80,32 +67,31 @@ def category(value) -> int:
 # -- torch's overloads for numbers, which its formulas use -------------------------------------
 #
 # In Python `x * 2` wraps the number as a tensor (MulBackward0); a formula in torch's C++ that
-# multiplies by a number records MulBackward1.
-
-
-def _beside(value, number):
-    """A number as an operand of `value`; next to a bfloat16 NumPy would take it for a float32."""
-    return value.dtype.type(number) if value.dtype.kind == "V" else number
+# multiplies by a number records MulBackward1. The number is not rounded to half or bfloat16.
 
 
 @operator(node="MulBackward1", function=False, method=False, elementwise=True)
+@rounded_once
 def mul_scalar(self: Array, other) -> Array:
-    return self * _beside(self, other)
+    return self * other
 
 
 @operator(node="AddBackward1", function=False, method=False, elementwise=True)
+@rounded_once
 def add_scalar(self: Array, other) -> Array:
-    return self + _beside(self, other)
+    return self + other
 
 
 @operator(node="SubBackward1", function=False, method=False, elementwise=True)
+@rounded_once
 def sub_scalar(self: Array, other) -> Array:
-    return self - _beside(self, other)
+    return self - other
 
 
 @operator(node="DivBackward1", function=False, method=False, elementwise=True)
+@rounded_once
 def div_scalar(self: Array, other) -> Array:
-    return self / _beside(self, other)
+    return self / other
 
 
 mul_scalar.gradient(self=lambda F, grad, other: F.mul_scalar(grad, other))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dimensions import wrap_dim
-from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.dtypes import BY_NUMPY, FLOATING
 from impl.operator import TAPED, Array, operator
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
+from impl.precision import accumulator, widened
+from impl.refusals import not_implemented
 
 
 def _avg_pool(raw, windows: Windows, include_pad: bool, divisor):
     kind = raw.dtype
-    array = raw.astype(np.float32) if kind in REDUCED else raw
+    array = widened(raw)
     total = np.zeros((*array.shape[: array.ndim - windows.ndim], *windows.output), array.dtype)
     for _, inside, index in windows.steps():
         total = total + np.where(inside, array[index], array.dtype.type(0))
@@ -24,7 +26,7 @@ def _avg_pool(raw, windows: Windows, include_pad: bool, divisor):
 
 def _avg_pool_backward(grad, shape, windows: Windows, include_pad: bool, divisor):
     kind = grad.dtype
-    wide = np.dtype(np.float32) if kind in REDUCED else kind
+    wide = accumulator(kind)
     share = grad.astype(wide) / windows.counts(include_pad, divisor).astype(wide)
     count = int(np.prod(shape[: len(shape) - windows.ndim]))
     plane = int(np.prod(shape[len(shape) - windows.ndim :]))
@@ -45,7 +47,7 @@ def _check_dtype(raw, ndim: int) -> None:
     if kind.name == "int64" or (kind.category >= FLOATING and (ndim < 3 or kind.itemsize > 2)):
         return
     loop = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
-    raise NotImplementedError(f"\"{loop}\" not implemented for '{kind.legacy}'")
+    raise not_implemented(loop, kind)
 
 
 def _avg_pool_operators(ndim: int):

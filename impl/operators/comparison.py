@@ -9,6 +9,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY
 from impl.operator import Array, alias, function, operator, written
 from impl.overloads import publish
+from impl.refusals import not_implemented
 from impl.tensor import Tensor
 
 _COMPARISONS = {
@@ -127,8 +128,7 @@ def _bitwise(name: str, compute, kernel: str, doc: str, bools: bool = True) -> N
     def primitive(self: Array, other: Array) -> Array:
         kinds = "iub" if bools else "iu"
         if self.dtype.kind not in kinds:
-            legacy = BY_NUMPY[self.dtype].legacy
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{legacy}'")
+            raise not_implemented(kernel, BY_NUMPY[self.dtype])
         return compute(self, other)
 
     primitive.__name__ = name
@@ -160,8 +160,7 @@ _bitwise(
 def bitwise_not(self: Array) -> Array:
     """Bitwise not; of bools the logical one (torch.bitwise_not)."""
     if self.dtype.kind not in "iub":
-        legacy = BY_NUMPY[self.dtype].legacy
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{legacy}'")
+        raise not_implemented("bitwise_not_cpu", BY_NUMPY[self.dtype])
     return np.invert(self)
 
 

@@ -83,7 +83,16 @@ def complex_(real, imag, *, out=None):
     return complex_of(real, imag)
 
 
-for _name in ("resolve_conj", "resolve_neg"):
-    function(_name)(lambda input: input)
+@function()
+def resolve_conj(input):
+    """The tensor itself: conjugation is never put off here (torch.resolve_conj)."""
+    return input
+
+
+@function()
+def resolve_neg(input):
+    """The tensor itself: negation is never put off here (torch.resolve_neg)."""
+    return input
+
 
 __all__ = ["conj", "imag", "real"]

@@ -7,13 +7,14 @@ import warnings
 import numpy as np
 
 from impl import dtypes
-from impl.constants import dense_strides
+from impl.allocation import dense_strides
+from impl.devices import check_device
 from impl.dtypes import CATEGORY, COMPLEX, dtype
 from impl.layouts import contiguous_format, preserve_format
-from impl.operator import TAPED, Array, function, operator
+from impl.operator import RAW, TAPED, Array, function, operator
 from impl.operators.copies import converted
 from impl.storage import empty_strided
-from impl.tensor import Tensor, device
+from impl.tensor import Tensor
 
 
 @operator(function=False, method=False, node="ToCopyBackward0", fresh=True)
@@ -47,8 +48,8 @@ def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=prese
     return result
 
 
+RAW.cast = lambda value, dtype: value.astype(dtype, copy=False)
 TAPED.cast = cast
-Tensor.to_numpy_dtype = cast
 
 
 @function("to", torch=False)
@@ -83,15 +84,8 @@ def to(
                 f"({', '.join(type(v).__name__ for v in args)})"
             )
     if place is not None:
-        _check_device(place)
+        check_device(place)
     return cast(self, self._raw.dtype if dtype is None else dtype.numpy, copy, memory_format)
-
-
-def _check_device(place) -> None:
-    if str(place).startswith("cuda"):
-        raise AssertionError("Torch not compiled with CUDA enabled")
-    if isinstance(place, str):
-        device(place)
 
 
 @function("type_as", torch=False)
@@ -126,7 +120,8 @@ for _name, _target in {
     _shorthand(_name, _target)
 
 
-def legacy_type(self, dtype=None, non_blocking=False, **kwargs):
+@function("type", torch=False)
+def type_(self, dtype=None, non_blocking=False, **kwargs):
     """The name of the tensor's legacy type, or a cast to a dtype, type or type's name.
 
     Raises ValueError for a name that is no type (torch.Tensor.type).
@@ -140,9 +135,6 @@ def legacy_type(self, dtype=None, non_blocking=False, **kwargs):
         return cast(self, names[dtype].numpy)
     target = dtype if isinstance(dtype, dtypes.dtype) else dtype.dtype
     return cast(self, target.numpy)
-
-
-setattr(Tensor, "type", legacy_type)  # noqa: B010  a method of that name is declared
 
 
 @function("cpu", torch=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl import views
-from impl.constants import dense_strides
+from impl.allocation import dense_strides
 from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
-from impl.operator import RAW, TAPED, Array, function, new, operator
-from impl.sizes import broadcast_shapes
-from impl.storage import empty_strided, is_contiguous, is_dense
+from impl.operator import TAPED, Array, function, new, operator
+from impl.sizes import broadcast_dims, broadcast_shapes
+from impl.storage import empty_strided, extent, is_contiguous, is_dense
 from impl.tensor import Tensor
 
 # -- clone ------------------------------------------------------------------------------------
@@ -50,12 +50,6 @@ def contiguous(self, memory_format=contiguous_format):
     if self._strides is None or is_contiguous(self._raw.shape, self._strides):
         return self
     return clone(self, memory_format=contiguous_format)
-
-
-RAW.clone = lambda value: np.array(value)
-TAPED.clone = clone
-RAW.contiguous = lambda value: np.ascontiguousarray(value) if value.ndim else value
-TAPED.contiguous = contiguous
 
 
 # -- copying into -----------------------------------------------------------------------------
@@ -122,22 +116,27 @@ def copy_(self, src, non_blocking=False):
 
 
 def _filled(self: Array, value) -> Array:
-    if isinstance(value, complex) and self.dtype.kind != "c":
-        check_real(value, self.dtype)
-        value = value.real
-    return np.full(self.shape, value, self.dtype)
+    return np.full(self.shape, storable(value, self.dtype), self.dtype)
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int"}
+# Where a number is converted, torch writes these as they stand in its source.
+_FIXED_WIDTHS = {name: f"{name}_t" for name in ("uint8", "int8", "int16", "int64")}
 
 
-def check_real(value: complex, dtype: np.dtype) -> None:
-    """Raise RuntimeError for a number with an imaginary part and a dtype without."""
+def storable(value, dtype: np.dtype):
+    """A number as an element of `dtype` takes it: without its imaginary part where that has no
+    place. Raises RuntimeError when the part left out is not zero; a bool takes any number."""
+    if not isinstance(value, complex) or dtype.kind == "c":
+        return value
+    if dtype.kind == "b":
+        return value != 0
     if value.imag:
-        name = BY_NUMPY[dtype].name
+        d = BY_NUMPY[dtype]
         raise RuntimeError(
-            f"value cannot be converted to type {_C_NAMES.get(name, name)} without overflow"
+            f"value cannot be converted to type {_FIXED_WIDTHS.get(d.name, d.c_name)} without "
+            "overflow"
         )
+    return value.real
 
 
 @operator(function=False, method=False, node="FillBackward0")
@@ -226,8 +225,7 @@ def zero_(input):
 
 def _clone_strided(gradient: Tensor, shape, strides) -> Tensor:
     """A recorded copy with the given strides, as torch makes one to write a slice into."""
-    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    flat = new(np.empty(extent, gradient._raw.dtype))
+    flat = new(np.empty(extent(shape, strides), gradient._raw.dtype))
     whole = views.alias(flat, views.Geometry(tuple(shape), tuple(strides), 0))
     return copy_(whole, gradient)
 
@@ -248,13 +246,10 @@ def _sum_to(value: Tensor, shape) -> Tensor:
     """The sum over the dimensions along which `shape` was broadcast (ATen's sum_to)."""
     if not shape:
         return value.sum()
-    lead = value._raw.ndim - len(shape)
-    dims = tuple(range(lead)) + tuple(
-        lead + i for i, n in enumerate(shape) if n == 1 and value._raw.shape[lead + i] != 1
-    )
+    dims = broadcast_dims(shape, value._raw.shape)
     if dims:
         value = TAPED.sum_dim(value, dims, True)
-    return TAPED.view(value, tuple(shape)) if lead else value
+    return TAPED.view(value, tuple(shape)) if value._raw.ndim > len(shape) else value
 
 
 TAPED.sum_to = _sum_to

@@ -12,11 +12,12 @@ import numpy as np
 
 from impl import inplace
 from impl.dimensions import wrap_dim
-from impl.dtypes import BOOL, BY_NUMPY, INTEGRAL, REDUCED
+from impl.dtypes import BY_NUMPY, INTEGRAL
 from impl.operator import RAW, TAPED, Array, formula_operation, function, new, operator
 from impl.operators.arithmetic import conj_of
-from impl.operators.matmul import c_name
 from impl.operators.reductions import accumulate
+from impl.precision import widened
+from impl.refusals import refuse_bool, refuse_integers
 from impl.tensor import requires_grad
 
 
@@ -27,23 +28,23 @@ def _working(raw, dtype):
     return raw.astype(np.int64) if BY_NUMPY[raw.dtype].category <= INTEGRAL else raw
 
 
-def _running(ufunc, raw, dim: int, dtype, name: str):
+def _running(ufunc, raw, dim: int, dtype):
     raw = np.asarray(_working(raw, dtype))
     dim = wrap_dim(dim, raw.ndim)
     if not raw.ndim:
         return raw.copy()[()]
-    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    wide = widened(raw)
     return np.ascontiguousarray(ufunc.accumulate(wide, axis=dim)).astype(raw.dtype)
 
 
 @operator(node="CumsumBackward0", function=False, method=False)
 def cumsum_along(self: Array, dim, dtype=None) -> Array:
-    return _running(np.add, self, dim, dtype, "cumsum")
+    return _running(np.add, self, dim, dtype)
 
 
 @operator(node="CumprodBackward0", function=False, method=False)
 def cumprod_along(self: Array, dim, dtype=None) -> Array:
-    return _running(np.multiply, self, dim, dtype, "cumprod")
+    return _running(np.multiply, self, dim, dtype)
 
 
 def _reversed_cumsum(F, value, dim):
@@ -135,13 +136,10 @@ TAPED.cast_to = lambda value, dtype: (
 def logcumsumexp_along(self: Array, dim) -> Array:
     raw = np.asarray(self)
     dim = wrap_dim(dim, raw.ndim)
-    if BY_NUMPY[raw.dtype].category <= INTEGRAL:
-        raise NotImplementedError(
-            f"\"logcumsumexp_out_cpu\" not implemented for '{BY_NUMPY[raw.dtype].legacy}'"
-        )
+    refuse_integers(raw, "logcumsumexp_out_cpu")
     if not raw.ndim:
         return raw.copy()[()]
-    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    wide = widened(raw)
     return np.ascontiguousarray(np.logaddexp.accumulate(wide, axis=dim)).astype(raw.dtype)
 
 
@@ -209,8 +207,7 @@ def logcumsumexp(input, dim):
 
 RAW.cumsum = lambda value, dim: RAW.cumsum_along(value, dim)
 RAW.cumprod = lambda value, dim: RAW.cumprod_along(value, dim)
-RAW.logcumsumexp = lambda value, dim: RAW.logcumsumexp_along(value, dim)
-TAPED.cumsum, TAPED.cumprod, TAPED.logcumsumexp = cumsum, cumprod, logcumsumexp
+TAPED.cumsum, TAPED.cumprod = cumsum, cumprod
 
 
 def _check_written_dtype(name: str, target, dim, dtype):
@@ -220,11 +217,10 @@ def _check_written_dtype(name: str, target, dim, dtype):
     own = target.dtype
     if dtype is not None and dtype is not own:
         raise RuntimeError(
-            f"Bad in-place call: input tensor dtype {c_name(own)} and output tensor dtype "
-            f"{c_name(dtype)} should match"
+            f"Bad in-place call: input tensor dtype {own.c_name} and output tensor dtype "
+            f"{dtype.c_name} should match"
         )
-    if own.category == BOOL:
-        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    refuse_bool(target._raw, f"{name}_out_cpu")
     return own
 
 

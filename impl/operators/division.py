@@ -7,6 +7,7 @@ import numpy as np
 from impl.operator import TAPED, Array, alias, formula_operation, function, operator
 from impl.operators.arithmetic import conj_of
 from impl.overloads import publish
+from impl.refusals import refuse_bool
 
 
 @operator(node="DivBackward0", promote="float", elementwise=True, function=False, method=False)
@@ -63,12 +64,6 @@ def _integer_quotient(a, b, rounding_mode):
     return down + ((down < 0) & (down * b != a)).astype(down.dtype)
 
 
-def refuse_bool(value, kernel: str) -> None:
-    """Raise NotImplementedError, with torch's name of the kernel, for a bool value."""
-    if value.dtype.kind == "b":
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
-
-
 def _check_rounding(self, other, rounding_mode) -> None:
     if rounding_mode not in (None, "trunc", "floor"):
         raise RuntimeError(
@@ -119,9 +114,6 @@ def _division(input, other, rounding_mode):
         return true_div, (input, other)
     op = div_unrounded if rounding_mode is None else div_rounded
     return op, (input, other, rounding_mode)
-
-
-TAPED.div = div
 
 
 def _unavailable(name: str):

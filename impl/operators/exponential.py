@@ -8,8 +8,9 @@ import numpy as np
 
 from impl.operator import TAPED, Array, formula_operation, operator
 from impl.operators.arithmetic import conj_of
-from impl.operators.special import fused, refuse_integers
 from impl.overloads import publish
+from impl.precision import rounded_once
+from impl.refusals import refuse_integers
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -66,14 +67,14 @@ log1p.gradient(self=lambda F, grad, self: grad / conj_of(F, F.add_scalar(self, 1
 
 
 @operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
-@fused
+@rounded_once
 def logaddexp(self: Array, other: Array) -> Array:
     """log(exp(self) + exp(other)) without overflow (torch.logaddexp)."""
     return _log_of_sum(self, other, np.exp, np.log1p, "logaddexp_cpu")
 
 
 @operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
-@fused
+@rounded_once
 def logaddexp2(self: Array, other: Array) -> Array:
     """log2(2 ** self + 2 ** other) without overflow (torch.logaddexp2)."""
     return _log_of_sum(self, other, np.exp2, lambda x: np.log1p(x) / math.log(2), "logaddexp2_cpu")
@@ -107,19 +108,19 @@ def _xlogy(x, y):
 
 
 @operator(promote="float", elementwise=True, function=False, method=False)
-@fused
+@rounded_once
 def xlogy(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 
 
 @operator(node="XlogyBackward1", promote="float", elementwise=True, function=False, method=False)
-@fused
+@rounded_once
 def xlogy_of_scalar(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 
 
 @operator(node="XlogyBackward2", promote="float", elementwise=True, function=False, method=False)
-@fused
+@rounded_once
 def xlogy_scalar(self: Array, other: Array) -> Array:
     return _xlogy(self, other)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.operator import TAPED, Array, formula_operation, function, operator, written
+from impl.refusals import not_implemented
 from impl.tensor import Tensor
 
 
@@ -107,20 +108,8 @@ def count_of(mask, like):
     return like.dtype.type(np.count_nonzero(mask))
 
 
-@formula_operation
-def count_along(mask, dims, like):
-    return np.sum(mask, axis=dims, keepdims=True, dtype=like.dtype)
-
-
-@formula_operation
-def new_zeros(like, shape):
-    return np.zeros(shape, like.dtype)
-
-
 TAPED.is_nan = lambda value: bool(np.isnan(value._raw))
 TAPED.count_of = lambda mask, like: mask.sum()
-TAPED.count_along = lambda mask, dims, like: TAPED.sum_dim(mask, dims, True)
-TAPED.new_zeros = lambda like, shape: like.new_zeros(shape)
 
 
 def _shared(F, grad, value, result, dim, keepdim):
@@ -301,7 +290,7 @@ for _op in (max_dim, min_dim):
 
 def _no_complex(name: str, input) -> None:
     if isinstance(input, Tensor) and input.dtype.is_complex:
-        raise NotImplementedError(f"\"{name}_all\" not implemented for '{input.dtype.legacy}'")
+        raise not_implemented(f"{name}_all", input.dtype)
 
 
 @function("max")

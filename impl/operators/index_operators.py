@@ -11,13 +11,14 @@ import warnings
 
 import numpy as np
 
-from impl.constants import preserved
+from impl.allocation import preserved
 from impl.dtypes import BY_NUMPY
 from impl.inplace import check_disjoint
 from impl.operator import RAW, TAPED, Array, function, new, operator, written
-from impl.operators.copies import check_real
+from impl.operators.copies import storable
+from impl.precision import add_at
 from impl.sizes import broadcast_shapes
-from impl.storage import contiguous_strides, elementwise_strides, empty_strided
+from impl.storage import contiguous_strides, element_strides, elementwise_strides, empty_strided
 from impl.tensor import Tensor
 
 
@@ -99,15 +100,13 @@ def _result_operands(value, indices):
     rest = [d for d in range(value.ndim) if d not in present]
     before = [d for d in rest if adjacent and d < present[0]]
     after = [d for d in rest if d not in before]
-    size = value.itemsize
-    steps = [s // size for s in value.strides]
+    steps = element_strides(value)
     shape = (*(value.shape[d] for d in before), *common, *(value.shape[d] for d in after))
     source = (*(steps[d] for d in before), *(0 for _ in common), *(steps[d] for d in after))
     operands = [(shape, source)]
     for d in present:
         index = np.broadcast_to(indices[d], common)
-        inner = tuple(s // index.itemsize for s in index.strides)
-        own = contiguous_strides(common) if index.flags.c_contiguous else inner
+        own = contiguous_strides(common) if index.flags.c_contiguous else element_strides(index)
         operands.append(
             (
                 (*(1 for _ in before), *common, *(1 for _ in after)),
@@ -156,14 +155,8 @@ def _put(self, indices, values, accumulate: bool):
         )
     if not accumulate:
         result[key] = values
-    elif result.dtype.kind == "V":
-        # NumPy's ufunc.at knows no extension types; float32 holds what bfloat16 holds.
-        wide = result.astype(np.float32)
-        np.add.at(wide, key, values.astype(np.float32))
-        return wide.astype(result.dtype)
-    else:
-        np.add.at(result, key, values)
-    return result
+        return result
+    return add_at(result, key, values)
 
 
 @operator(function=False, method=False, node="IndexPutBackward0", fresh=True)
@@ -294,15 +287,14 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
         )
     if index.size and not self.size:
         raise IndexError("put_(): tried to put elements into an empty tensor")
-    result = np.array(self, order="C")
-    flat = result.reshape(-1)
+    flat = np.array(self, order="C").reshape(-1)
     places = _flat_index(flat.size, index).reshape(-1)
     values = np.reshape(source, -1)
     if accumulate:
-        np.add.at(flat, places, values)
+        flat = add_at(flat, places, values)
     else:
         flat[places] = values
-    return result
+    return flat.reshape(self.shape)
 
 
 def _put_gradient(F, grad, index, source_shape, accumulate):
@@ -327,9 +319,7 @@ put.gradient(
 def from_scalar(value, like: Tensor) -> Tensor:
     """A Python number as a 0-dim tensor in the dtype of `like`."""
     dtype = like._raw.dtype
-    if isinstance(value, complex) and dtype.kind != "c":
-        check_real(value, dtype)
-        value = value.real
+    value = storable(value, dtype)
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
     return new(np.array(value).astype(dtype)[()])

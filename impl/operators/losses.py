@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, REDUCED, result_dtype
+from impl.dtypes import BY_NUMPY, result_dtype
 from impl.inplace import check_cast
 from impl.messages import SUBTRACT_BOOLS
 from impl.operator import TAPED, Array, formula_operation, function, operator
-from impl.operators.special import _expit, fused, refuse_integers
+from impl.operators.special import expit
+from impl.precision import accumulator, rounded_once
+from impl.refusals import refuse_integers
 
 NONE, MEAN, SUM = 0, 1, 2
 _SECOND: dict[str, Any] = {
@@ -26,7 +28,7 @@ def reduced(values, reduction: int):
     """The mean or sum of an array; half precision accumulates in float32."""
     if reduction == NONE:
         return values
-    wide = np.float32 if values.dtype in REDUCED else values.dtype
+    wide = accumulator(values.dtype)
     total = values.mean(dtype=wide) if reduction == MEAN and values.size else values.sum(dtype=wide)
     if reduction == MEAN and not values.size:
         total = total * np.nan
@@ -47,7 +49,7 @@ def _count(value, reduction: int):
 
 
 @operator(**_FIRST)
-@fused
+@rounded_once
 def mse_loss(self: Array, target: Array, reduction) -> Array:
     refuse_integers(self, "mse_cpu")
     difference = self - target
@@ -55,7 +57,7 @@ def mse_loss(self: Array, target: Array, reduction) -> Array:
 
 
 @operator(node="MseLossBackwardBackward0", **_SECOND)
-@fused
+@rounded_once
 def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction) -> Array:
     difference = self - target
     return difference * (2 * _share(difference, reduction)) * grad_output
@@ -106,7 +108,7 @@ TAPED.reduced_gradient = _reduced_gradient
 
 
 @operator(**_FIRST)
-@fused
+@rounded_once
 def smooth_l1_loss(self: Array, target: Array, reduction, beta) -> Array:
     refuse_integers(self, "smooth_l1_cpu")
     size = np.abs(self - target)
@@ -116,7 +118,7 @@ def smooth_l1_loss(self: Array, target: Array, reduction, beta) -> Array:
 
 
 @operator(node="SmoothL1LossBackwardBackward0", **_SECOND)
-@fused
+@rounded_once
 def smooth_l1_loss_backward(
     grad_output: Array, self: Array, target: Array, reduction, beta
 ) -> Array:
@@ -139,7 +141,7 @@ def _check_huber(self, target, reduction, delta) -> None:
     refuse_integers(np.empty(0, common), "huber_cpu")
 
 
-@fused
+@rounded_once
 def _huber(self, target, reduction, delta):
     size = np.abs(self - target)
     number = size.dtype.type
@@ -149,7 +151,7 @@ def _huber(self, target, reduction, delta):
 
 
 @operator(node="HuberLossBackwardBackward0", **_SECOND)
-@fused
+@rounded_once
 def huber_loss_backward(grad_output: Array, self: Array, target: Array, reduction, delta) -> Array:
     x = self - target
     share = _share(x, reduction)
@@ -239,7 +241,7 @@ def _check_probabilities(self, target, weight, reduction) -> None:
         raise RuntimeError(_found(target, self))
 
 
-@fused
+@rounded_once
 def _cross_entropy(self, target, weight, reduction):
     inside, also = (self >= 0) & (self <= 1), (target >= 0) & (target <= 1)
     if not np.all(inside & also):
@@ -255,7 +257,7 @@ def _cross_entropy(self, target, weight, reduction):
 
 
 @operator(node="BinaryCrossEntropyBackwardBackward0", **_SECOND)
-@fused
+@rounded_once
 def binary_cross_entropy_backward(
     grad_output: Array, self: Array, target: Array, weight: Array | None, reduction
 ) -> Array:
@@ -331,7 +333,7 @@ def _layout_of_target(args):
 binary_cross_entropy_with_logits.layouts = _layout_of_target
 
 
-@fused
+@rounded_once
 def _logits(self, target, weight, pos_weight, reduction):
     smooth = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, self.dtype.type(0))
     if pos_weight is None:
@@ -363,7 +365,7 @@ binary_cross_entropy_with_logits.gradient(self=_bcel_of_logits, target=_bcel_of_
 
 @formula_operation
 def log_sigmoid(value):
-    return np.minimum(value, 0) + np.log(np.maximum(_expit(np.abs(value)), 0))
+    return np.minimum(value, 0) + np.log(np.maximum(expit(np.abs(value)), 0))
 
 
 def _log_sigmoid(value):

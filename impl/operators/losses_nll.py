@@ -11,11 +11,13 @@ import warnings
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.dtypes import BY_NUMPY, FLOATING
 from impl.modes import STATE
 from impl.operator import TAPED, Array, new, operator
 from impl.operators.softmax import log_softmax
-from impl.storage import is_dense
+from impl.precision import accumulator
+from impl.refusals import not_implemented
+from impl.storage import element_strides, is_dense
 from impl.tensor import Tensor, requires_grad
 
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
@@ -62,13 +64,12 @@ def _picked(self, target, weight, ignore_index: int):
 
 def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame: str):
     if BY_NUMPY[self.dtype].category < FLOATING:
-        legacy = BY_NUMPY[self.dtype].legacy
-        raise NotImplementedError(f"\"{frame}\" not implemented for '{legacy}'")
+        raise not_implemented(frame, BY_NUMPY[self.dtype])
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     kind = self.dtype
     rows = _rows(self, classes)
     picked = rows[np.arange(chosen.size), chosen] if chosen.size else rows[:0, :0].reshape(-1)
-    wide = np.dtype(np.float32) if kind in REDUCED else kind
+    wide = accumulator(kind)
     losses = np.where(counted, -(picked.astype(wide) * weights.astype(wide)), wide.type(0))
     total = weights.astype(wide).sum(dtype=wide)
     if reduction == _NONE:
@@ -106,7 +107,7 @@ def _keeps_other_layout(array) -> bool:
     """Whether zeros like this array are not row-major."""
     if array.flags.c_contiguous:
         return False
-    return is_dense(array.shape, tuple(s // array.itemsize for s in array.strides))
+    return is_dense(array.shape, element_strides(array))
 
 
 def _nll_operators(name: str, node: str, frame: str):

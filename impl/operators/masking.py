@@ -8,32 +8,19 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY
 from impl.operator import RAW, TAPED, Array, function, operator, written
-from impl.operators.copies import check_real
+from impl.operators.copies import storable
 from impl.operators.index_operators import counted
 from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor
 
 # -- fill -------------------------------------------------------------------------------------
 
-_C_TYPES = {
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-}
-
 
 def _filled(self, mask, value):
     if mask.dtype != np.bool_:
-        name = BY_NUMPY[mask.dtype].name
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{_C_TYPES.get(name, name)}"
+            f"{BY_NUMPY[mask.dtype].c_name}"
         )
     shape = broadcast_shapes(mask.shape, self.shape)
     result = np.array(np.broadcast_to(self, shape), order="C")
@@ -43,10 +30,7 @@ def _filled(self, mask, value):
 
 @operator(function=False, method=False, node="MaskedFillBackward0")
 def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
-    if isinstance(value, complex) and self.dtype.kind != "c":
-        check_real(value, self.dtype)
-        value = value.real
-    return _filled(self, mask, np.array(value).astype(self.dtype))
+    return _filled(self, mask, np.array(storable(value, self.dtype)).astype(self.dtype))
 
 
 @operator(function=False, method=False, node="MaskedFillBackward1")

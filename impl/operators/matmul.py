@@ -8,35 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import BOOL, BY_NUMPY, INTEGRAL, REDUCED
+from impl.dtypes import BY_NUMPY, INTEGRAL
 from impl.operator import TAPED, Array, formula_operation, new, operator
 from impl.operators.arithmetic import conj_of
-
-# What torch's C++ calls an element type where it does not say `Float`.
-_C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short int",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "bool": "bool",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-
-
-def c_name(dtype) -> str:
-    """What torch's C++ calls a dtype."""
-    return _C_NAMES[dtype.name]
+from impl.precision import accumulator, widened
+from impl.refusals import refuse_bool
 
 
 def c_name_of(raw) -> str:
-    """What torch's C++ calls an array's dtype."""
-    return c_name(BY_NUMPY[raw.dtype])
+    """What torch's messages call an array's dtype where they do not say `Float` (`float`)."""
+    return BY_NUMPY[raw.dtype].c_name
 
 
 def legacy(raw) -> str:
@@ -51,15 +32,13 @@ def sizes_text(raw) -> str:
 
 def no_bool(kernel_name: str, a, b) -> None:
     """Raise NotImplementedError for bool, which torch notices when there is something to add."""
-    if BY_NUMPY[a.dtype].category == BOOL and a.size and b.size:
-        raise NotImplementedError(f"\"{kernel_name}\" not implemented for 'Bool'")
+    if a.size and b.size:
+        refuse_bool(a, kernel_name)
 
 
 def product(a, b):
     """The matrix product of arrays; half and bfloat16 are accumulated in float32."""
-    if a.dtype in REDUCED:
-        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
-    return np.matmul(a, b)
+    return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
 
 
 def multiplied(F, value, scalar):
@@ -221,8 +200,7 @@ def _inner_product(self, other):
             f"inconsistent tensor size, expected tensor [{a}] and src [{b}] to have the same "
             f"number of elements, but got {a} and {b} elements respectively"
         )
-    if self.dtype.kind == "b":
-        raise NotImplementedError("\"dot\" not implemented for 'Bool'")
+    refuse_bool(self, "dot")
     return product(self, other)
 
 
@@ -256,16 +234,12 @@ vdot.gradient(
 @operator()
 def trace(self: Array) -> Array:
     """The sum of a matrix's diagonal; integers are summed as int64 (torch.trace)."""
-    kind = self.dtype
-    if kind.kind == "b":
-        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+    refuse_bool(self, "trace")
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
-    if BY_NUMPY[kind].category <= INTEGRAL:
+    if BY_NUMPY[self.dtype].category <= INTEGRAL:
         return np.trace(self, dtype=np.int64)
-    if kind in REDUCED:
-        return np.trace(self, dtype=np.float32).astype(kind)
-    return np.trace(self)
+    return np.trace(self, dtype=accumulator(self.dtype)).astype(self.dtype, copy=False)
 
 
 @formula_operation

@@ -45,8 +45,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:
         raise RuntimeError(
             "Could not set tensor of type "
-            f"{_C_NAMES.get(source.dtype.name, source.dtype.name)} to a tensor of type "
-            f"{_C_NAMES.get(self.dtype.name, self.dtype.name)}"
+            f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
         )
     target = views.geometry(source)
     if size is not None:
@@ -60,9 +59,6 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     self._storage = source._storage.sharing()
     self._storage.version = version + 1
     return self
-
-
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32": "int"}
 
 
 @function("is_set_to", torch=False)

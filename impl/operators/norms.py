@@ -14,15 +14,16 @@ from impl import dtypes
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
-from impl.operators.products import broadcast_shape
 from impl.operators.reductions import restore
+from impl.precision import accumulator, widened
+from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor
 
 
 def _norm(raw, order: float, axes, keepdim: bool):
     """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32."""
     kind = raw.dtype
-    size = np.abs(raw.astype(np.float32) if kind in REDUCED else raw)
+    size = np.abs(widened(raw))
     if order == math.inf:
         result = np.max(size, axis=axes, keepdims=keepdim)
     elif order == -math.inf:
@@ -113,15 +114,6 @@ def pow_fresh(value, exponent):
 TAPED.fill_fresh = lambda value, mask, number: value.masked_fill_(mask, number)
 TAPED.pow_fresh = lambda value, exponent: value.pow_(exponent)
 
-
-@formula_operation
-def count_along(mask, dims, like):
-    """How many elements are true, in the dtype of `like`; reduced dimensions keep size one."""
-    counts = np.count_nonzero(np.asarray(mask), axis=wrap_dims(dims, mask.ndim), keepdims=True)
-    return np.asarray(counts).astype(like.dtype)
-
-
-TAPED.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)
 
 vector_norm_dims.gradient(
     self=lambda F, grad, self, ord, result, dim, keepdim: norm_backward(
@@ -262,7 +254,7 @@ def dist(self: Array, other: Array, p=2) -> Array:
 
     Raises RuntimeError for integers.
     """
-    broadcast_shape(self.shape, other.shape)
+    broadcast_shapes(self.shape, other.shape)
     _require_real_or_complex(self.dtype)
     difference = self - other
     _require_identity(difference, float(p), None)
@@ -324,7 +316,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is " + common.legacy
         )
-    shape = broadcast_shape(x1._raw.shape, x2._raw.shape)
+    shape = broadcast_shapes(x1._raw.shape, x2._raw.shape)
     directions = []
     for x in (x1, x2):
         if x1._raw.shape != x2._raw.shape:
@@ -355,7 +347,7 @@ def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
 def _accumulation(kind):
     """The NumPy dtype in which a renorm's lengths are computed on the CPU."""
     if kind in REDUCED:
-        return np.dtype(np.float32)
+        return accumulator(kind)
     return np.dtype(np.complex128 if kind.kind == "c" else np.float64)
 
 
@@ -379,13 +371,6 @@ def _renorm_backward(F, grad, value, p, dim, maxnorm):
     scaled = F.mul_scalar(inverse, maxnorm) * (grad - inverse * inner)
     return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(grad)), grad)
 
-
-@formula_operation
-def dtype_of(value):
-    return value.dtype
-
-
-TAPED.dtype_of = lambda value: value._raw.dtype
 
 renorm.gradient(
     self=lambda F, grad, self, p, dim, maxnorm: _renorm_backward(F, grad, self, p, dim, maxnorm)

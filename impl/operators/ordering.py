@@ -11,7 +11,7 @@ import numpy as np
 from impl.dimensions import wrap_dim
 from impl.operator import Array, function, operator, written
 from impl.operators.extrema import evenly, first_nan_or, indexed, select, selected, to_index
-from impl.storage import is_dense
+from impl.storage import contiguous_strides, elementwise_strides, empty_strided, strides_of
 
 
 def _order(array, dim: int, descending: bool):
@@ -34,10 +34,12 @@ def _sorted(self, dim, descending):
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     order = _order(_comparable(array), dim, descending)
-    # Both results keep a dense input's layout.
-    dense = is_dense(array.shape, [s // array.itemsize for s in array.strides])
-    values = np.empty_like(array, order="K" if dense else "C")
-    indices = np.empty_like(values, dtype=np.int64)
+    # Both results have the input's order of dimensions in memory.
+    layout = elementwise_strides(
+        array.shape, [(array.shape, strides_of(array) or contiguous_strides(array.shape))]
+    ) or contiguous_strides(array.shape)
+    values = empty_strided(array.shape, layout, array.dtype)
+    indices = empty_strided(array.shape, layout, np.dtype(np.int64))
     values[...] = np.take_along_axis(array, order, dim)
     indices[...] = order
     return values, indices

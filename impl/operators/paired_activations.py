@@ -6,11 +6,13 @@ import numpy as np
 
 from impl.operator import FUNCTIONS, Array, function, operator
 from impl.operators.activations import HIDDEN, leaky
-from impl.operators.special import _expit, fused, refuse_integers
+from impl.operators.special import expit
+from impl.precision import rounded_once
+from impl.refusals import refuse_integers
 
 
 @operator(node="PreluKernelBackward0", numbers=False, **HIDDEN)
-@fused
+@rounded_once
 def prelu_kernel(self: Array, weight: Array) -> Array:
     refuse_integers(self, "prelu_cpu")
     return np.where(self > 0, self, weight * self)
@@ -56,13 +58,13 @@ def prelu(input, weight):
 
 
 @operator(node="RreluWithNoiseBackward0", **HIDDEN)
-@fused
+@rounded_once
 def rrelu_evaluated(self: Array, lower, upper) -> Array:
     return _mean_leaky(self, lower, upper)
 
 
 @operator(node="RreluWithNoiseBackward1", **HIDDEN)
-@fused
+@rounded_once
 def rrelu_evaluated_into(self: Array, lower, upper) -> Array:
     return _mean_leaky(self, lower, upper)
 
@@ -86,7 +88,7 @@ rrelu_evaluated_into.gradient(
 
 
 @operator(**HIDDEN)
-@fused
+@rounded_once
 def glu(self: Array, dim) -> Array:
     """The first half of `dim` times the sigmoid of the second (F.glu)."""
     if self.ndim == 0:
@@ -98,7 +100,7 @@ def glu(self: Array, dim) -> Array:
         )
     refuse_integers(self, "glu_cpu")
     value, gate = np.split(self, 2, dim)
-    return value * _expit(gate)
+    return value * expit(gate)
 
 
 def _half_layouts(args):

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import BOOL, BY_NUMPY, FLOATING, REDUCED
+from impl.dtypes import BY_NUMPY, FLOATING
 from impl.modes import STATE
 from impl.operator import TAPED, Array, formula_operation, operator
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
+from impl.precision import accumulator, widened
+from impl.refusals import not_implemented, refuse_bool
 from impl.tensor import requires_grad
 
 # -- maxima -----------------------------------------------------------------------------------
@@ -27,9 +29,8 @@ def _check_rank(raw, ndim: int) -> None:
 
 
 def _max_pool(raw, windows: Windows, name: str):
-    if BY_NUMPY[raw.dtype].category == BOOL:
-        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
-    array = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+    refuse_bool(raw, name)
+    array = widened(raw)
     lead = array.shape[: array.ndim - windows.ndim]
     shape = (*lead, *windows.output)
     floating = BY_NUMPY[array.dtype].category >= FLOATING
@@ -96,7 +97,7 @@ def _scatter_plane(grad, indices, shape, ndim: int):
     lead = shape[: len(shape) - ndim]
     count = int(np.prod(lead))
     plane = int(np.prod(shape[len(shape) - ndim :]))
-    flat = np.zeros((count, plane), np.float32 if kind in REDUCED else kind)
+    flat = np.zeros((count, plane), accumulator(kind))
     if grad.size:
         rows = np.arange(count)[:, None]
         np.add.at(flat, (rows, indices.reshape(count, -1)), grad.reshape(count, -1))
@@ -211,7 +212,7 @@ def max_pool1d(
     if STATE.enabled and requires_grad(input):
         return max_pool1d_with_indices(input, *arguments)[0]
     if input.dtype.category < FLOATING:
-        raise NotImplementedError(f"\"max_pool1d_impl\" not implemented for '{input.dtype.legacy}'")
+        raise not_implemented("max_pool1d_impl", input.dtype)
     if input._raw.ndim == 3:
         return max_pool1d_values(input, kernel, step, pad, gap, ceil_mode)
     batch = max_pool1d_values(TAPED.unsqueeze(input, 0), kernel, step, pad, gap, ceil_mode)

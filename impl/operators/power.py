@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, float64, result_dtype
+from impl.dtypes import BY_NUMPY, REDUCED, bfloat16, float64, result_dtype
 from impl.operator import TAPED, Array, formula_operation, function, operator
 from impl.operators.arithmetic import conj_of, require_tensor
-from impl.operators.special import fused
+from impl.precision import rounded_once
+from impl.refusals import refuse_bool
 from impl.tensor import Tensor
 
 # The exponents that torch computes without pow, which matters at zeros and infinities: pow(-0.,
@@ -25,10 +26,18 @@ _EXACT: dict[float, Callable] = {
 
 
 @operator(node="PowBackward0", elementwise=True, function=False, method=False)
-@fused
 def pow_scalar(self: Array, exponent) -> Array:
     target = result_dtype([self, exponent])
     base = self if self.dtype == target.numpy else self.astype(target.numpy)
+    if target is bfloat16 and exponent in (3, -2):  # rounded at each step, unlike all others
+        return base * base * base if exponent == 3 else np.reciprocal(base * base)
+    if target.numpy in REDUCED and exponent not in _EXACT:
+        exponent = float(target.numpy.type(exponent))  # it too is one of these few numbers
+    return _power_by_number(base, exponent)
+
+
+@rounded_once
+def _power_by_number(base, exponent):
     if exponent == 0:
         return np.ones_like(base)
     if exponent == 1:
@@ -48,14 +57,13 @@ def pow_tensor(self: Array, exponent: Array) -> Array:
 
 @operator(node="PowBackward2", promote="arithmetic", elementwise=True, function=False, method=False)
 def pow_of_scalar(self: Array, exponent: Array) -> Array:
-    return np.ones_like(exponent) if np.ndim(self) == 0 and self == 1 else _power(self, exponent)
+    one = np.ndim(self) == 0 and self == 1 and exponent.dtype.kind != "b"
+    return np.ones_like(exponent) if one else _power(self, exponent)
 
 
 def _power(base, exponent):
-    kind = exponent.dtype.kind
-    if kind == "b":
-        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-    if kind not in "iu" or not np.any(exponent < 0):
+    refuse_bool(exponent, "pow")
+    if exponent.dtype.kind not in "iu" or not np.any(exponent < 0):
         return np.power(base, exponent)
     # Rounded towards zero: only 1 and -1 have an inverse.
     negative = exponent < 0
@@ -173,7 +181,7 @@ sqrt.gradient(self=lambda F, grad, result: grad / F.mul_scalar(conj_of(F, result
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
-@fused
+@rounded_once
 def rsqrt(self: Array) -> Array:
     """1 / sqrt(self) (torch.rsqrt)."""
     return 1 / np.sqrt(self)

@@ -1,4 +1,4 @@
-"""Products made of other operators: matmul, linear, outer, inner, tensordot and einsum.
+"""Products made of other operators: matmul, linear, outer, inner and tensordot.
 
 What torch reshapes, expands or copies on the way is visible in the recorded graph, so each is
 composed as ATen composes it (LinearAlgebra.cpp, Linear.cpp).
@@ -12,6 +12,7 @@ from impl.operator import RAW, TAPED, function
 from impl.operators.added_products import addmm
 from impl.operators.matmul import bmm, dot, mm, mv
 from impl.operators.shape import _unsafe_view
+from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor, requires_grad
 
 
@@ -113,7 +114,7 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
             return _matmul(left, TAPED.squeeze_dim(right, 0))
     rows = a[-2] if len(a) > 1 else 1
     columns = b[-1] if len(b) > 1 else 1
-    batch = broadcast_shape(batch_a, batch_b)
+    batch = broadcast_shapes(batch_a, batch_b)
     count = math.prod(batch)
     left = TAPED.expand(left, (*batch, rows, a[-1]))
     left = TAPED.reshape(left, (count, rows, a[-1]))
@@ -127,19 +128,6 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
         product = bmm(left, right)
     shape = (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
     return _unsafe_view(product, shape)
-
-
-def broadcast_shape(a, b) -> tuple[int, ...]:
-    """The shape two shapes broadcast to. Raises RuntimeError where they clash."""
-    size = max(len(a), len(b))
-    left, right = (1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b
-    for dim in range(size - 1, -1, -1):
-        if left[dim] != right[dim] and 1 not in (left[dim], right[dim]):
-            raise RuntimeError(
-                f"The size of tensor a ({left[dim]}) must match the size of tensor b "
-                f"({right[dim]}) at non-singleton dimension {dim}"
-            )
-    return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
 
 
 def _at(left, right):

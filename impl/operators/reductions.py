@@ -1,4 +1,4 @@
-"""Sums, means, products, variances, and the logical reductions.
+"""Sums, means, products, and the logical reductions.
 
 Gradients follow torch's derivatives: a reduction's gradient is restored to the reduced dimensions
 and spread by expansion; products divide by the element where no element is zero.
@@ -16,19 +16,16 @@ from impl.dtypes import (
     FLOATING,
     INTEGRAL,
     REDUCED,
-    float32,
-    get_default_dtype,
     int64,
 )
 from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.precision import widened
 
 
 def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
     """Apply a NumPy reduction; half and bfloat16 are accumulated in float32."""
-    if raw.dtype in REDUCED:
-        wide = reduction(raw.astype(np.float32), axis=axis, keepdims=keepdims, **options)
-        return wide.astype(raw.dtype)
-    return reduction(raw, axis=axis, keepdims=keepdims, **options)
+    result = reduction(widened(raw), axis=axis, keepdims=keepdims, **options)
+    return result.astype(raw.dtype) if raw.dtype in REDUCED else result
 
 
 def restore(F, value, dims, keepdim: bool, ndim: int):
@@ -40,19 +37,9 @@ def restore(F, value, dims, keepdim: bool, ndim: int):
     return value
 
 
-def _numel(shape, dims=None) -> int:
+def reduced_size(shape, dims=None) -> int:
+    """How many elements of `shape` go into one of the result."""
     return math.prod(shape[d] for d in wrap_dims(dims, len(shape)))
-
-
-def _cast_for(input, dtype, to_float: bool = False, integers_to=int64):
-    """The input in the dtype the reduction works in."""
-    if dtype is None:
-        category = input.dtype.category
-        if to_float and category < FLOATING:
-            dtype = get_default_dtype()
-        elif not to_float and category <= INTEGRAL:
-            dtype = integers_to
-    return input if dtype is None or dtype is input.dtype else input._cast_unrecorded(dtype)
 
 
 # -- sum and mean -----------------------------------------------------------------------------
@@ -109,30 +96,33 @@ def _store(out, result, name: str):
 
 @operator(node="MeanBackward0", function=False, method=False)
 def mean_all(self: Array, dtype=None) -> Array:
-    return _mean(self if dtype is None else self.astype(dtype.numpy), None, False)
+    return mean_of(self if dtype is None else self.astype(dtype.numpy), None, False)
 
 
-def _mean(raw, dims, keepdim: bool):
-    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
+def mean_of(raw, dims, keepdim: bool):
+    """The mean of an array over `dims`, None for all; half and bfloat16 by way of float32."""
+    wide = widened(raw)
     total = np.sum(wide, axis=dims, keepdims=keepdim)
     count = raw.size if dims is None else math.prod(raw.shape[d] for d in dims)
     return (total / total.dtype.type(count)).astype(raw.dtype)
 
 
 mean_all.gradient(
-    self=lambda F, grad, self_shape: F.div_scalar(F.expand(grad, self_shape), _numel(self_shape))
+    self=lambda F, grad, self_shape: F.div_scalar(
+        F.expand(grad, self_shape), reduced_size(self_shape)
+    )
 )
 
 
 @operator(node="MeanBackward1", function=False, method=False)
 def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     raw = self if dtype is None else self.astype(dtype.numpy)
-    return _mean(raw, wrap_dims(dim, self.ndim), keepdim)
+    return mean_of(raw, wrap_dims(dim, self.ndim), keepdim)
 
 
 mean_dim.gradient(
     self=lambda F, grad, self_shape, dim, keepdim: F.div_scalar(
-        _sum_backward(F, grad, self_shape, dim, keepdim), _numel(self_shape, dim)
+        _sum_backward(F, grad, self_shape, dim, keepdim), reduced_size(self_shape, dim)
     )
 )
 
@@ -218,6 +208,8 @@ def _prod_backward(F, grad, value, result):
         return grad * (result / value)
     if zeros > 1 and not F.records:
         return F.zeros_like(value)
+    if F.numel(value) == 1:
+        return F.reshape(grad, value.shape)
     flat = F.reshape(value, (-1,))
     return grad * F.reshape(_products_of_others(F, flat, 0), value.shape)
 
@@ -230,6 +222,8 @@ def _prod_dim_backward(F, grad, value, result, dim, keepdim):
         grad, result = F.unsqueeze(grad, dim), F.unsqueeze(result, dim)
     if not F.count_zeros(value):
         return grad * (result / value)
+    if value.shape[dim] == 1:
+        return grad
     return grad * _products_of_others(F, value, dim)
 
 
@@ -257,6 +251,13 @@ def count_zeros(value) -> int:
 
 
 @formula_operation
+def count_along(mask, dims, like):
+    """How many elements are true, in the dtype of `like`; reduced dimensions keep size one."""
+    counts = np.count_nonzero(np.asarray(mask), axis=wrap_dims(dims, mask.ndim), keepdims=True)
+    return np.asarray(counts).astype(like.dtype)
+
+
+@formula_operation
 def numel(value) -> int:
     return int(value.size)
 
@@ -269,105 +270,8 @@ def sum_to(value, shape):
 
 
 TAPED.count_zeros = lambda value: count_zeros(value._raw)
+TAPED.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)
 TAPED.numel = lambda value: value.numel()
-
-
-# -- variance ---------------------------------------------------------------------------------
-
-
-def _correction(correction, unbiased) -> float:
-    if unbiased is not None:
-        return 1 if unbiased else 0
-    return 1 if correction is None else correction
-
-
-def _variance(raw, dim, correction, keepdim):
-    dims = wrap_dims(dim, raw.ndim)
-    wide = raw.astype(np.float32) if raw.dtype in REDUCED else raw
-    mean = _mean(wide, dims, True)
-    deviation = wide - mean
-    total = np.sum(deviation * deviation, axis=dims, keepdims=keepdim)
-    divisor = max(_numel(raw.shape, dim) - correction, 0)
-    return (total / total.dtype.type(divisor)).astype(raw.dtype)
-
-
-@operator(node="VarBackward0", function=False, method=False)
-def var_correction(self: Array, dim, correction, keepdim) -> Array:
-    return _variance(self, dim, correction, keepdim)
-
-
-def _mean_keeping(F, value, dim):
-    return F.mean_all(value) if dim is None else F.mean_dim(value, dim, True)
-
-
-def _var_backward(F, grad, value, dim, correction, keepdim):
-    shape = value.shape
-    count = _numel(shape, dim) - correction
-    if dim is not None:
-        grad = restore(F, grad, dim, keepdim, len(shape))
-    factor = 2.0 / count if count > 0 else (math.nan if count == 0 else math.inf)
-    if count == 0:
-        factor = math.inf
-    return F.mul_scalar(grad, factor) * (value - _mean_keeping(F, value, dim))
-
-
-var_correction.gradient(
-    self=lambda F, grad, self, dim, correction, keepdim: _var_backward(
-        F, grad, self, dim, correction, keepdim
-    )
-)
-
-
-@operator(node="StdBackward0", function=False, method=False)
-def std_correction(self: Array, dim, correction, keepdim) -> Array:
-    return np.sqrt(_variance(self, dim, correction, keepdim))
-
-
-def _std_backward(F, grad, value, result, dim, correction, keepdim):
-    scaled = F.masked_fill(grad / F.mul_scalar(result, 2), result == 0, 0)
-    return _var_backward(F, scaled, value, dim, correction, keepdim)
-
-
-std_correction.gradient(
-    self=lambda F, grad, self, result, dim, correction, keepdim: _std_backward(
-        F, grad, self, result, dim, correction, keepdim
-    )
-)
-
-
-def _spread(apply, input, dim, unbiased, correction, keepdim):
-    if isinstance(dim, bool):  # var(unbiased)
-        dim, unbiased = None, dim
-    fix = _correction(correction, unbiased)
-    name = "var" if apply is var_correction else "std"
-    if input.dtype.category < FLOATING:
-        raise RuntimeError(f"{name} only supports floating point and complex dtypes")
-    dims = wrap_dims(dim, input.ndim)
-    kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
-    if (input.numel() // kept if kept else 0) - fix <= 0:
-        import warnings
-
-        warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel).",
-            UserWarning,
-            stacklevel=3,
-        )
-    if dim is not None and isinstance(dim, int):
-        dim = (dim,)
-    return apply(input, dim, fix, keepdim)
-
-
-@function()
-def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The variance with Bessel's correction by default (torch.var)."""
-    return _spread(var_correction, input, dim, unbiased, correction, keepdim)
-
-
-@function()
-def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The standard deviation; its gradient is zero where it is zero (torch.std)."""
-    return _spread(std_correction, input, dim, unbiased, correction, keepdim)
 
 
 # -- logical ----------------------------------------------------------------------------------
@@ -399,6 +303,3 @@ def any_(input, dim=None, keepdim=False):
 def count_nonzero(input, dim=None):
     """How many elements differ from zero (torch.count_nonzero)."""
     return (input != 0).sum(dim)
-
-
-__all__ = ["accumulate", "float32", "restore"]

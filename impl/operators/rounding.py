@@ -9,9 +9,8 @@ import numpy as np
 from impl.inplace import same_dtype_out
 from impl.messages import OUT_BOOL_ONLY
 from impl.operator import Array, alias, function, operator, written
-from impl.operators.division import refuse_bool
-from impl.operators.special import refuse_integers
 from impl.overloads import publish
+from impl.refusals import refuse_bool, refuse_integers
 
 
 @operator(elementwise=True, inplace=True, out=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from impl import inplace, random
-from impl.constants import empty_like
+from impl.allocation import empty_like
 from impl.dtypes import BY_NUMPY, FLOATING
 from impl.operator import Array, function, new, operator
+from impl.refusals import not_implemented
 from impl.sizes import broadcast_shapes, sizes_of
 from impl.tensor import Tensor, requires_grad
 
@@ -100,9 +101,7 @@ def exponential_(self, lambd=1.0, *, generator=None):
 
 def _trials(p: np.ndarray, generator) -> np.ndarray:
     if BY_NUMPY[p.dtype].category != FLOATING:
-        raise NotImplementedError(
-            f"\"bernoulli_tensor_cpu_p_\" not implemented for '{BY_NUMPY[p.dtype].legacy}'"
-        )
+        raise not_implemented("bernoulli_tensor_cpu_p_", BY_NUMPY[p.dtype])
     if not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "

@@ -1,19 +1,16 @@
-"""Choosing between values: where, clamp, nan_to_num; and their relatives lerp and addcmul."""
+"""Choosing between values: where, clamp and nan_to_num."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from impl import messages
 from impl.dtypes import BY_NUMPY, result_dtype
-from impl.inplace import same_dtype_out
 from impl.operator import FUNCTIONS, RAW, Array, alias, function, operator
-from impl.operators.arithmetic import conj_of
-from impl.operators.division import refuse_bool
-from impl.operators.special import fused, refuse_integers
 from impl.tensor import Tensor
 
 
@@ -42,6 +39,7 @@ where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
 )
+del RAW.where
 RAW.where = np.where  # in formulas one side is a number, which adapts to the other's dtype
 
 
@@ -96,10 +94,20 @@ def _of_value(F, grad, self, min, max):
     return F.where(_inside(self, min, max), grad, 0)
 
 
+def at_least(value, bound):
+    """The larger of the two; the value where they are equal, so that a zero keeps its sign."""
+    return np.where((value >= bound) | np.isnan(value), value, bound)
+
+
+def at_most(value, bound):
+    """The smaller of the two; the value where they are equal."""
+    return np.where((value <= bound) | np.isnan(value), value, bound)
+
+
 def _clamped(value, low, high):
     if low is not None:
-        value = np.maximum(value, low)
-    return value if high is None else np.minimum(value, high)
+        value = at_least(value, low)
+    return value if high is None else at_most(value, high)
 
 
 @operator(
@@ -145,7 +153,7 @@ def _one_bound(which: str):
     node = f"Clamp{which.capitalize()}Backward"
 
     def kernel(self: Array, bound: Array) -> Array:
-        return np.maximum(self, bound) if low else np.minimum(self, bound)
+        return at_least(self, bound) if low else at_most(self, bound)
 
     def value(F, grad, self, bound):
         return F.where(self >= bound if low else self <= bound, grad, 0)
@@ -233,18 +241,12 @@ def nan_to_num(self: Array, nan=None, posinf=None, neginf=None) -> Array:
     """NaN and infinities replaced by numbers: 0 and the largest of the dtype (torch.nan_to_num)."""
     if self.dtype.kind in "iub":
         return self.copy()
-    limits = np.finfo(self.dtype) if self.dtype.kind == "f" else _finfo(self.dtype)
+    limits = ml_dtypes.finfo(self.dtype)  # NumPy's does not know bfloat16
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
     result = np.where(np.isnan(self), self.dtype.type(0 if nan is None else nan), self)
     result = np.where(self == np.inf, self.dtype.type(high), result)
     return np.where(self == -np.inf, self.dtype.type(low), result)
-
-
-def _finfo(d):
-    import ml_dtypes
-
-    return ml_dtypes.finfo(d)
 
 
 def _same_as_input(out, self, *rest) -> None:
@@ -257,133 +259,3 @@ def _same_as_input(out, self, *rest) -> None:
 
 nan_to_num.validate_out = _same_as_input
 nan_to_num.gradient(self=lambda F, grad, self: grad * F.isfinite(self))
-
-
-# -- in between, and fused products ------------------------------------------------------------
-
-
-def _between(start, end, weight):
-    # Computed from the nearer end, so that weight 1 gives exactly `end` (ATen's lerp).
-    step = end - start
-    return np.where(np.abs(weight) < 0.5, start + weight * step, end - step * (1 - weight))
-
-
-@operator(node="LerpBackward0", elementwise=True, function=False, method=False)
-@fused
-def lerp_number(self: Array, end: Array, weight) -> Array:
-    refuse_integers(self, "lerp_kernel_scalar")
-    return _between(self, end, weight).astype(self.dtype)
-
-
-@operator(node="LerpBackward1", elementwise=True, function=False, method=False)
-@fused
-def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
-    refuse_integers(self, "lerp_kernel_tensor")
-    return _between(self, end, weight).astype(self.dtype)
-
-
-@lerp_number.checked
-def _check_lerp(self, end, weight) -> None:
-    for name, value in (("end", end), ("weight", weight)):
-        d = getattr(value, "dtype", self.dtype)
-        if d != self.dtype:
-            raise RuntimeError(
-                f"expected dtype {_ctype(self.dtype)} for `{name}` but got dtype {_ctype(d)}"
-            )
-
-
-lerp_tensor.checked(_check_lerp)
-
-
-def _ctype(d) -> str:
-    names = {
-        "bfloat16": "c10::BFloat16",
-        "float16": "c10::Half",
-        "float32": "float",
-        "float64": "double",
-        "int8": "signed char",
-        "int16": "short int",
-        "int32": "int",
-        "int64": "long int",
-        "uint8": "unsigned char",
-    }
-    name = BY_NUMPY[d].name
-    return names.get(name, name)
-
-
-lerp_number.gradient(
-    self=lambda F, grad, weight: F.mul_scalar(grad, 1 - weight),
-    end=lambda F, grad, weight: F.mul_scalar(grad, weight),
-)
-lerp_tensor.gradient(
-    self=lambda F, grad, weight: grad * conj_of(F, F.sub(1, weight)),
-    end=lambda F, grad, weight: grad * conj_of(F, weight),
-    weight=lambda F, grad, self, end: grad * conj_of(F, end - self),
-)
-lerp_number.validate_out = lerp_tensor.validate_out = same_dtype_out
-lerp_number.name = lerp_tensor.name = "lerp"
-
-
-@function()
-def lerp(input, end, weight, *, out=None):
-    """input + weight * (end - input), `weight` a number or a tensor (torch.lerp).
-
-    Raises RuntimeError for different dtypes.
-    """
-    op = lerp_tensor if isinstance(weight, Tensor) else lerp_number
-    return op(input, end, weight) if out is None else op.into(out, (input, end, weight))
-
-
-@function()
-def lerp_(input, end, weight):
-    """`lerp` in place."""
-    op = lerp_tensor if isinstance(weight, Tensor) else lerp_number
-    return op.inplace(input, end, weight)
-
-
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
-@fused
-def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
-    """self + value * tensor1 * tensor2 (torch.addcmul)."""
-    refuse_bool(self, "addcmul_cpu_out")
-    return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
-
-
-addcmul.gradient(
-    self=lambda F, grad: grad,
-    tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, F.mul_scalar(tensor2, value)),
-    tensor2=lambda F, grad, tensor1, value: grad * conj_of(F, F.mul_scalar(tensor1, value)),
-)
-
-
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
-@fused
-def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
-    """self + value * tensor1 / tensor2 (torch.addcdiv). Raises RuntimeError for integers."""
-    return self + value * (tensor1 / tensor2)
-
-
-@addcdiv.checked
-def _check_addcdiv(self, tensor1, tensor2, value) -> None:
-    if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release "
-            "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
-            "behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to("
-            "input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float "
-            "inputs. The future addcdiv behavior is just the latter implementation: (input + value "
-            "* tensor1 / tensor2), for all dtypes."
-        )
-
-
-addcdiv.gradient(
-    self=lambda F, grad: grad,
-    tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, _over(F, value, tensor2)),
-    tensor2=lambda F, grad, tensor1, tensor2, value: (
-        -grad * conj_of(F, F.mul_scalar(tensor1, value) / (tensor2 * tensor2))
-    ),
-)
-
-
-def _over(F, number, value):
-    return number / value if F is RAW else FUNCTIONS["true_divide"](number, value)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from impl import views
 from impl.dimensions import wrap_dim
 from impl.dtypes import dtype as element_type
+from impl.graph import gradient_edge
+from impl.layouts import contiguous_format
 from impl.operator import RAW, TAPED, function
 from impl.sizes import infer_size, restride, sizes_of
 from impl.storage import is_contiguous
@@ -16,7 +20,7 @@ from impl.views import Geometry
 
 @views.view(node="ViewBackward0", function=False, method=False)
 def view_(self: Geometry, size) -> Geometry:
-    shape = infer_size(size, _count(self.shape))
+    shape = infer_size(size, math.prod(self.shape))
     strides = restride(self.shape, self.strides, shape)
     if strides is None:
         raise RuntimeError(
@@ -42,9 +46,7 @@ def _unsafe_view(tensor: Tensor, shape) -> Tensor:
     target = view_.geometry(views.geometry(tensor), shape)
     result = views.alias(tensor, target)
     if tensor._node is not None:
-        result._node = unsafe_view.node(
-            (tensor, shape), (result,), 1, (views.gradient_edge(tensor),)
-        )
+        result._node = unsafe_view.node((tensor, shape), (result,), 1, (gradient_edge(tensor),))
     return result
 
 
@@ -54,13 +56,6 @@ def unsafe_view(self: Geometry, size) -> Geometry:
 
 
 unsafe_view.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
-
-
-def _count(shape) -> int:
-    n = 1
-    for size in shape:
-        n *= size
-    return n
 
 
 @function("view", torch=False)
@@ -81,8 +76,6 @@ def _reshape(self: Tensor, shape) -> Tensor:
     strides = restride(self._raw.shape, self._strides, shape)
     if strides is not None:
         return TAPED.reshape_alias(self, shape, strides)
-    from impl.operators.copies import contiguous_format
-
     return _unsafe_view(self.clone(memory_format=contiguous_format), shape)
 
 
@@ -122,7 +115,7 @@ def flatten(input, start_dim=0, end_dim=-1):
         return _reshape(input, (1,))
     if start == end:
         return input
-    return _reshape(input, (*shape[:start], _count(shape[start : end + 1]), *shape[end + 1 :]))
+    return _reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 @function("ravel")

@@ -6,32 +6,30 @@ derivative has the graph torch gives it.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from impl.dimensions import wrap_dim, wrap_dims
-from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, get_default_dtype
+from impl.dtypes import BY_NUMPY, FLOATING, get_default_dtype
 from impl.operator import Array, function, operator
 from impl.operators.reductions import restore
+from impl.precision import widened
+from impl.refusals import not_implemented
 from impl.tensor import Tensor
-
-
-def _wide(raw):
-    """The array computed with: float32 for half and bfloat16."""
-    return raw.astype(np.float32) if raw.dtype in REDUCED else raw
 
 
 def _checked(raw, dim: int, name: str) -> int:
     dim = wrap_dim(dim, raw.ndim)
     if BY_NUMPY[raw.dtype].category != FLOATING and raw.size:
         loop = "lastdim_kernel_impl" if dim == max(raw.ndim, 1) - 1 else "kernel_impl"
-        legacy = BY_NUMPY[raw.dtype].legacy
-        raise NotImplementedError(f"\"{name}_{loop}\" not implemented for '{legacy}'")
+        raise not_implemented(f"{name}_{loop}", BY_NUMPY[raw.dtype])
     return dim
 
 
 def _shifted(raw, dim: int):
     """The array less its maximum along `dim` (rows of a 0-dim tensor have one element)."""
-    wide = np.asarray(_wide(raw))
+    wide = np.asarray(widened(raw))
     if wide.size == 0:
         return wide
     return wide - wide.max(axis=dim if wide.ndim else None, keepdims=True)
@@ -61,7 +59,7 @@ def log_softmax_along(self: Array, dim) -> Array:
 @operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     dim = wrap_dim(dim, output.ndim)
-    gradient, value = np.asarray(_wide(grad_output)), np.asarray(_wide(output))
+    gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
     weighted = gradient * value
     result = weighted - value * _total(weighted, dim)
     return np.ascontiguousarray(result.astype(output.dtype)).reshape(output.shape)
@@ -70,7 +68,7 @@ def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
 @operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False)
 def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     dim = wrap_dim(dim, output.ndim)
-    gradient, value = np.asarray(_wide(grad_output)), np.asarray(_wide(output))
+    gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
     result = gradient - np.exp(value) * _total(gradient, dim)
     return np.ascontiguousarray(result.astype(output.dtype)).reshape(output.shape)
 
@@ -110,8 +108,6 @@ log_softmax_backward_data.gradient(
 
 
 def _legacy_dim(name: str, ndim: int) -> int:
-    import warnings
-
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
@@ -165,7 +161,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 @operator(node="LogsumexpBackward0", function=False, method=False)
 def logsumexp_dims(self: Array, dim, keepdim) -> Array:
     axes = wrap_dims(dim, self.ndim)
-    wide = np.asarray(_wide(self))
+    wide = np.asarray(widened(self))
     if wide.size == 0:
         total = np.sum(np.exp(wide), axis=axes, keepdims=keepdim)
         return np.log(total).astype(self.dtype)

@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
 import scipy.special
 
-from impl.dtypes import BY_NUMPY, REDUCED
 from impl.operator import RAW, Array, formula_operation, function, operator
+from impl.precision import at_least_float32, rounded_once
+from impl.refusals import refuse_integers
 from impl.tensor import Tensor
 
-
-def at_least_float32(function):
-    """A SciPy function that computes float16 and bfloat16, which it does not know, in float32."""
-
-    def call(value, *rest):
-        if value.dtype in REDUCED:
-            return function(value.astype(np.float32), *rest).astype(value.dtype)
-        return function(value, *rest)
-
-    return call
-
-
-def refuse_integers(value, kernel: str) -> None:
-    """Raise NotImplementedError, with torch's name of the kernel, for integers and bools."""
-    if value.dtype.kind in "iub":
-        legacy = BY_NUMPY[value.dtype].legacy
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{legacy}'")
-
-
-def fused(kernel):
-    """A kernel whose steps torch computes in float32 for float16 and bfloat16, rounding once."""
-
-    @functools.wraps(kernel)
-    def call(*args, **settings):
-        present = {a.dtype for a in args if isinstance(a, (np.ndarray, np.generic))}
-        if not present & REDUCED:
-            return kernel(*args, **settings)
-        half = next(iter(present)) if len(present) == 1 else np.dtype(np.float32)
-        wide = [a.astype(np.float32) if getattr(a, "dtype", None) in REDUCED else a for a in args]
-        result = kernel(*wide, **settings)
-        if isinstance(result, tuple):
-            return tuple(r.astype(half) for r in result)
-        return result.astype(half)
-
-    return call
-
-
-_erf = at_least_float32(scipy.special.erf)
+erf_of = at_least_float32(scipy.special.erf)
 _erfc = at_least_float32(scipy.special.erfc)
 _erfinv = at_least_float32(scipy.special.erfinv)
-_expit = at_least_float32(scipy.special.expit)
+expit = at_least_float32(scipy.special.expit)
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
 def erf(self: Array) -> Array:
     """The error function (torch.erf)."""
-    return _erf(self)
+    return erf_of(self)
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -171,13 +134,13 @@ polygamma.gradient(self=lambda F, grad, n, self: grad * F.polygamma(n + 1, self)
 @operator(promote="float", elementwise=True, inplace=True, out=True)
 def sigmoid(self: Array) -> Array:
     """1 / (1 + exp(-self)) (torch.sigmoid)."""
-    return _expit(self)
+    return expit(self)
 
 
 @operator(
     node="SigmoidBackwardBackward0", elementwise=True, function=False, method=False, numbers=False
 )
-@fused
+@rounded_once
 def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * (1 - output) * output
 
@@ -192,7 +155,7 @@ sigmoid_backward.gradient(
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
-@fused
+@rounded_once
 def logit(self: Array, eps=None) -> Array:
     """log(self / (1 - self)), of self clamped to [eps, 1 - eps] if eps is given (torch.logit)."""
     x = self if eps is None else np.clip(self, self.dtype.type(eps), self.dtype.type(1 - eps))
@@ -221,7 +184,7 @@ def _of_probability(F, grad, self, eps):
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
-@fused
+@rounded_once
 def sinc(self: Array) -> Array:
     """sin(pi x) / (pi x), 1 at 0 (torch.sinc)."""
     angle = self * self.dtype.type(np.pi)

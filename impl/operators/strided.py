@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.operator import RAW, TAPED, new
-from impl.operators.scattering import add_at
-from impl.storage import strided
+from impl.precision import add_at
+from impl.storage import extent, strided
 
 
 class _Part(NamedTuple):
@@ -24,11 +24,7 @@ class _Part(NamedTuple):
 
     def end(self) -> int:
         """One past the last place covered."""
-        return (
-            self.offset
-            + 1
-            + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
-        )
+        return self.offset + extent(self.shape, self.strides)
 
     def may_overlap(self) -> bool:
         """Whether, as far as is easily said, two elements share a place."""

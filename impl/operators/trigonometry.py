@@ -8,7 +8,7 @@ import numpy as np
 
 from impl.operator import Array, alias, function, operator
 from impl.operators.arithmetic import conj_of
-from impl.operators.special import fused
+from impl.precision import rounded_once
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -101,7 +101,7 @@ def tanh(self: Array) -> Array:
 @operator(
     node="TanhBackwardBackward0", elementwise=True, function=False, method=False, numbers=False
 )
-@fused
+@rounded_once
 def tanh_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * (1 - output * output)
 

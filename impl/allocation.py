@@ -1,11 +1,11 @@
-"""Constants of a given shape, as formulas need them: zeros and ones over arrays and tensors."""
+"""New memory in the layout of a tensor, and the zeros and ones that formulas ask for."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from impl.operator import RAW, TAPED, new
-from impl.storage import elementwise_strides, empty_strided
+from impl.storage import element_strides, elementwise_strides, empty_strided
 from impl.tensor import Tensor
 
 
@@ -14,8 +14,8 @@ def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
 
     A dense tensor keeps its strides, others the order of their dimensions (ATen's empty_like).
     """
-    if tensor._strides is None:
-        return None
+    if tensor._strides is None or 0 in tensor._raw.shape:
+        return tensor._strides
     return elementwise_strides(tensor._raw.shape, [(tensor._raw.shape, tensor._strides)])
 
 
@@ -23,8 +23,7 @@ def preserved(raw) -> np.ndarray:
     """A dense copy of a raw value that keeps the order of its dimensions in memory."""
     if raw.ndim < 2 or raw.flags.c_contiguous or not raw.size:
         return np.array(raw, order="C")
-    strides = tuple(s // raw.itemsize for s in raw.strides)
-    dense = elementwise_strides(raw.shape, [(raw.shape, strides)])
+    dense = elementwise_strides(raw.shape, [(raw.shape, element_strides(raw))])
     if dense is None:
         return np.array(raw, order="C")
     copy = empty_strided(raw.shape, dense, raw.dtype)
@@ -58,5 +57,3 @@ RAW.zeros_like = lambda value: np.zeros_like(value)
 TAPED.zeros_like = _filled_like(0)
 RAW.ones_like = lambda value: np.ones_like(value)
 TAPED.ones_like = _filled_like(1)
-RAW.cast = lambda value, dtype: value.astype(dtype, copy=False)
-TAPED.cast = lambda value, dtype: value.to_numpy_dtype(dtype)

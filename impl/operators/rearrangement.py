@@ -1,0 +1,122 @@
+"""Elements in other places, as copies: flip, roll, rot90, and the triangles of a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dimensions import wrap_dim
+from impl.operator import TAPED, Array, function, operator
+from impl.sizes import sizes_of
+
+
+@operator(function=False, method=False, elementwise=True, node="FlipBackward0")
+def flip(self: Array, dims) -> Array:
+    axes = [wrap_dim(d, self.ndim) for d in dims]
+    for d in axes:
+        if axes.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return np.flip(self, tuple(axes)).copy() if self.ndim else np.array(self)
+
+
+flip.gradient(self=lambda F, grad, dims: F.flip(grad, dims))
+
+
+@function("flip")
+def flip_(input, *dims, **named):
+    """The order of elements reversed along some dimensions, as a copy (torch.flip).
+
+    Raises IndexError for a dimension out of range, RuntimeError for one named twice.
+    """
+    return TAPED.flip(input, sizes_of(dims if "dims" not in named else (named["dims"],)))
+
+
+@function("fliplr")
+def fliplr(input):
+    """Columns reversed (torch.fliplr). Raises RuntimeError for less than two dimensions."""
+    if input._raw.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return TAPED.flip(input, (1,))
+
+
+@function("flipud")
+def flipud(input):
+    """Rows reversed (torch.flipud). Raises RuntimeError for a 0-dim tensor."""
+    if input._raw.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return TAPED.flip(input, (0,))
+
+
+@operator(function=False, method=False, node="RollBackward0")
+def roll(self: Array, shifts, dims=()) -> Array:
+    if len(shifts) == 0:
+        raise RuntimeError("`shifts` required")
+    if len(dims) == 0 and len(shifts) == 1:
+        return np.roll(self, shifts[0])
+    if len(shifts) != len(dims):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
+    axes = tuple(wrap_dim(d, self.ndim) for d in dims)
+    return np.roll(self, shifts, axes) if self.ndim else np.array(self)
+
+
+roll.gradient(
+    self=lambda F, grad, shifts, dims: F.roll(
+        grad, tuple(-s for s in reversed(shifts)), tuple(reversed(dims))
+    )
+)
+
+
+@function("roll")
+def roll_(input, shifts, dims=()):
+    """Elements moved along dimensions, what falls off one end re-enters at the other.
+
+    Without `dims` over the flattened tensor. Raises RuntimeError when shifts and dims differ in
+    number (torch.roll).
+    """
+    return TAPED.roll(
+        input,
+        (shifts,) if isinstance(shifts, int) else tuple(shifts),
+        (dims,) if isinstance(dims, int) else tuple(dims or ()),
+    )
+
+
+@operator(function=False, method=False)
+def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
+    first, second = (wrap_dim(d, self.ndim) for d in dims)
+    return np.rot90(self, k, (first, second)).copy()
+
+
+rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))
+
+
+@function("rot90")
+def rot90_(input, k=1, dims=(0, 1)):
+    """Rotated by `k` quarter turns in the plane of two dimensions (torch.rot90)."""
+    dims = tuple(dims)
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if dims[0] == dims[1]:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    return TAPED.rot90(input, k, dims)
+
+
+def _triangle(name: str, keep):
+    def kernel(self: Array, diagonal=0) -> Array:
+        if self.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return keep(self, diagonal)
+
+    kernel.__name__ = name
+    kernel.__annotations__ = {"self": "Array"}
+    kernel.__doc__ = f"One triangle of the last two dimensions, zeros elsewhere (torch.{name})."
+    op = operator(inplace=True, out=True)(kernel)
+    op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal))
+    op.overlaps = True
+    return op
+
+
+tril = _triangle("tril", lambda value, k: np.tril(value, k))
+triu = _triangle("triu", lambda value, k: np.triu(value, k))

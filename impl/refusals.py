@@ -1,0 +1,22 @@
+"""Dtypes that a kernel of torch's does not know, refused in its words."""
+
+from __future__ import annotations
+
+from impl.dtypes import BY_NUMPY, dtype
+
+
+def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
+    """torch's error for a dtype that its kernel of that name was not compiled for."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
+
+
+def refuse_bool(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for a bool value."""
+    if value.dtype.kind == "b":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+def refuse_integers(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for integers and bools."""
+    if value.dtype.kind in "iub":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])

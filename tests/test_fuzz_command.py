@@ -1,0 +1,191 @@
+"""`conform fuzz`: what it prints, what it writes, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from command import conform, environment
+
+from conformance.themes import THEMES
+
+IMPL = ("--oracle", "impl", "--theme", "pointwise")
+POINTWISE = (*IMPL, "--examples", "100", "--level", "values")
+
+
+def fuzz(backend: str, *arguments, cwd, **changes: str) -> subprocess.CompletedProcess[str]:
+    return conform("fuzz", "--backend", f"miniature.{backend}", *arguments, cwd=cwd, **changes)
+
+
+def pasted(output: str) -> str:
+    """The program that the command printed."""
+    return output.partition("\nimport torch\n")[2].partition("\n\n")[0]
+
+
+def test_nothing_is_found_on_a_backend_that_is_right(tmp_path):
+    done = fuzz("right:namespace", "--oracle", "impl", "--examples", "8", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{8 * len(THEMES)} random programs ({', '.join(THEMES)}), seed 0" in done.stdout
+    assert f"{8 * len(THEMES)} conforms" in done.stdout
+    assert "exit code 0: nothing was found" in done.stdout
+    assert list(tmp_path.iterdir()) == [], "nothing was found, so nothing is written"
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_finding_is_printed_kept_and_replayed(tmp_path, processes):
+    # Two searches, which find the same.
+    options = (*POINTWISE, "--examples", "200", "-n", processes, "--findings", "found")
+    done = fuzz("kinks:relu", *options, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "exit code 1: something diverges (1 found)" in done.stdout
+    (path,) = (tmp_path / "found").glob("*.json")
+    for text in (
+        f"fuzz/{path.stem}: miniature.kinks:relu diverges from impl",
+        "expected  [0.0]",
+        "got       [1.0]",
+        f"written to found/{path.name}",
+    ):
+        assert done.stdout.count(text) == 1, done.stdout
+    namespace: dict = {}
+    exec(f"import impl as torch\n{pasted(done.stdout)}", namespace)
+    assert namespace["x"].grad.tolist() == 0.0
+
+    replay = ("--findings", "found", "--area", "fuzz", "--oracle", "impl")
+    again = conform("run", "--backend", "miniature.kinks:relu", *replay, cwd=tmp_path)
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert f"fuzz/{path.stem}" in again.stdout
+    right = conform("run", "--backend", "impl", *replay, cwd=tmp_path)
+    assert right.returncode == 0, right.stdout + right.stderr
+    (show,) = re.findall(r"show it again: conform (show .*)", done.stdout)
+    shown = conform(*show.split(), cwd=tmp_path)
+    assert shown.returncode == 1, shown.stdout + shown.stderr
+    assert "torch.relu(x)" in shown.stdout
+
+
+def test_the_same_options_find_the_same_in_one_process_and_in_several(tmp_path):
+    options = (*POINTWISE, "--examples", "200", "--no-keep")
+    one, two = (
+        fuzz("kinks:relu", *options, "-n", processes, cwd=tmp_path).stdout
+        for processes in ("0", "2")
+    )
+    assert pasted(one) == pasted(two) != ""
+    tried = [re.findall(r"(\d+) programs, those", output) for output in (one, two)]
+    assert tried[0] == tried[1] != []
+
+
+def test_another_seed_draws_others(tmp_path):
+    one, two = (
+        fuzz("kinks:relu", *POINTWISE, "--no-keep", "--seed", seed, cwd=tmp_path).stdout
+        for seed in ("0", "1")
+    )
+    tried = [re.findall(r"(\d+) programs, those", output) for output in (one, two)]
+    assert tried[0] != tried[1]
+
+
+def test_what_is_not_kept_is_not_written_and_can_be_drawn_again(tmp_path):
+    done = fuzz("kinks:relu", *POINTWISE, "--no-keep", "--no-isolation", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
+    (command,) = re.findall(r"show it again: conform (.*)", done.stdout)
+    again = conform(*command.split(), "--no-keep", cwd=tmp_path)
+    assert again.returncode == 1
+    assert pasted(again.stdout) == pasted(done.stdout)
+
+
+def test_a_level_that_does_not_count_finds_nothing(tmp_path):
+    options = (*IMPL, "--examples", "40", "--level", "memory", "--no-keep")
+    done = fuzz("kinks:relu", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_missing_name_is_not_found_and_not_passed(tmp_path):
+    done = fuzz("kinks:without_relu", *POINTWISE, "--no-keep", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert re.search(r"\d+ unsupported", done.stdout)
+    assert "nothing diverges, but something was not compared" in done.stdout
+
+
+def test_a_backend_that_dies_is_found_with_the_program_it_dies_of(tmp_path):
+    options = (*IMPL, "--examples", "100", "--findings", "found")
+    done = fuzz("crashing:relu", *options, cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "exit code 3: the backend broke down (1 found)" in done.stdout
+    assert "torch.relu(x)" in pasted(done.stdout)
+    assert len(list((tmp_path / "found").iterdir())) == 1
+
+
+def test_a_missing_device_is_not_run(tmp_path):
+    done = conform("fuzz", "--backend", "torch:hpu", "--examples", "5", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "not run: the backend is not available here" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--theme", "cheese"), "there is no theme 'cheese'. There are: pointwise"),
+        (("--examples", "0"), "'0' is not a positive number"),
+        (("--examples", "many"), "'many' is not a positive number"),
+        (("--level", "depth"), "there is no level 'depth'"),
+        (("--backend", "no.such:thing"), "no.such"),
+        (("--import", "no_such_module"), "no_such_module"),
+        (("--findings", "file/found"), "file/found: nothing can be written there"),
+    ],
+)
+def test_wrong_input(tmp_path, arguments, message):
+    (tmp_path / "file").write_text("")
+    done = conform("fuzz", "--backend", "impl", *IMPL, *arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_folder_of_findings_that_is_not_there_is_wrong_input_for_a_run(tmp_path):
+    done = conform("list", "--findings", "nowhere", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nowhere: there is no such folder of fuzz findings" in done.stderr
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "f.json").write_text(json.dumps({"id": "fuzz/1"}))
+    done = conform("list", "--findings", "odd", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "odd/f.json: not a fuzz finding" in done.stderr
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_an_interruption_keeps_what_was_found(tmp_path, processes):
+    arguments = ("--backend", "miniature.kinks:relu", *IMPL, "--examples", "100000")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "conformance.cli", "fuzz", *arguments),
+            *("--level", "values", "--findings", "found", "-n", processes),
+        ],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not list(tmp_path.glob("found/*.json")):
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 3, output
+    assert "torch.relu(x)" in pasted(output)
+    assert "exit code 3: interrupted" in output
+    assert "Traceback" not in output
+
+
+def test_help_says_what_can_be_asked_for(tmp_path):
+    done = conform("fuzz", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for text in ("--theme", "--examples", "--no-keep", "--findings", "exit codes:", *THEMES):
+        assert text in done.stdout

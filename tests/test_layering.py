@@ -1,0 +1,253 @@
+"""Who may import whom: the four packages against the design's table, with and without torch."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOMS = ("impl", "reference", "conformance", "reports")
+
+# Beyond the standard library and itself. torch has its row of its own, below.
+MAY_IMPORT = {
+    "impl": {"numpy", "scipy", "ml_dtypes"},
+    "reference": {"conformance"},
+    "conformance": {"numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it"},
+    "reports": {"conformance", "jinja2", "markupsafe", "pygments", "markdown_it"},
+}
+MAY_IMPORT_TORCH = {"reference.oracle"}
+
+# Where a package's name is not its distribution's; markupsafe comes with jinja2, of which it is
+# part in all but name.
+DISTRIBUTIONS = {"markdown_it": "markdown-it-py", "markupsafe": "jinja2"}
+
+
+def directory(room: str) -> Path:
+    found = importlib.util.find_spec(room)
+    assert found is not None and found.submodule_search_locations
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the four packages, by its full name."""
+    found = {}
+    for room in ROOMS:
+        base = directory(room)
+        for file in sorted(base.rglob("*.py")):
+            parts = (room, *file.relative_to(base).with_suffix("").parts)
+            found[".".join(parts).removesuffix(".__init__")] = file
+    return found
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(modules()[module].read_text(encoding="utf-8"))
+
+
+def named(module: str, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The modules that a statement in `module` asks for, by their full names."""
+    if isinstance(statement, ast.Import):
+        yield from (alias.name for alias in statement.names)
+        return
+    base = statement.module or ""
+    if statement.level:
+        package = module.split(".")
+        if modules()[module].name != "__init__.py":
+            package.pop()
+        package = package[: len(package) - statement.level + 1]
+        base = ".".join([*package, base] if base else package)
+    for alias in statement.names:
+        inner = f"{base}.{alias.name}"
+        yield inner if inner in modules() else base
+
+
+def imported(module: str) -> set[str]:
+    """All that a module imports, within functions and for type checkers too."""
+    statements = (n for n in ast.walk(tree(module)) if isinstance(n, (ast.Import, ast.ImportFrom)))
+    return {name for statement in statements for name in named(module, statement)}
+
+
+def at_import(nodes) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements that run when the module does."""
+    for node in nodes:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        elif isinstance(node, ast.If) and _is_for_others(node.test):
+            yield from at_import(node.orelse)
+        else:
+            yield from at_import(ast.iter_child_nodes(node))
+
+
+def _is_for_others(test: ast.expr) -> bool:
+    text = ast.unparse(test)
+    return text.endswith("TYPE_CHECKING") or text.startswith("__name__ ==")
+
+
+def test_the_scan_sees_what_there_is():
+    """So that the tests below cannot pass by looking at nothing."""
+    assert {m.partition(".")[0] for m in modules()} == set(ROOMS)
+    assert len(modules()) > 100
+    assert "numpy" in imported("impl.storage")
+    assert "impl.views" in imported("impl.tensor")  # imported within a function
+    assert "torch" in imported("reference.oracle")
+    assert "impl.views" not in {
+        name for s in at_import(tree("impl.tensor").body) for name in named("impl.tensor", s)
+    }
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_the_design_allows(room):
+    allowed = MAY_IMPORT[room] | {room} | sys.stdlib_module_names
+    forbidden = {
+        f"{module} imports {name}"
+        for module in modules()
+        if module.partition(".")[0] == room
+        for name in imported(module)
+        if (top := name.partition(".")[0]) not in allowed
+        and not (top == "torch" and module in MAY_IMPORT_TORCH)
+    }
+    assert not forbidden
+
+
+def test_every_dependency_is_declared():
+    """What is imported is what an installation brings, torch in an extra of its own."""
+    project = Path(__file__).parent.parent / "pyproject.toml"
+    declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    required = {_distribution(d) for d in declared["dependencies"]}
+    for room in ROOMS:
+        foreign = MAY_IMPORT[room] - set(ROOMS)
+        assert {DISTRIBUTIONS.get(name, name) for name in foreign} <= required, room
+    assert "torch" not in required
+    assert [_distribution(d) for d in declared["optional-dependencies"]["torch"]] == ["torch"]
+
+
+def _distribution(requirement: str) -> str:
+    return requirement.partition(">")[0].partition("=")[0].strip()
+
+
+def test_no_module_needs_itself_to_be_imported():
+    graph = {
+        module: {
+            name
+            for statement in at_import(tree(module).body)
+            for name in named(module, statement)
+            if name in modules() and name != module
+        }
+        for module in modules()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail("modules import each other: " + " -> ".join(reversed(error.args[1])))
+
+
+# Imports every module first, with torch out of reach. What a package's `__init__` imports would
+# settle the order, so a module is taken alone, in packages that are bare.
+ALONE = """
+import importlib, json, os, sys, types
+import numpy, scipy.special, ml_dtypes, hypothesis, pytest, jinja2, rich, markdown_it, pygments
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ImportError("torch is out of reach")
+
+sys.meta_path.insert(0, NoTorch())
+rooms = json.loads(sys.argv[1])
+failures, company = {}, {}
+for name in json.loads(sys.argv[2]):
+    for known in [m for m in sys.modules if m.partition(".")[0] in rooms]:
+        del sys.modules[known]
+    room, *inner = name.split(".")
+    for depth in range(len(inner)):
+        package = ".".join([room, *inner[:depth]])
+        sys.modules[package] = bare = types.ModuleType(package)
+        bare.__path__ = [os.path.join(rooms[room], *inner[:depth])]
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        failures[name] = f"{type(error).__name__}: {error}"
+    company.setdefault(room, set()).update(m.partition(".")[0] for m in sys.modules)
+print(json.dumps([failures, {room: sorted(names) for room, names in company.items()}]))
+"""
+
+
+@pytest.fixture(scope="module")
+def alone() -> tuple[dict[str, str], dict[str, list[str]]]:
+    """What failed when each module was the first to be imported, and who came along, by room."""
+    rooms = {room: str(directory(room)) for room in ROOMS}
+    names = [m for m in modules() if m.partition(".")[0] != "reference"]
+    script = [sys.executable, "-W", "ignore", "-c", ALONE, json.dumps(rooms), json.dumps(names)]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    failures, company = json.loads(done.stdout.splitlines()[-1])
+    return failures, company
+
+
+def test_every_module_can_be_imported_first_and_without_torch(alone):
+    assert alone[0] == {}
+
+
+def test_importing_a_room_brings_no_other_that_it_must_not_know(alone):
+    _, company = alone
+    for room, others in {
+        "impl": {"conformance", "reports", "reference", "torch"},
+        "conformance": {"impl", "reports", "reference", "torch"},
+        "reports": {"impl", "reference", "torch"},
+    }.items():
+        assert room in company[room]
+        assert not others & set(company[room]), room
+
+
+def test_everything_is_imported_and_computes_without_torch():
+    source = """
+import sys
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ImportError("torch is out of reach")
+sys.meta_path.insert(0, NoTorch())
+import impl, conformance, reports
+from conformance.backends import find
+x = find("impl").namespace.tensor([1.0, 2.0], requires_grad=True)
+(x * x).sum().backward()
+assert x.grad.tolist() == [2.0, 4.0]
+try:
+    import torch
+except ImportError:
+    print("no torch")
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "no torch"), done.stderr
+
+
+def test_every_public_function_says_what_it_does():
+    from impl.operator import FUNCTIONS
+
+    assert len(FUNCTIONS) > 300
+    silent = [n for n, f in FUNCTIONS.items() if not (f.__doc__ or "").strip()]
+    assert silent == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_module_begins_with_one_sentence(room):
+    """Packages that hold nothing themselves may say nothing."""
+    without = []
+    for module in modules():
+        if module.partition(".")[0] == room and tree(module).body:
+            first = (ast.get_docstring(tree(module)) or "").partition("\n\n")[0]
+            if not first.endswith((".", "?", "`")):
+                without.append(module)
+    assert without == []
