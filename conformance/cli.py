@@ -109,7 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     run = command("run", _run, "compare a backend with an oracle, program by program")
     add_options(run.add_argument, RUN)
     fuzz = command("fuzz", _fuzz, "compare a backend with an oracle on random programs")
-    fuzz.epilog = EXAMPLES + EXIT_CODES.replace("every selected program", "every program drawn")
+    fuzz.epilog = EXAMPLES + (
+        EXIT_CODES.replace("every selected program", "every program drawn").replace(
+            ", or a known divergence is gone and its entry must be removed",
+            ": it is shown and kept",
+        )
+    )
     add_options(fuzz.add_argument, tuple(option for option in _FUZZ if option.name != "keep-in"))
     fuzz.add_argument(
         "--keep",

@@ -152,7 +152,7 @@ def summary_lines(result: Result) -> list[str]:
     counted = {name: n for name, n in runs.totals(result.lines).items() if n}
     lines = [", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counted.items())]
     levels = tuple(result.header["selection"]["levels"])
-    failing = [line for line in result.lines if line["outcome"] == "diverges" and not line["known"]]
+    failing = [line for line in result.lines if runs.is_failing(line)]
     lines += [headline(line, levels) for line in failing[:10]]
     if len(failing) > 10:
         lines.append(f"... and {len(failing) - 10} more that diverge")
@@ -172,18 +172,15 @@ def meaning(result: Result) -> str:
     if not result.complete:
         return f"interrupted, {len(result.lines)} of {result.header['programs']} programs judged"
     if result.exit == 1:
-        diverges = any(line["outcome"] == "diverges" and not line["known"] for line in result.lines)
+        diverges = any(runs.is_failing(line) for line in result.lines)
         return "something diverges" if diverges else "a known divergence is gone; remove its entry"
     if result.exit == 3:
         return "nothing diverges, but something was not compared"
     if any(line["outcome"] == "not_run" for line in result.lines):
         return "not run, and that was allowed (--if-available)"
     known = sum(1 for line in result.lines if runs.is_known(line))
-    return (
-        f"everything conforms, but for {known} known divergences"
-        if known
-        else ("everything conforms")
-    )
+    but = f", but for {known} known divergences" if known else ""
+    return f"everything conforms{but}"
 
 
 def _program_id(nodeid: str) -> str | None:

@@ -14,9 +14,8 @@ from conformance.isolate import Child, IsolationError, TimedOut
 from conformance.known import KnownDivergences
 from conformance.options import Settings
 from conformance.program import Program
+from conformance.runs import NOT_COMPARED
 from conformance.trace import Trace
-
-NOT_COMPARED = ("unsupported", "error", "not_run")
 
 
 class Judge:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from math import isfinite, prod
 from types import ModuleType
@@ -72,7 +73,6 @@ class Observer:
     """
 
     def __init__(self, namespace: Any) -> None:
-        self._namespace = namespace
         self._tensor_class = _class(namespace, "Tensor")
         self._size_class: Any = _class(namespace, "Size")
         self._dtype_class = _class(namespace, "dtype")
@@ -85,21 +85,22 @@ class Observer:
 
     def names(self, live: Mapping[str, Any]) -> dict[str, Observation]:
         """Return the observation of every name in `live`."""
-        self._live = live
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                return {name: self._value(value, name, 0) for name, value in live.items()}
-            finally:
-                self._live = {}
+        with self._looking_at(live):
+            return {name: self._value(value, name, 0) for name, value in live.items()}
 
     def result(self, value: Any, live: Mapping[str, Any]) -> Observation:
         """Return the observation of an expression's value, which has no name."""
+        with self._looking_at(live):
+            return self._value(value, None, 0)
+
+    @contextmanager
+    def _looking_at(self, live: Mapping[str, Any]) -> Iterator[None]:
+        """Know the live names for a while; what looking at them warns of is no program's doing."""
         self._live = live
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return self._value(value, None, 0)
+                yield
             finally:
                 self._live = {}
 

@@ -134,7 +134,7 @@ RUN = (*BACKENDS, *SUITE, *SELECTION, *OUTPUT)
 DRAWING = (
     Option(
         "examples",
-        "random programs to draw of each theme",
+        f"random programs to draw of each theme (default: {EXAMPLES})",
         {"type": count, "default": EXAMPLES, "metavar": "N"},
     ),
     Option(

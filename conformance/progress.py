@@ -139,8 +139,9 @@ def summarise(console: Console, result: Result) -> None:
     console.print(_level_table(result))
     console.print(_outcomes(result))
     levels = tuple(result.header["selection"]["levels"])
-    _print_some(console, "diverges", _failing(result), levels)
-    for outcome in ("error", "unsupported", "not_run"):
+    failing = [line for line in result.lines if runs.is_failing(line)]
+    _print_some(console, "diverges", failing, levels)
+    for outcome in runs.NOT_COMPARED:
         some = [line for line in result.lines if line["outcome"] == outcome]
         _print_some(console, outcome, some, levels)
     _print_some(console, "known", [line for line in result.lines if runs.is_known(line)], levels)
@@ -186,12 +187,6 @@ def _outcomes(result: Result) -> Text:
         text.append(f"{n} {word}", style=_STYLES[name] if n else "")
     missing = result.header["programs"] - len(result.lines)
     return text.append(f", {missing} not reached") if missing else text
-
-
-def _failing(result: Result) -> list[dict[str, Any]]:
-    return [
-        line for line in result.lines if line["outcome"] == "diverges" and not runs.is_known(line)
-    ]
 
 
 def _print_some(

@@ -19,6 +19,13 @@ OUTCOMES = ("conforms", "diverges", "unsupported", "error", "not_run")
 LEVELS = ("values", "graph", "memory", "diagnostics")
 LEVEL_VERDICTS = ("conforms", "diverges", "not_applicable")
 
+NOT_COMPARED = ("unsupported", "error", "not_run")
+"""Outcomes of programs that say nothing about conformance: they count neither way."""
+
+CHAPTER_AREAS = ("leaves", "ties", "seeds", "accumulation", "aliasing", "inplace")
+AREAS = (*CHAPTER_AREAS, "operators", "fuzz")
+"""The suite's areas in its order; a run of other chapters may have more."""
+
 
 class RunError(Exception):
     """A run file cannot be read; says which file, which line and what is wrong there."""
@@ -119,6 +126,11 @@ def is_known(line: Mapping[str, Any]) -> bool:
     return line["outcome"] == "diverges" and line["known"] is not None
 
 
+def is_failing(line: Mapping[str, Any]) -> bool:
+    """Whether a program diverges and nothing excuses it."""
+    return line["outcome"] == "diverges" and line["known"] is None
+
+
 def exit_code(lines: Iterable[Mapping[str, Any]], stale: Iterable[str] = ()) -> int:
     """The exit code that a finished run with these programs has: 0, 1 or 3.
 
@@ -126,9 +138,9 @@ def exit_code(lines: Iterable[Mapping[str, Any]], stale: Iterable[str] = ()) -> 
     """
     incomplete = False
     for line in lines:
-        if line["outcome"] == "diverges" and not is_known(line):
+        if is_failing(line):
             return 1
-        incomplete = incomplete or line["outcome"] in ("unsupported", "error", "not_run")
+        incomplete = incomplete or line["outcome"] in NOT_COMPARED
     if any(True for _ in stale):
         return 1
     return 3 if incomplete else 0

@@ -13,10 +13,7 @@ from pathlib import Path
 
 from conformance.chapters import Chapter, read_spec
 from conformance.program import Program, ProgramError
-from conformance.runs import LEVELS
-
-CHAPTER_AREAS = ("leaves", "ties", "seeds", "accumulation", "aliasing", "inplace")
-AREAS = (*CHAPTER_AREAS, "operators", "fuzz")
+from conformance.runs import AREAS, LEVELS
 
 
 class SuiteError(Exception):
@@ -147,11 +144,6 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
     if found is not None:
         replayed |= {finding.id: finding for finding in findings(found)}
     return Suite((*programs, *_samples(), *replayed.values()), tuple(chapters))
-
-
-def all_programs(spec: str | Path | None = None) -> list[Program]:
-    """Every program, in suite order: chapters, operator samples, fuzz findings."""
-    return list(read_suite(spec).programs)
 
 
 def select(programs: Iterable[Program], selection: Selection) -> list[Program]:

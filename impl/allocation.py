@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.operator import RAW, TAPED, new
-from impl.storage import element_strides, elementwise_strides, empty_strided
+from impl.storage import element_strides, elementwise_strides, empty_strided, is_dense
 from impl.tensor import Tensor
 
 
@@ -14,9 +14,10 @@ def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
 
     A dense tensor keeps its strides, others the order of their dimensions (ATen's empty_like).
     """
-    if tensor._strides is None or 0 in tensor._raw.shape:
-        return tensor._strides
-    return elementwise_strides(tensor._raw.shape, [(tensor._raw.shape, tensor._strides)])
+    shape, strides = tensor._raw.shape, tensor._strides
+    if strides is None or is_dense(shape, strides):
+        return strides
+    return elementwise_strides(shape, [(shape, strides)])
 
 
 def preserved(raw) -> np.ndarray:

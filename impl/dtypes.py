@@ -90,9 +90,11 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default
     if not isinstance(d, dtype):
-        raise TypeError("invalid dtype object")
+        raise TypeError(
+            "invalid dtype object: only floating-point types are supported as the default type"
+        )
     if not d.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type, but got {d}")
+        raise TypeError("only floating-point types are supported as the default type")
     _default = d
 
 

@@ -78,12 +78,20 @@ class Generator:
     def set_state(self, state: Tensor) -> Generator:
         """Go on from a state that `get_state` returned.
 
-        Raises TypeError for anything but a tensor of bytes, RuntimeError for a wrong size.
+        Raises TypeError for anything but a tensor of bytes, RuntimeError when it is not contiguous
+        or of another size.
         """
-        if not isinstance(state, Tensor) or state._raw.dtype != np.uint8:
+        if not isinstance(state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+        if state._raw.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
+        if not state.is_contiguous():
+            raise RuntimeError("RNG state must be contiguous")
         if state._raw.size != _STATE_BYTES:
-            raise RuntimeError("RNG state is wrong size")
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {_STATE_BYTES} but found the input RNG "
+                f"state size to be {state._raw.size}"
+            )
         data = state._raw.tobytes()
         self._seed, left, _, following = struct.unpack_from("<QiiQ", data)
         key = np.frombuffer(data, "<u8", _STATE_WORDS, 24).astype(np.uint32)
@@ -260,12 +268,18 @@ def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator |
     _fill(tensor, values)
 
 
-def draw_normal(tensor: Tensor, mean: float, std: float, generator: Generator | None) -> None:
-    """Fill with normal numbers. Raises NotImplementedError for integers."""
+def draw_normal(
+    tensor: Tensor, mean: float, std: float, generator: Generator | None, singly: bool = False
+) -> None:
+    """Fill with normal numbers, in blocks if they are many and the tensor is contiguous.
+
+    Not in blocks but `singly` also where the tensor stands for one that is not contiguous. Raises
+    NotImplementedError for integers.
+    """
     dtype = _floating(tensor, "normal_kernel_cpu")
     source = generator or default_generator
     count = tensor._raw.size
-    if count >= 16 and tensor.is_contiguous():
+    if count >= 16 and tensor.is_contiguous() and not singly:
         if dtype.itemsize >= 4:
             values = source.normal_blocks(count, dtype, mean, std)
         else:

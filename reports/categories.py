@@ -18,8 +18,6 @@ CATEGORIES = (
 """What a program ended as, the most urgent first. `known` is a divergence that is excused;
 `specification` a program of which only a comment fails: there the oracle is at fault."""
 
-NOT_COMPARED = ("unsupported", "error", "not_run")
-
 WORDS = {
     "conforms": "conforms",
     "diverges": "diverges",

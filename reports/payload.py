@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.runs import LEVELS, Run
+from conformance.runs import LEVELS, NOT_COMPARED, Run
 from conformance.tolerances import TOLERANCES
 from reports.attention import NOTHING, attended
-from reports.categories import CATEGORIES, NOT_COMPARED, SYMBOLS, WORDS, category
+from reports.categories import CATEGORIES, SYMBOLS, WORDS, category
 
 CHUNK = 256 * 1024
 """Characters of JSON that share a chunk of traces: opening a program decodes one chunk, and beyond

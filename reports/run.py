@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from conformance.runs import LEVELS, OUTCOMES, Run
-from reports.categories import CATEGORIES, NOT_COMPARED, SYMBOLS, WORDS
+from conformance.runs import LEVELS, NOT_COMPARED, OUTCOMES, Run
+from reports.categories import CATEGORIES, SYMBOLS, WORDS
 from reports.page import render, write_atomically
 from reports.payload import payload
 from reports.summary import summary

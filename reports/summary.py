@@ -9,22 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from conformance.runs import LEVELS, Run
+from conformance.runs import AREAS, LEVELS, NOT_COMPARED, Run
 from reports.attention import Attention, attention
-from reports.categories import CATEGORIES, NOT_COMPARED, SYMBOLS, WORDS, category
+from reports.categories import CATEGORIES, SYMBOLS, WORDS, category
 from reports.text import count, listed, spelled, visible
-
-AREAS = (
-    "leaves",
-    "ties",
-    "seeds",
-    "accumulation",
-    "aliasing",
-    "inplace",
-    "operators",
-    "fuzz",
-)
-"""Areas in the order of the specification; an area it does not name comes after these."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,9 @@ REFUSALS = (
 )
 
 
+DRAWS = 150
+
+
 def search(backend: str, **options) -> fuzz.Search:
     options = {"theme": "pointwise", "levels": ("values",), "isolation": False, **options}
     return fuzz.search(backend, "impl", **options)
@@ -51,7 +54,7 @@ def test_drawn_programs_do_what_they_mean_to_do(theme):
     drawn = set()
 
     @given(fuzz.programs(theme))
-    @fuzz.profile(150)
+    @fuzz.profile(DRAWS)
     def run(program: Program) -> None:
         drawn.add(program.id)
         for step in trace(program, oracle).steps:
@@ -59,7 +62,8 @@ def test_drawn_programs_do_what_they_mean_to_do(theme):
             assert not step.error or any(text in message for text in REFUSALS), message
 
     run()
-    assert len(drawn) > 100
+    # Some are drawn twice; if most were, the strategies would say little.
+    assert len(drawn) > DRAWS // 2
 
 
 def seen(theme: str, wanted) -> Program:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -175,11 +176,12 @@ def test_what_the_backend_prints_reaches_nobody(child, capfd):
     [
         ("torch.die(3)", Died, "ended with exit code 3; it printed last:\ngoodbye"),
         ("torch.die(0)", Died, "ended with exit code 0"),
-        ("torch.crash()", Died, "killed by SIGSEGV (11)"),
+        ("torch.crash()", Died, r"killed by SIGSEGV \(11\)"),
         ("torch.rubbish('rubbish\\n')", Garbled, "answered rubbish: 'rubbish'"),
-        ("torch.rubbish('{}\\n')", Garbled, "answered rubbish: '{}'"),
-        ("torch.rubbish('[1')", Garbled, "answered rubbish: '[1{"),
-        ('torch.rubbish(\'{"id": 1, "trace": 3}\\n\')', Garbled, '"steps" is missing'),
+        # The real answer comes behind it, and may be there already when the first line is read.
+        ("torch.rubbish('{}\\n')", Garbled, "answered (rubbish: '{}'|too much)"),
+        ("torch.rubbish('[1')", Garbled, r"answered rubbish: '\[1\{"),
+        ('torch.rubbish(\'{"id": 1, "trace": 3}\\n\')', Garbled, '"steps" is missing|too much'),
         ("torch.rubbish('1\\n2\\n')", Garbled, "answered too much"),
         ("torch.close_all()", Died, "closed its pipe and went on"),
     ],
@@ -187,7 +189,8 @@ def test_what_the_backend_prints_reaches_nobody(child, capfd):
 def test_a_process_that_is_lost_costs_one_program(child, source, kind, message):
     with pytest.raises(kind) as caught:
         child.trace(program(source))
-    assert isinstance(caught.value, IsolationError) and message in caught.value.reason
+    assert isinstance(caught.value, IsolationError)
+    assert re.search(message, caught.value.reason)
     assert value(child, "1 + 1") == 2
 
 

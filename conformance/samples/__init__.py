@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.program import Program
-
-from .activations import ACTIVATIONS, SOFTMAX
-from .arithmetic import ARITHMETIC
-from .copies import COPIES
-from .extrema import EXTREMA
-from .indexing import INDEXING
-from .losses import LOSSES
-from .matrices import MATRICES
-from .operator import Operator
-from .reductions import NORMS, REDUCTIONS
-from .selection import COMPARISONS, ROUNDING, SELECTION
-from .transcendental import TRANSCENDENTAL
-from .variants import programs_of
-from .views import VIEWS
+from conformance.samples.activations import ACTIVATIONS, SOFTMAX
+from conformance.samples.arithmetic import ARITHMETIC
+from conformance.samples.copies import COPIES
+from conformance.samples.extrema import EXTREMA
+from conformance.samples.indexing import INDEXING
+from conformance.samples.losses import LOSSES
+from conformance.samples.matrices import MATRICES
+from conformance.samples.operator import Operator
+from conformance.samples.reductions import NORMS, REDUCTIONS
+from conformance.samples.selection import COMPARISONS, ROUNDING, SELECTION
+from conformance.samples.transcendental import TRANSCENDENTAL
+from conformance.samples.variants import programs_of
+from conformance.samples.views import VIEWS
 
 __all__ = ["OPERATORS", "programs"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operator import ANY, Domain, Input, Operator, case, inf, nan, unary
+from conformance.samples.operator import ANY, Domain, Input, Operator, case, inf, nan, unary
 
 F = "torch.nn.functional"
 # Where torch vectorises these, a NaN's gradient depends on the element's place in the tensor.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operator import (
+from conformance.samples.operator import (
     ANY,
     AWAY_FROM_INTEGERS,
     POSITIVE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operator import Input, Operator, case, inf, nan
+from conformance.samples.operator import Input, Operator, case, inf, nan
 
 COPIES = (
     Operator(

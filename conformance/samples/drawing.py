@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.program import Given
-
-from .operator import ANY, WHOLE, Input, Number, Shape
+from conformance.samples.operator import ANY, WHOLE, Input, Number, Shape
 
 BOOLS = (True, False, False, True, True)
 SIGNS = (1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0)
@@ -80,11 +79,22 @@ def given(
     shape, values = (entry.shape, entry.values) if spec is None else shape_and_values(spec)
     if values is None:
         values = drawn(entry, shape, dtype, seed)
+    return _laid_out(entry.name, dtype, shape, values, layout, requires_grad)
+
+
+def _laid_out(
+    name: str,
+    dtype: str,
+    shape: Shape,
+    values: tuple[Number, ...],
+    layout: str | None,
+    requires_grad: bool,
+) -> Given:
+    """The given tensor in that layout; an expanded one repeats its first row's values."""
     strides = strides_of(shape, layout) if layout else None
     if layout == "expanded" and strides is not None:
-        row = math.prod(shape[1:])
-        values = values[:row] * shape[0]
-    return Given(entry.name, dtype, shape, values, strides, requires_grad)
+        values = values[: math.prod(shape[1:])] * shape[0]
+    return Given(name, dtype, shape, values, strides, requires_grad)
 
 
 def cotangent(
@@ -101,10 +111,7 @@ def cotangent(
     values = tuple(
         SIGNS[(start + k) % len(SIGNS)] * (0.5 + 0.25 * (start + k)) for k in range(count)
     )
-    strides = strides_of(shape, layout) if layout else None
-    if layout == "expanded" and strides is not None:
-        values = values[: math.prod(shape[1:])] * shape[0]
-    return Given(name, dtype, shape, values, strides, requires_grad)
+    return _laid_out(name, dtype, shape, values, layout, requires_grad)
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:

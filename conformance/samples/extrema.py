@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .operator import Case, Domain, Input, Operator, Shape, case, inf, nan
+from conformance.samples.operator import Case, Domain, Input, Operator, Shape, case, inf, nan
 
 TIES = [[3.0, 3.0, 1.0], [1.0, 2.0, 2.0]]
 EQUAL = [2.0, 2.0, 2.0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operator import Domain, Input, Operator, case, inf, nan
+from conformance.samples.operator import Domain, Input, Operator, case, inf, nan
 
 QUARTERS = Domain(-3.0, 3.0, 0.25)
 

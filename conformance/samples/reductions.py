@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .operator import Case, Domain, Input, Operator, case, inf, nan
+from conformance.samples.operator import Case, Domain, Input, Operator, case, inf, nan
 
-GRID = [[3.0, -1.0, 2.0], [0.5, -2.0, 1.0]]
 ZERO_AND_NAN = [[1.0, nan, 3.0], [0.0, -0.0, inf]]
 NONZERO = Domain(-2.0, 2.0, 0.25, without=(0.0,))
 

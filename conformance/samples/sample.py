@@ -8,9 +8,8 @@ from string import Formatter
 from typing import Any
 
 from conformance.program import Given, Program
-
-from .drawing import cotangent, given, results_of, tensor_input
-from .operator import Operator, Shape
+from conformance.samples.drawing import cotangent, given, results_of, tensor_input
+from conformance.samples.operator import Operator, Shape
 
 WIDTHS = ("float32", "float64")
 COTANGENTS = ("v", "w", "u")

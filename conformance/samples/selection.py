@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from .arithmetic import EQUALS
-from .operator import AWAY_FROM_INTEGERS, Input, Operator, binary, case, inf, nan, unary
+from conformance.samples.arithmetic import EQUALS
+from conformance.samples.operator import (
+    AWAY_FROM_INTEGERS,
+    Input,
+    Operator,
+    binary,
+    case,
+    inf,
+    nan,
+    unary,
+)
 
 HALVES = (-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 1.0, -2.0)
 

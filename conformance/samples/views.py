@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operator import Case, Input, Operator, case
+from conformance.samples.operator import Case, Input, Operator, case
 
 
 def view(name: str, arguments: str, result, *rows: Case, shape=(2, 3), **facts) -> Operator:

@@ -64,7 +64,8 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
     Raises NotImplementedError for integers, RuntimeError for a negative deviation.
     """
     _check_deviation(std)
-    return _write(normal_drawn, self, lambda t: random.draw_normal(t, mean, std, generator))
+    singly = not self.is_contiguous()
+    return _write(normal_drawn, self, lambda t: random.draw_normal(t, mean, std, generator, singly))
 
 
 def _check_deviation(std: float) -> None:

@@ -1,0 +1,248 @@
+"""impl's dtypes against torch: promotion, the default dtype, and what may be cast in place."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import operator
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import impl
+from impl.dtypes import ALL, BY_NAME, BY_NUMPY
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental"),
+    pytest.mark.filterwarnings("ignore:Casting complex values to real"),
+]
+
+NAMES = [d.name for d in ALL]
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+NUMBERS = (True, 2, 2.5, 1j)
+
+# impl has no complex32; where torch comes to that, impl is next to it.
+NEXT_TO = {"torch.complex32": "torch.complex64"}
+
+
+@pytest.fixture(params=FLOATS)
+def default(request) -> Iterator[str]:
+    """Each floating dtype as the default one, on both sides."""
+    name = request.param
+    try:
+        for namespace in (torch, impl):
+            namespace.set_default_dtype(getattr(namespace, name))
+        yield name
+    finally:
+        for namespace in (torch, impl):
+            namespace.set_default_dtype(namespace.float32)
+
+
+def operands(namespace) -> dict[str, Any]:
+    """Of every dtype a tensor with dimensions and one without, and the Python numbers."""
+    made: dict[str, Any] = {}
+    for name in NAMES:
+        dtype = getattr(namespace, name)
+        made[f"{name} tensor"] = namespace.ones(2, dtype=dtype)
+        made[f"{name} 0-dim"] = namespace.ones((), dtype=dtype)
+    return made | {f"{type(n).__name__} number": n for n in NUMBERS}
+
+
+PAIRS = list(itertools.product(operands(torch), repeat=2))
+
+
+def outcome(call) -> str:
+    """The dtype of a call's result, or its error."""
+    try:
+        return str(call().dtype)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def test_every_dtype_is_described_as_torch_describes_it():
+    assert set(BY_NAME) == set(NAMES) and len(NAMES) == len(BY_NUMPY) == 12
+    for name in NAMES:
+        ours, theirs = getattr(impl, name), getattr(torch, name)
+        for attribute in ("is_floating_point", "is_complex", "itemsize"):
+            assert getattr(ours, attribute) == getattr(theirs, attribute), (name, attribute)
+        assert repr(ours) == repr(theirs)
+        assert impl.ones(1, dtype=ours).type() == torch.ones(1, dtype=theirs).type()
+        assert BY_NUMPY[impl.ones(1, dtype=ours)._raw.dtype] is ours
+
+
+def test_a_dtype_stays_itself_when_copied():
+    for dtype in ALL:
+        assert pickle.loads(pickle.dumps(dtype)) is dtype
+        assert copy.deepcopy(dtype) is dtype
+
+
+# -- promotion --------------------------------------------------------------------------------
+
+
+def test_result_type_is_torchs_for_every_pair(default):
+    ours, theirs = operands(impl), operands(torch)
+    differing = {}
+    for a, b in PAIRS:
+        expected = str(torch.result_type(theirs[a], theirs[b]))
+        got = str(impl.result_type(ours[a], ours[b]))
+        if got != NEXT_TO.get(expected, expected):
+            differing[a, b] = (expected, got)
+    assert not differing
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "truediv", "pow", "iadd", "imul", "itruediv"])
+def test_operators_promote_as_torch_does_for_every_pair(name, default):
+    """And in place they refuse what torch refuses, in its words."""
+    apply = getattr(operator, name)
+    differing = {}
+    for a, b in PAIRS:
+        if a.endswith("number") and (b.endswith("number") or name.startswith("i")):
+            continue
+        ours, theirs = operands_of(impl, a, b), operands_of(torch, a, b)
+        expected = outcome(lambda pair=theirs: apply(*pair))
+        got = outcome(lambda pair=ours: apply(*pair))
+        if "complex32" in expected or "ComplexHalf" in expected:
+            continue
+        if got != expected:
+            differing[a, b] = (expected, got)
+    assert not differing
+
+
+def operands_of(namespace, *names: str) -> list:
+    """The operands of these names, made anew: some operators write to them."""
+    made = []
+    for name in names:
+        kind, _, form = name.partition(" ")
+        if form == "number":
+            made.append(next(n for n in NUMBERS if type(n).__name__ == kind))
+        else:
+            shape = (2,) if form == "tensor" else ()
+            made.append(namespace.ones(shape, dtype=getattr(namespace, kind)))
+    return made
+
+
+def test_promote_types_and_can_cast_are_torchs():
+    for a, b in itertools.product(NAMES, repeat=2):
+        ours, theirs = ((getattr(n, a), getattr(n, b)) for n in (impl, torch))
+        assert str(impl.promote_types(*ours)) == str(torch.promote_types(*theirs)), (a, b)
+        assert impl.can_cast(*ours) == torch.can_cast(*theirs), (a, b)
+
+
+def test_a_number_keeps_a_tensors_category():
+    """The rule behind the table, in a few words that can be checked by hand."""
+    ones = impl.ones(2, dtype=impl.int8)
+    assert (ones + 1).dtype is impl.int8
+    assert (ones + 1000).dtype is impl.int8
+    assert (ones + 1.0).dtype is impl.float32
+    assert (ones + impl.tensor(1)).dtype is impl.int8
+    assert (ones + impl.tensor([1])).dtype is impl.int64
+    half = impl.ones(2, dtype=impl.float16)
+    assert (half + 1.0).dtype is impl.float16
+    assert (half + impl.ones(2, dtype=impl.bfloat16)).dtype is impl.float32
+
+
+def test_gradients_come_back_in_the_dtype_of_their_leaf():
+    for a, b in itertools.product(FLOATS, repeat=2):
+        grads = {}
+        for namespace in (impl, torch):
+            x = namespace.ones(2, dtype=getattr(namespace, a), requires_grad=True)
+            y = namespace.ones((), dtype=getattr(namespace, b), requires_grad=True)
+            (x * y).sum().backward()
+            grads[namespace] = [str(t.grad.dtype) for t in (x, y)]
+        assert grads[impl] == grads[torch] == [f"torch.{a}", f"torch.{b}"]
+
+
+# -- the default dtype ------------------------------------------------------------------------
+
+
+def test_the_default_dtype_is_where_numbers_become_floats(default):
+    def seen(n) -> list[str]:
+        made = [
+            n.tensor(1.0),
+            n.tensor([1, 2.0]),
+            n.tensor([1]),
+            n.tensor([]),
+            n.zeros(2),
+            n.ones(2),
+            n.full((2,), 1.5),
+            n.full((2,), 1),
+            n.arange(3),
+            n.arange(3.0),
+            n.rand(2),
+            n.eye(2),
+            n.linspace(0, 1, 3),
+            n.ones(2, dtype=n.int64) / 2,
+            n.ones(2, dtype=n.int64) * 1.5,
+            n.ones(2, dtype=n.bool).exp(),
+            n.ones(2, dtype=n.int64).sum(),
+            n.ones(2, dtype=n.float64) + 1.5,
+            n.Tensor([1]),
+        ]
+        return [str(t.dtype) for t in made] + [str(n.get_default_dtype())]
+
+    assert seen(impl) == seen(torch)
+    assert seen(impl)[0] == f"torch.{default}"
+
+
+@pytest.mark.parametrize("wrong", ["int64", "bool", "complex64", None, "float32"])
+def test_what_is_no_default_dtype_is_refused(wrong):
+    """The last one is a string."""
+
+    def error(namespace):
+        given = wrong if wrong in (None, "float32") else getattr(namespace, wrong)
+        with pytest.raises(TypeError) as caught:
+            namespace.set_default_dtype(given)
+        return str(caught.value)
+
+    assert error(impl) == error(torch)
+    assert impl.get_default_dtype() is impl.float32
+
+
+# -- casts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", NAMES)
+def test_copying_and_casting_change_values_as_torch_does(source):
+    values = [0, 1, 3, 127, 2.5, 1e3, -1.0, -2.75]
+    if source in ("bool", "uint8"):
+        values = [0, 1, 2, 200]
+    for target in NAMES:
+        made = {}
+        for n in (impl, torch):
+            of = n.tensor(values, dtype=n.float64).to(getattr(n, source))
+            into = n.zeros(len(values), dtype=getattr(n, target))
+            cast = of.to(getattr(n, target))
+            made[n] = (into.copy_(of).tolist(), cast.tolist(), str(cast.dtype))
+        assert made[impl] == made[torch], (source, target)
+
+
+def test_out_refuses_what_in_place_refuses():
+    refused = 0
+    for result, into in itertools.product(NAMES, repeat=2):
+        made = {}
+        for n in (impl, torch):
+            x = n.ones(2, dtype=getattr(n, result))
+            out = n.zeros(2, dtype=getattr(n, into))
+            made[n] = outcome(lambda n=n, x=x, out=out: n.add(x, x, out=out))
+        assert made[impl] == made[torch], (result, into)
+        refused += "can't be cast" in made[impl]
+    assert refused == 12 * 12 - sum(_casts(a, b) for a, b in itertools.product(ALL, repeat=2))
+
+
+def _casts(a, b) -> bool:
+    return a.category <= b.category
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_floating_and_complex_tensors_can_require_grad(name):
+    made = {}
+    for n in (impl, torch):
+        dtype = getattr(n, name)
+        made[n] = [
+            outcome(lambda n=n, dtype=dtype: n.ones(2, dtype=dtype, requires_grad=True)),
+            outcome(lambda n=n, dtype=dtype: n.ones(2, dtype=dtype).requires_grad_()),
+        ]
+    assert made[impl] == made[torch]

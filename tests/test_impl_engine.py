@@ -1,0 +1,583 @@
+"""impl's engine: depth, memory, cost, order, hooks and threads; values are the suite's business."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+
+import impl
+from impl.derivatives import OperatorNode
+from impl.graph import Node
+from impl.interpretation import RawInterpretation, TapedInterpretation
+
+DEEP = 200_000
+
+
+def leaf(*values: float) -> Any:
+    return impl.tensor(list(values or (1.0, 2.0, 3.0, 4.0)), requires_grad=True)
+
+
+def graph_of(*tensors) -> list[Node]:
+    """Every node below the tensors' histories, each once."""
+    found: dict[Node, None] = {}
+    pending = [t.grad_fn for t in tensors]
+    while pending:
+        node = pending.pop()
+        if node is not None and node not in found:
+            found[node] = None
+            pending.extend(following for following, _ in node.next_functions)
+    return list(found)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """What dies in here dies by reference counts alone."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+# -- depth ------------------------------------------------------------------------------------
+
+
+def test_a_deep_chain_is_differentiated_and_freed():
+    assert sys.getrecursionlimit() < DEEP
+    x = leaf(1.0)
+    with without_collector():
+        y = x
+        for _ in range(DEEP):
+            y = y + 1
+        last = weakref.ref(y.grad_fn)
+        y.backward()
+        assert x.grad.tolist() == [1.0]
+        assert last() is not None
+        del y
+        assert last() is None
+
+
+def test_a_deep_chain_that_was_never_differentiated_is_freed():
+    x = leaf(1.0)
+    with without_collector():
+        y = x
+        for _ in range(DEEP // 4):
+            y = (y * y).sin()  # which save what they need
+        nodes = [weakref.ref(y.grad_fn), weakref.ref(y)]
+        del y
+        assert [n() for n in nodes] == [None, None]
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_a_deep_chain_of_writes_and_views_is_differentiated(record):
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    for i in range(3000):
+        (y if i % 3 else y[:1]).mul_(1)
+        y = y.view(2)
+    (gradient,) = impl.autograd.grad(y.sum(), x, create_graph=record)
+    assert gradient.tolist() == [1.0, 1.0]
+
+
+def test_a_deep_chain_is_differentiated_twice():
+    x = leaf(1.0)
+    y = x * x
+    for _ in range(DEEP // 10):
+        y = y * 1
+    (first,) = impl.autograd.grad(y, x, create_graph=True)
+    (second,) = impl.autograd.grad(first, x)
+    assert (first.item(), second.item()) == (2.0, 2.0)
+
+
+# -- memory -----------------------------------------------------------------------------------
+
+
+def through_a_view(x):
+    y = x * 1
+    y[1:3].exp_()
+    return y
+
+
+def retaining(x):
+    y = (x * 2).exp()
+    y.retain_grad()
+    return y
+
+
+def hooked(x):
+    y = (x * 2).exp()
+    y.register_hook(lambda gradient: gradient * 2)
+    y.grad_fn.register_hook(lambda inputs, outputs: None)
+    y.grad_fn.register_prehook(lambda outputs: None)
+    return y
+
+
+# What saves its own output would keep itself alive if it saved the tensor that has the history.
+KEEPERS: dict[str, Callable] = {
+    "exp": lambda x: x.exp(),
+    "sigmoid": lambda x: x.sigmoid(),
+    "tanh": lambda x: x.tanh(),
+    "sqrt": lambda x: x.sqrt(),
+    "rsqrt": lambda x: x.rsqrt(),
+    "reciprocal": lambda x: x.reciprocal(),
+    "softmax": lambda x: x.softmax(0),
+    "log_softmax": lambda x: x.log_softmax(0),
+    "relu": lambda x: x.relu(),
+    "amax": lambda x: x.amax(),
+    "max": lambda x: x.max(0)[0],
+    "sort": lambda x: x.sort()[0],
+    "cummax": lambda x: x.cummax(0)[0],
+    "cumprod": lambda x: x.cumprod(0),
+    "prod": lambda x: x.prod(),
+    "norm": lambda x: x.norm(),
+    "logsumexp": lambda x: x.logsumexp(0),
+    "std": lambda x: x.std(),
+    "pow": lambda x: x**x,
+    "sigmoid_": lambda x: (x * 1).sigmoid_(),
+    "zero-dim": lambda x: x[0].exp(),
+    "unbind": lambda x: x.unbind(0)[1],
+    "view of a view": lambda x: x.view(2, 2)[0].t(),
+    "through_a_view": through_a_view,
+    "retaining": retaining,
+    "hooked": hooked,
+}
+
+
+@pytest.mark.parametrize("use", ["nothing", "backward", "grad of grad"])
+@pytest.mark.parametrize("name", KEEPERS)
+def test_a_graph_is_freed_without_the_garbage_collector(name, use):
+    with without_collector():
+        x = leaf()
+        y = KEEPERS[name](x)
+        watched = [weakref.ref(o) for o in (x, y, *graph_of(y))]
+        if use == "backward":
+            y.sum().backward()
+        elif use == "grad of grad":
+            (gradient,) = impl.autograd.grad(y.sum(), x, create_graph=True)
+            if gradient.requires_grad:
+                watched += [weakref.ref(node) for node in graph_of(gradient)]
+                gradient.sum().backward()
+            del gradient
+        assert len(watched) > 2
+        del x, y
+        assert [w() for w in watched if w() is not None] == []
+
+
+def test_backward_with_create_graph_makes_the_cycle_it_warns_of():
+    """The leaf's `.grad` has a history that leads to the leaf; dropping `.grad` breaks it."""
+    with without_collector():
+        x = leaf()
+        with pytest.warns(UserWarning, match="reference cycle"):
+            (x * x).sum().backward(create_graph=True)
+        watched = weakref.ref(x)
+        x.grad = None
+        del x
+        assert watched() is None
+
+
+# What the node saves: its input or its result.
+SAVERS: dict[str, tuple[Callable, str]] = {
+    "mul": (lambda h: h * h, "input"),
+    "exp": (lambda h: h.exp(), "result"),
+    "matmul": (lambda h: h.matmul(h), "input"),
+    "view": (lambda h: h.view(20, 25).sin(), "input"),
+    "in place": (lambda h: (h + 0).sigmoid_(), "result"),
+}
+
+
+@pytest.mark.parametrize("name", SAVERS)
+def test_backward_releases_what_was_saved(name):
+    make, which = SAVERS[name]
+    with without_collector():
+        x = impl.ones(500, requires_grad=True)
+        h = x * 2
+        y = make(h)
+        root = y.sum()
+        saved = weakref.ref((h if which == "input" else y)._raw)
+        del h, y
+        assert saved() is not None
+        root.backward(retain_graph=True)
+        assert saved() is not None
+        root.backward()
+        assert saved() is None
+        assert root.grad_fn is not None
+
+
+def test_a_released_graph_says_so_and_leaves_the_gradient_alone():
+    x = impl.ones(3, requires_grad=True)
+    root = (x * x).sum()
+    root.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        root.backward()
+    assert x.grad.tolist() == [2.0] * 3
+
+
+def test_gradients_of_a_chain_do_not_pile_up():
+    """An array that no further node needs is gone before the next node runs."""
+    seen: list[weakref.ref] = []
+    alive: list[int] = []
+
+    def watch(gradient):
+        alive.append(sum(r() is not None for r in seen))
+        seen.append(weakref.ref(gradient._raw))
+
+    y = leaf()
+    for _ in range(50):
+        y = y * 2
+        y.register_hook(watch)
+    y.sum().backward()
+    assert len(alive) == 50
+    assert max(alive) <= 2
+
+
+def test_the_first_gradient_is_taken_over_and_not_copied():
+    x = leaf()
+    seen: list = []
+    y = x * 2
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs[0].data_ptr()))
+    y.sum().backward()
+    assert x.grad.data_ptr() == seen[0]
+    # Held by somebody else it is copied.
+    x.grad = None
+    kept: list = []
+    y = x * 2
+    y.grad_fn.register_hook(lambda inputs, outputs: kept.append(inputs[0]))
+    y.sum().backward()
+    assert x.grad.data_ptr() != kept[0].data_ptr()
+    assert x.grad.tolist() == kept[0].tolist() == [2.0] * 4
+
+
+# -- cost -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def evaluations(monkeypatch) -> list[str]:
+    """The names of the nodes that run, in order."""
+    ran: list[str] = []
+    evaluate = OperatorNode.evaluate
+
+    def counted(self, *arguments):
+        ran.append(self.name())
+        return evaluate(self, *arguments)
+
+    monkeypatch.setattr(OperatorNode, "evaluate", counted)
+    return ran
+
+
+def test_a_ladder_costs_as_much_as_it_has_rungs(evaluations):
+    """2**60 paths lead from the root to the leaf."""
+    x = leaf(1.0)
+    y = x
+    for _ in range(60):
+        y = y + y
+    y.backward()
+    assert x.grad.item() == 2.0**60
+    assert evaluations == ["AddBackward0"] * 60
+
+
+@pytest.mark.parametrize("uses", [1, 2, 10, 100])
+@pytest.mark.parametrize("record", [False, True])
+def test_fan_out_costs_one_addition_per_further_use(uses, record, evaluations, monkeypatch):
+    additions: list[int] = []
+
+    def count(interpretation):
+        add = interpretation.add
+
+        def counted(self, a, b):
+            additions.append(1)
+            return add(self, a, b)
+
+        monkeypatch.setattr(interpretation, "add", counted)
+
+    count(RawInterpretation)
+    count(TapedInterpretation)
+    # Where nobody else holds a sum it is added to in place, which cannot be counted.
+    monkeypatch.setattr(RawInterpretation, "unshared", lambda *_: False)
+    x = leaf()
+    h = x * 2
+    terms = [h * (i + 1) for i in range(uses)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    root = total.sum()
+    evaluations.clear()
+    impl.autograd.grad(root, x, create_graph=record)
+    assert len(additions) == uses - 1
+    # The sum, the terms, the additions between them, and h: each once.
+    assert len(evaluations) == 1 + uses + (uses - 1) + 1
+
+
+def test_only_what_leads_to_the_inputs_runs(evaluations):
+    x, w = leaf(), leaf()
+    inner = x.exp()
+    loss = (inner * w.sin()).sum()
+    impl.autograd.grad(loss, inner, retain_graph=True)
+    assert evaluations == ["SumBackward0", "MulBackward0"]
+    evaluations.clear()
+    loss.backward(inputs=[w])
+    assert evaluations == ["SumBackward0", "MulBackward0", "SinBackward0"]
+    assert x.grad is None
+
+
+# -- leaves -----------------------------------------------------------------------------------
+
+
+def test_a_leaf_has_one_accumulator_while_a_graph_holds_it():
+    x = leaf()
+    first, second, third = x * 2, x + 1, x.view(2, 2)
+    nodes = {y.grad_fn.next_functions[0][0] for y in (first, second, third)}
+    assert len(nodes) == 1
+    (node,) = nodes
+    assert node.variable is x and node.name() == "torch::autograd::AccumulateGrad"
+    watched = weakref.ref(node)
+    del first, second, third, node, nodes
+    assert watched() is None
+    assert (x * 2).grad_fn.next_functions[0][0].variable is x
+
+
+def test_a_leaf_receives_the_sum_of_all_uses_once():
+    x = leaf()
+    hooks: list = []
+    x.register_hook(lambda gradient: hooks.append(gradient.tolist()))
+    x.register_post_accumulate_grad_hook(lambda variable: hooks.append(variable is x))
+    (x * 2 + x * 3 + x).sum().backward()
+    assert hooks == [[6.0] * 4, True]
+
+
+# -- order ------------------------------------------------------------------------------------
+
+
+def ran(namespace, seed: int, roots: int = 1) -> list[str]:
+    """The order in which the nodes of a random graph run; the same graph for the same seed."""
+    draw = random.Random(seed)
+    order: list[str] = []
+    values = [namespace.ones(2, requires_grad=True) for _ in range(3)]
+    for number, x in enumerate(values):
+        x.register_hook(lambda _, number=number: order.append(f"leaf {number}"))
+    for step in range(25):
+        a, b = draw.choice(values[-8:]), draw.choice(values[-3:])
+        kind = draw.randrange(5)
+        if kind == 0:
+            new = a * b
+        elif kind == 1:
+            new = a.sin()
+        elif kind == 2:
+            new = namespace.stack([a, b, a]).sum(0)
+        elif kind == 3:
+            new = a.view(2, 1).unbind(0)[draw.randrange(2)].expand(2)
+        else:
+            new = b + 1
+            new.add_(a)
+        new.grad_fn.register_prehook(lambda _, step=step: order.append(f"step {step}"))
+        values.append(new)
+    outputs = [v.sum() for v in draw.sample(values[3:], roots)]
+    namespace.autograd.backward(outputs)
+    return order
+
+
+@pytest.mark.parametrize("roots", [1, 3])
+def test_nodes_run_in_torchs_order(roots):
+    lengths = set()
+    for seed in range(40):
+        expected = ran(torch, seed, roots)
+        assert ran(impl, seed, roots) == expected, f"seed {seed}"
+        lengths.add(len(expected))
+    assert max(lengths) > 15
+
+
+def test_nodes_run_from_the_latest_to_the_earliest_and_sinks_at_once():
+    order: list[str] = []
+    x, w = leaf(), leaf()
+    for name, tensor in {"x": x, "w": w}.items():
+        tensor.register_hook(lambda _, name=name: order.append(name))
+    a = x * 2
+    b = x * 3
+    c = a * w
+    for name, tensor in {"a": a, "b": b, "c": c}.items():
+        tensor.grad_fn.register_prehook(lambda _, name=name: order.append(name))
+    (b + c).sum().backward()
+    assert order == ["c", "w", "b", "a", "x"]
+
+
+def test_sequence_numbers_grow_and_sinks_come_last():
+    x = leaf()
+    y = x * 2
+    z = y + 1
+    sink = y.grad_fn.next_functions[0][0]
+    assert y.grad_fn._sequence_nr() < z.grad_fn._sequence_nr() < sink._sequence_nr()
+
+
+# -- hooks and grad mode ----------------------------------------------------------------------
+
+
+class Trouble(Exception):
+    pass
+
+
+def fail(*_):
+    raise Trouble
+
+
+def in_tensor_hook(x):
+    x.register_hook(fail)
+
+
+def in_prehook(x):
+    x.grad_fn.register_prehook(fail)
+
+
+def in_node_hook(x):
+    x.grad_fn.register_hook(fail)
+
+
+def in_leaf_hook(x):
+    x.grad_fn.next_functions[0][0].variable.register_post_accumulate_grad_hook(fail)
+
+
+@pytest.mark.parametrize("mode", [True, False])
+@pytest.mark.parametrize("record", [True, False])
+@pytest.mark.parametrize("place", [in_tensor_hook, in_prehook, in_node_hook, in_leaf_hook])
+def test_an_exception_leaves_the_grad_mode_as_it_was(place, record, mode):
+    x, other = leaf(), leaf()
+    y = x * 2
+    place(y)
+    root = (y * y).sum()
+    with impl.set_grad_enabled(mode), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cycle that create_graph makes
+        with pytest.raises(Trouble):
+            root.backward(create_graph=record)
+        assert impl.is_grad_enabled() is mode
+    (other * 3).sum().backward()
+    assert other.grad.tolist() == [3.0] * 4
+
+
+def test_an_exception_in_a_formula_leaves_the_grad_mode_as_it_was():
+    x = leaf()
+    y = x * 2
+    root = (y * y).sum()
+    y.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        root.backward()
+    assert impl.is_grad_enabled()
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_hooks_run_in_the_mode_of_their_backward(record):
+    x = leaf()
+    modes: list = []
+    y = x * 2
+    y.register_hook(lambda g: modes.append((impl.is_grad_enabled(), g.requires_grad)))
+    with impl.set_grad_enabled(not record):
+        impl.autograd.grad((y * y).sum() if not record else _recorded(y), x, create_graph=record)
+    assert modes == [(record, record)]
+
+
+def _recorded(y):
+    with impl.enable_grad():
+        return (y * y).sum()
+
+
+def test_a_hook_may_run_a_backward_of_its_own():
+    x, w = leaf(), leaf()
+    log: list = []
+
+    def hook(gradient):
+        assert not impl.is_grad_enabled()
+        with impl.enable_grad():
+            (w * w * w).sum().backward()
+        assert not impl.is_grad_enabled()
+        log.append((w.grad.tolist(), gradient.tolist()))
+
+    y = x * 3
+    y.register_hook(hook)
+    (y * y).sum().backward()
+    assert log == [([3.0, 12.0, 27.0, 48.0], [6.0, 12.0, 18.0, 24.0])]
+    assert x.grad.tolist() == [18.0, 36.0, 54.0, 72.0]
+
+
+def test_nested_backwards_may_reach_the_same_leaf():
+    x = leaf(2.0)
+
+    def hook(gradient):
+        with impl.enable_grad():
+            (x * 5).backward()
+
+    y = x * 3
+    y.register_hook(hook)
+    y.backward()
+    assert x.grad.item() == 8.0
+
+
+# -- threads ----------------------------------------------------------------------------------
+
+
+def together(count: int, work: Callable[[int], Any]) -> list:
+    """The results of `work(0)`, `work(1)`, ... run by as many threads at the same time."""
+    barrier = threading.Barrier(count)
+    results: list = [None] * count
+
+    def run(number: int) -> None:
+        barrier.wait()
+        try:
+            results[number] = work(number)
+        except BaseException as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_threads_differentiate_graphs_of_their_own():
+    interval = sys.getswitchinterval()
+
+    def work(number: int):
+        x = leaf(float(number))
+        for _ in range(20):
+            x.grad = None
+            y = x
+            for _ in range(20):
+                y = y * 1 + x
+            (y * y).backward()
+        return x.grad.item()
+
+    sys.setswitchinterval(1e-5)
+    try:
+        results = together(6, work)
+    finally:
+        sys.setswitchinterval(interval)
+    assert results == [2 * 21 * 21 * float(n) for n in range(6)]
+
+
+def test_each_thread_has_a_grad_mode_of_its_own():
+    def work(number: int):
+        before = impl.is_grad_enabled()
+        with impl.set_grad_enabled(number % 2 == 0):
+            y = leaf() * 2
+            return before, y.requires_grad
+
+    with impl.no_grad():
+        results = together(4, work)
+        assert not impl.is_grad_enabled()
+    assert results == [(True, True), (True, False)] * 2
+
+
+def test_nodes_of_all_threads_have_numbers_of_their_own():
+    numbers = together(4, lambda _: [(leaf() * 2).grad_fn._sequence_nr() for _ in range(500)])
+    flat = [n for made in numbers for n in made]
+    assert len(set(flat)) == len(flat) == 2000
+    assert all(made == sorted(made) for made in numbers)
