@@ -230,6 +230,7 @@ class Differentiable:
         return plan
 
     def edges(self, args, mask: int) -> list:
+        """Where gradients go, one per differentiable input; None for those not in `mask`."""
         edges = [gradient_edge(args[i]) if mask & bit else None for bit, i in self.bits]
         if self.node_name == "NotImplemented":  # which has edges only where gradients would go
             return [edge for edge in edges if edge is not None]
@@ -259,6 +260,7 @@ class Differentiable:
         return [outputs[i] for i in self.differentiable_outputs]
 
     def read(self, kind, which, args, outputs):
+        """What a node keeps of one formula's parameter, by the kind `reader` gave it."""
         if kind == _INPUT:
             value = args[which]
             return SavedTensor(value, False) if isinstance(value, Tensor) else value
@@ -287,4 +289,5 @@ class Differentiable:
         return (value._raw.shape, value.stride(), value._offset)
 
     def saves_target(self, mask: int) -> bool:
+        """Whether a formula needs the first argument, which an in-place call overwrites."""
         return (_INPUT, 0) in self.plan(mask).reads

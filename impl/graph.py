@@ -43,6 +43,7 @@ class Node:
         """Free what was saved."""
 
     def hooks_of_output(self, number: int):
+        """The hooks on the gradient of output `number`, None or {handle id: hook}."""
         return self.tensor_hooks.get(number) if self.tensor_hooks else None
 
     def name(self) -> str:

@@ -20,11 +20,13 @@ class RemovableHandle:
 
     @classmethod
     def add(cls, hooks: dict, hook) -> RemovableHandle:
+        """Register `hook` among `hooks`, after those that are there."""
         number = next(_ids)
         hooks[number] = hook
         return cls(hooks, number)
 
     def remove(self) -> None:
+        """Take the hook away; safe to call twice."""
         self._hooks.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:

@@ -44,7 +44,7 @@ def expandable(shape, to) -> bool:
 
 
 class RawInterpretation:
-    """Gradients are arrays; formulas run on kernels."""
+    """Gradients are arrays; formulas run on kernels. One is made for each backward."""
 
     F = RAW
     records = False
@@ -57,9 +57,11 @@ class RawInterpretation:
         self.bases: dict[int, Tensor] = {}
 
     def unpack(self, saved, node):
+        """What a node saved, as formulas take it; raises RuntimeError if it was modified since."""
         return saved.array(node)
 
     def lower(self, tensor: Tensor):
+        """The gradient in a tensor the caller gave, remembered as given."""
         raw = tensor._raw
         if type(raw) is not np.ndarray:
             raw = tensor._array()
@@ -95,6 +97,7 @@ class RawInterpretation:
         return _view(raw, base, owner)
 
     def add(self, a, b):
+        """The sum of two gradients, in new memory."""
         return a + b
 
     def unshared(self, value, references: int) -> bool:
@@ -102,12 +105,15 @@ class RawInterpretation:
         return sys.getrefcount(value) <= references + 1
 
     def shape_dtype(self, value):
+        """A gradient's shape and NumPy dtype."""
         return value.shape, value.dtype
 
     def sum_to(self, value, shape):
+        """A gradient summed over the dimensions along which `shape` was broadcast."""
         return sum_to(value, shape)
 
     def cast(self, value, dtype):
+        """A gradient in another NumPy dtype; the imaginary part goes where it has no place."""
         if CATEGORY[value.dtype] == COMPLEX and CATEGORY[dtype] != COMPLEX:
             value = value.real
         return value.astype(dtype)
@@ -139,7 +145,10 @@ def _view(raw, tensor: Tensor, memory) -> Tensor:
 
 
 class TapedInterpretation:
-    """Gradients are tensors; formulas run on operators, which record."""
+    """Gradients are tensors; formulas run on operators, which record.
+
+    The methods are those of `RawInterpretation`; a tensor needs no lowering and no lifting.
+    """
 
     F = TAPED
     records = True

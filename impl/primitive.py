@@ -289,4 +289,5 @@ def _camel(name: str) -> str:
 
 
 def public_name(parameter: str) -> str:
+    """The name by which a caller passes a kernel's parameter: torch calls the first one `input`."""
     return "input" if parameter == "self" else parameter

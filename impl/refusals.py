@@ -1,4 +1,4 @@
-"""Dtypes that a kernel of torch's does not know, refused in its words."""
+"""What torch does not have, refused in its words: kernels for some dtypes, some derivatives."""
 
 from __future__ import annotations
 
@@ -20,3 +20,15 @@ def refuse_integers(value, kernel: str) -> None:
     """Raise NotImplementedError, with torch's name of the kernel, for integers and bools."""
     if value.dtype.kind in "iub":
         raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+def no_derivative(name: str):
+    """A formula for the operator `name`, which torch records but cannot differentiate.
+
+    Raises RuntimeError when it runs.
+    """
+
+    def refuse(F, grad):
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return refuse

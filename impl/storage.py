@@ -58,9 +58,11 @@ class Storage:
         return id(self.flat if type(self.buffer) is not np.ndarray else self.buffer)
 
     def data_ptr(self) -> int:
+        """The address of the first element; 0 for no elements."""
         return self.flat.__array_interface__["data"][0] if self.flat.size else 0
 
     def nbytes(self) -> int:
+        """The size of the whole memory in bytes."""
         return self.flat.nbytes
 
 

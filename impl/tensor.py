@@ -103,15 +103,18 @@ class Tensor(metaclass=_TensorType):
         return Size(self._raw.shape)
 
     def size(self, dim: int | None = None):
+        """The sizes, or that of one dimension."""
         return self.shape if dim is None else self._raw.shape[dim]
 
     def stride(self, dim: int | None = None):
+        """The strides in elements, or that of one dimension."""
         strides = self._strides
         if strides is None:
             strides = contiguous_strides(self._raw.shape)
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
+        """Where in the storage the first element lies, in elements."""
         return self._offset
 
     @_field
@@ -119,9 +122,11 @@ class Tensor(metaclass=_TensorType):
         return self._raw.ndim
 
     def dim(self) -> int:
+        """The number of dimensions."""
         return self._raw.ndim
 
     def numel(self) -> int:
+        """The number of elements."""
         return int(self._raw.size)
 
     nelement = numel
@@ -143,6 +148,7 @@ class Tensor(metaclass=_TensorType):
         return self._raw.dtype.itemsize
 
     def element_size(self) -> int:
+        """The bytes of one element."""
         return self._raw.dtype.itemsize
 
     @_field
@@ -154,18 +160,23 @@ class Tensor(metaclass=_TensorType):
         return False
 
     def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
         return self.dtype.category == FLOATING
 
     def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
         return self.dtype.is_complex
 
     def is_contiguous(self, *, memory_format=None) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
         return self._strides is None or is_contiguous(self._raw.shape, self._strides)
 
     def is_inference(self) -> bool:
+        """Whether made in inference mode: never."""
         return False
 
     def is_pinned(self) -> bool:
+        """Whether in pinned memory: never."""
         return False
 
     def __len__(self) -> int:
@@ -176,10 +187,12 @@ class Tensor(metaclass=_TensorType):
     # -- storage ----------------------------------------------------------------------------
 
     def untyped_storage(self) -> Storage:
+        """The storage, shared with views and detached aliases."""
         self._array()
         return self._storage
 
     def data_ptr(self) -> int:
+        """The address of the first element."""
         self._array()
         return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
 
@@ -298,16 +311,19 @@ class Tensor(metaclass=_TensorType):
         engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook):
+        """See `impl.hooks.register_tensor_hook`."""
         from impl import hooks
 
         return hooks.register_tensor_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook):
+        """See `impl.hooks.register_post_accumulate`."""
         from impl import hooks
 
         return hooks.register_post_accumulate(self, hook)
 
     def retain_grad(self) -> None:
+        """See `impl.hooks.retain_grad`."""
         from impl import hooks
 
         hooks.retain_grad(self)

@@ -6,28 +6,14 @@ import warnings
 
 from impl.operator import FUNCTIONS
 from impl.operators import losses
+from impl.operators.losses_nll import reduction_of
 from impl.tensor import Tensor
 
 _REDUCTIONS = {"none": losses.NONE, "mean": losses.MEAN, "sum": losses.SUM}
 
 
 def _reduction(name: str, size_average=None, reduce=None) -> int:
-    if size_average is not None or reduce is not None:
-        name = _legacy(size_average, reduce)
-    if name not in _REDUCTIONS:
-        raise ValueError(f"{name} is not a valid value for reduction")
-    return _REDUCTIONS[name]
-
-
-def _legacy(size_average, reduce) -> str:
-    average = size_average is None or size_average
-    name = ("mean" if average else "sum") if reduce is None or reduce else "none"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{name}' instead.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return name
+    return _REDUCTIONS[reduction_of(name, size_average, reduce, stacklevel=4)]
 
 
 def _same_size(input, target):

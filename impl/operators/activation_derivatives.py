@@ -10,6 +10,7 @@ import numpy as np
 from impl.operator import RAW, TAPED, Array, formula_operation, operator
 from impl.operators.special import erf_of
 from impl.precision import rounded_once
+from impl.refusals import no_derivative
 
 HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
 
@@ -52,9 +53,7 @@ def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
     return np.where((self > -3) & (self < 3), grad_output * sixth, 0)
 
 
-@hardsigmoid_backward.gradients("grad_output", "self")
-def _no_second_derivative(F, grad):
-    raise RuntimeError("derivative for aten::hardsigmoid_backward is not implemented")
+hardsigmoid_backward.gradients("grad_output", "self")(no_derivative("hardsigmoid_backward"))
 
 
 @operator(node="HardswishBackwardBackward0", **HIDDEN)

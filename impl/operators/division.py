@@ -7,7 +7,7 @@ import numpy as np
 from impl.operator import TAPED, Array, alias, formula_operation, function, operator
 from impl.operators.arithmetic import conj_of
 from impl.overloads import publish
-from impl.refusals import refuse_bool
+from impl.refusals import no_derivative, refuse_bool
 
 
 @operator(node="DivBackward0", promote="float", elementwise=True, function=False, method=False)
@@ -116,13 +116,6 @@ def _division(input, other, rounding_mode):
     return op, (input, other, rounding_mode)
 
 
-def _unavailable(name: str):
-    def raise_(F, grad):
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-    return raise_
-
-
 @operator(
     node="NotImplemented", promote="arithmetic", elementwise=True, function=False, method=False
 )
@@ -144,9 +137,9 @@ def floor_divide_of_scalar(other: Array, self: Array) -> Array:
     return quotient(other, self, "floor")
 
 
-floor_divide.gradients("self", "other")(_unavailable("floor_divide"))
-floor_divide_scalar.gradient(self=_unavailable("floor_divide"))
-floor_divide_of_scalar.gradient(self=_unavailable("floor_divide"))
+floor_divide.gradients("self", "other")(no_derivative("floor_divide"))
+floor_divide_scalar.gradient(self=no_derivative("floor_divide"))
+floor_divide_of_scalar.gradient(self=no_derivative("floor_divide"))
 
 
 @operator(
@@ -156,7 +149,7 @@ def floor_divide_into(self: Array, other: Array) -> Array:
     return quotient(self, other, "floor")
 
 
-floor_divide_into.gradients("self", "other")(_unavailable("floor_divide_"))
+floor_divide_into.gradients("self", "other")(no_derivative("floor_divide_"))
 publish(
     "floor_divide",
     floor_divide,
@@ -240,7 +233,7 @@ remainder.gradient(
 )
 fmod_scalar.gradient(self=lambda F, grad: grad)
 remainder_scalar.gradient(self=lambda F, grad: grad)
-remainder_of_scalar.gradient(self=_unavailable("remainder"))
+remainder_of_scalar.gradient(self=no_derivative("remainder"))
 
 
 publish(

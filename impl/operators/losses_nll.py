@@ -23,7 +23,7 @@ from impl.tensor import Tensor, requires_grad
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
 
 
-def reduction_of(reduction: str, size_average, reduce) -> str:
+def reduction_of(reduction: str, size_average, reduce, stacklevel: int = 3) -> str:
     """The reduction's name, from the two legacy flags if given. Raises ValueError if unknown."""
     if size_average is not None or reduce is not None:
         average = True if size_average is None else size_average
@@ -33,7 +33,7 @@ def reduction_of(reduction: str, size_average, reduce) -> str:
             "size_average and reduce args will be deprecated, please use "
             f"reduction='{name}' instead.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
         return name
     if reduction not in (_NONE, _MEAN, _SUM):

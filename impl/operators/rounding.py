@@ -10,7 +10,7 @@ from impl.inplace import same_dtype_out
 from impl.messages import OUT_BOOL_ONLY
 from impl.operator import Array, alias, function, operator, written
 from impl.overloads import publish
-from impl.refusals import refuse_bool, refuse_integers
+from impl.refusals import no_derivative, refuse_bool, refuse_integers
 
 
 @operator(elementwise=True, inplace=True, out=True)
@@ -188,13 +188,6 @@ def heaviside_into(self: Array, values: Array) -> Array:
     return heaviside.kernel(self, values)
 
 
-def _no_slope(name: str):
-    def refuse(F, grad):
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-    return refuse
-
-
 def _check_same(self, values) -> None:
     if self.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
@@ -202,7 +195,7 @@ def _check_same(self, values) -> None:
 
 for _op, _name in ((heaviside, "heaviside"), (heaviside_into, "heaviside_")):
     _op.checked(_check_same)
-    _op.gradients("self", "values")(_no_slope(_name))
+    _op.gradients("self", "values")(no_derivative(_name))
 
 
 @function("heaviside_")

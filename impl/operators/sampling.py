@@ -8,7 +8,7 @@ from impl import inplace, random
 from impl.allocation import empty_like
 from impl.dtypes import BY_NUMPY, FLOATING
 from impl.operator import Array, function, new, operator
-from impl.refusals import not_implemented
+from impl.refusals import no_derivative, not_implemented
 from impl.sizes import broadcast_shapes, sizes_of
 from impl.tensor import Tensor, requires_grad
 
@@ -132,16 +132,12 @@ bernoulli_fill.gradient(
 )
 
 
-def _refuse(F, grad):
-    raise RuntimeError("derivative for aten::bernoulli is not implemented")
-
-
 @operator(function=False, method=False, node="NotImplemented")
 def bernoulli_like(self: Array, p, drawn) -> Array:
     return drawn
 
 
-bernoulli_like.gradient(self=_refuse)
+bernoulli_like.gradient(self=no_derivative("bernoulli"))
 
 
 def _check_probability(p: float) -> None:

@@ -10,6 +10,7 @@ from impl.dimensions import wrap_dim
 from impl.operator import RAW, TAPED, Array, function, operator
 from impl.operators.gathering import INDEX_DTYPES, along, check_along, with_dims
 from impl.precision import add_at, combine_at
+from impl.refusals import no_derivative
 from impl.tensor import Tensor
 
 
@@ -96,12 +97,10 @@ def _reducing(name: str, aten: str, annotation: str):
     def kernel(self: Array, dim, index: Array, src, reduce) -> Array:
         return _scattered(self, dim, index, src, add_at if reduce == "add" else _multiply)
 
-    def refuse(F, grad):
-        raise RuntimeError(f"derivative for aten::{aten} is not implemented")
-
     kernel.__name__ = name
     kernel.__annotations__["src"] = annotation
     op = operator(function=False, method=False, node="NotImplemented")(kernel)
+    refuse = no_derivative(aten)
     op.gradient(self=refuse)
     if annotation == "Array":
         op.gradient(src=refuse)
