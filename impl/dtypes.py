@@ -183,8 +183,6 @@ def result_dtype(operands) -> dtype:
         elif lower.category > result.category:
             if lower.category == COMPLEX and result.category == FLOATING:
                 result = complex_of(result)
-            elif lower is number and lower.category == FLOATING:
-                result = _default
             else:
                 result = JOIN[result, lower]
     return result

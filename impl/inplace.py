@@ -268,6 +268,20 @@ def write_out(out: Tensor, value) -> None:
     write(out, value)
 
 
+def store(name: str, out, result):
+    """Store what a composite computed, a tensor or a tuple of them, in its `out=`; returns `out`.
+
+    Raises RuntimeError as `check_out` does, and TypeError when `out` has another number of tensors.
+    """
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors")
+        return type(result)(*(store(name, o, r) for o, r in zip(out, result, strict=True)))
+    check_out(name, out, requires_grad(result))
+    write_out(out, result._raw)
+    return out
+
+
 def resize(tensor: Tensor, shape) -> None:
     """Give a tensor another shape, row-major, over memory that keeps what fits."""
     size = int(np.prod(shape))

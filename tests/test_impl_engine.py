@@ -158,6 +158,14 @@ def test_only_what_leads_to_the_inputs_runs(evaluations):
     assert x.grad is None
 
 
+def test_roots_that_coincide_are_one_with_the_sum_of_their_seeds(evaluations):
+    x = leaf()
+    y = x.exp()
+    impl.autograd.backward([y, y, x], [impl.ones(4), impl.ones(4) * 2, impl.ones(4) * 100])
+    assert evaluations == ["ExpBackward0"]
+    assert [round(v, 4) for v in (x.grad - 100).tolist()] == [8.1548, 22.1672, 60.2566, 163.7945]
+
+
 # -- leaves -----------------------------------------------------------------------------------
 
 

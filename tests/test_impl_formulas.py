@@ -159,6 +159,27 @@ def test_one_formula_is_run_on_arrays_and_on_tensors():
     assert (first.tolist(), second.tolist()) == ([3.0, 6.0, 9.0], [3.0] * 3)
 
 
+def test_a_formula_whose_gradient_nobody_wants_is_not_run():
+    op = scaled()
+    ran: list = []
+
+    def formula(name):
+        def made(F, grad):
+            ran.append(name)
+            return grad
+
+        return made
+
+    op.gradient(self=formula("self"), other=formula("other"))
+    x, w = leaf(), leaf()
+    y = op(x, w).sum()
+    impl.autograd.grad(y, w, retain_graph=True)
+    y.backward(inputs=[x], retain_graph=True)
+    assert ran == ["other", "self"]
+    y.backward()
+    assert sorted(ran[2:]) == ["other", "self"]
+
+
 def test_an_operation_of_formulas_has_one_meaning():
     formula_operation(_named("unheard_of"))
     with pytest.raises(ValueError, match="unheard_of is defined already"):
@@ -229,6 +250,9 @@ KEPT = {
     "div of a constant": lambda n, x, w: x.detach() / w,
     "pow": lambda n, x, w: x**2,
     "pow of tensors": lambda n, x, w: x**w,
+    "pow by a constant tensor": lambda n, x, w: x ** w.detach(),
+    "pow of a constant": lambda n, x, w: x.detach() ** w,
+    "pow of a number": lambda n, x, w: 2.0**w,
     "exp": lambda n, x, w: x.exp(),
     "log": lambda n, x, w: x.log(),
     "sin": lambda n, x, w: x.sin(),
@@ -241,8 +265,12 @@ KEPT = {
     "clamp": lambda n, x, w: x.clamp(1, 2),
     "maximum": lambda n, x, w: n.maximum(x, w),
     "where": lambda n, x, w: n.where(x > 1, x, w),
+    "maximum of a constant": lambda n, x, w: n.maximum(x.detach(), w),
+    "atan2 by a constant": lambda n, x, w: n.atan2(x, w.detach()),
     "lerp": lambda n, x, w: n.lerp(x, w, 0.3),
+    "lerp of tensors": lambda n, x, w: n.lerp(x, w.detach(), w.detach()),
     "addcmul": lambda n, x, w: n.addcmul(x, w, w),
+    "addcmul of constants": lambda n, x, w: n.addcmul(x, w.detach(), w.detach()),
     "sum": lambda n, x, w: x.sum(),
     "mean": lambda n, x, w: x.mean(0),
     "prod": lambda n, x, w: x.prod(),

@@ -235,6 +235,7 @@ def test_a_state_is_restored_and_is_torchs(drawn, normals):
     impl.manual_seed(0)
     # A state that torch made does as well.
     impl.set_rng_state(impl.tensor(torch.get_rng_state().tolist(), dtype=impl.uint8))
+    assert bits(impl.get_rng_state()) == bits(state)
     assert [impl.randn(3).tolist(), impl.rand(700).tolist()] == following
     assert [torch.randn(3).tolist(), torch.rand(700).tolist()] == following
     assert impl.initial_seed() == torch.initial_seed() == 11

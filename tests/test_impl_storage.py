@@ -338,10 +338,12 @@ def test_a_storage_that_grows_keeps_its_identity_and_contents():
         before = x.untyped_storage()._cdata
         other = x.detach()
         x.resize_(5)
+        data = x.data
         made.append(
             [
                 x.untyped_storage()._cdata == before,
                 same_storage(x, other),
+                same_storage(x, data),
                 x.untyped_storage().nbytes(),
                 x[:3].tolist(),
                 x._version,

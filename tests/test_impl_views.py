@@ -65,6 +65,7 @@ def test_a_view_differentiates_by_its_formula_and_once_written_by_its_geometry()
     v = y.every_second(1)
     y.mul_(5)
     assert v.grad_fn.name() == "AsStridedBackward0"
+    assert v.grad_fn is v.grad_fn  # made anew once, and kept
     x.grad = None
     v.sum().backward()
     assert x.grad.tolist() == [0.0, 5.0, 0.0]

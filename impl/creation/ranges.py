@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from impl import dtypes
+from impl import dtypes, inplace
 from impl.creation.options import check_options, finish, publish, type_of
 from impl.operator import new
 from impl.tensor import Tensor
@@ -46,6 +46,8 @@ def arange(
         raw = (start + step * steps).astype(d.numpy)
     else:
         raw = (int(start) + int(step) * np.arange(count)).astype(d.numpy)
+    if out is not None:
+        return inplace.store("arange", out, new(raw))
     return finish(raw, requires_grad, None, "arange")
 
 
@@ -73,7 +75,8 @@ def linspace(
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
     d = type_of(dtype)
     if steps <= 1:
-        return finish(np.full(steps, start, d), requires_grad, None, "linspace")
+        raw = np.full(steps, start, d)
+        return _linspaced(raw, out, requires_grad)
     exact = d.type if d.kind == "f" and d.itemsize > 2 else np.float32
     if d.kind in "iu":
         exact = np.float64
@@ -82,6 +85,12 @@ def linspace(
     rising = exact(start) + step * i.astype(exact)
     falling = exact(end) - step * (steps - 1 - i).astype(exact)
     raw = np.where(i < steps // 2, rising, falling).astype(d)
+    return _linspaced(raw, out, requires_grad)
+
+
+def _linspaced(raw, out, requires_grad: bool) -> Tensor:
+    if out is not None:
+        return inplace.store("linspace", out, new(raw))
     return finish(raw, requires_grad, None, "linspace")
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from impl import inplace
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.operator import TAPED, Array, formula_operation, function, operator, written
 from impl.refusals import not_implemented
@@ -300,7 +301,8 @@ def max_(input, dim=None, keepdim=False, *, other=None, out=None):
     if other is not None:
         return maximum(input, other) if out is None else maximum.into(out, (input, other))
     _no_complex("max", input)
-    return max_all(input) if dim is None else indexed(max_dim(input, dim, keepdim))
+    result = max_all(input) if dim is None else indexed(max_dim(input, dim, keepdim))
+    return result if out is None else inplace.store("max", out, result)
 
 
 @function("min")
@@ -310,7 +312,8 @@ def min_(input, dim=None, keepdim=False, *, other=None, out=None):
     if other is not None:
         return minimum(input, other) if out is None else minimum.into(out, (input, other))
     _no_complex("min", input)
-    return min_all(input) if dim is None else indexed(min_dim(input, dim, keepdim))
+    result = min_all(input) if dim is None else indexed(min_dim(input, dim, keepdim))
+    return result if out is None else inplace.store("min", out, result)
 
 
 def _arg(self, dim, keepdim, arg, name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl import inplace
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY
 from impl.operator import RAW, TAPED, Array, function, new, operator, written
@@ -123,6 +124,11 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     Raises RuntimeError for indices that are not int64 or have another number of dimensions
     (torch.take_along_dim).
     """
+    result = _taken_along(input, indices, dim)
+    return result if out is None else inplace.store("take_along_dim", out, result)
+
+
+def _taken_along(input, indices, dim):
     if indices._raw.dtype != np.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from impl import dtypes
+from impl import dtypes, inplace
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
@@ -226,6 +226,11 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 @function()
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """A vector norm of any order, or "fro" for order 2 (torch.norm, torch.Tensor.norm)."""
+    result = _named_norm(input, p, dim, keepdim, dtype)
+    return result if out is None else inplace.store("norm", out, result)
+
+
+def _named_norm(input, p, dim, keepdim, dtype):
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if isinstance(p, str):
         if p == "fro" and (dims is None or len(dims) <= 2):
@@ -333,7 +338,8 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """`input` divided by its norm along `dim`, which counts as `eps` at least
     (torch.nn.functional.normalize)."""
     length = norm(input, p, dim, True)
-    return input / length.clamp_min(eps).expand_as(input)
+    result = input / length.clamp_min(eps).expand_as(input)
+    return result if out is None else inplace.store("normalize", out, result)
 
 
 # -- renorm -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from impl import inplace
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import (
     BY_NUMPY,
@@ -83,15 +84,7 @@ def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
         if dim is None and not keepdim
         else (sum_dim(input, dim, keepdim, dtype))
     )
-    return result if out is None else _store(out, result, "sum")
-
-
-def _store(out, result, name: str):
-    from impl import inplace
-
-    inplace.check_out(name, out, result.requires_grad)
-    inplace.write_out(out, result._raw)
-    return out
+    return result if out is None else inplace.store("sum", out, result)
 
 
 @operator(node="MeanBackward0", function=False, method=False)
@@ -142,7 +135,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
         if dim is None and not keepdim
         else (mean_dim(input, dim, keepdim, dtype))
     )
-    return result if out is None else _store(out, result, "mean")
+    return result if out is None else inplace.store("mean", out, result)
 
 
 @operator(node="NansumBackward0", function=False, method=False)
