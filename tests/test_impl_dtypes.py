@@ -246,3 +246,15 @@ def test_only_floating_and_complex_tensors_can_require_grad(name):
             outcome(lambda n=n, dtype=dtype: n.ones(2, dtype=dtype).requires_grad_()),
         ]
     assert made[impl] == made[torch]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("exponent", [0.1, 0.5, -0.5, -1, 1.7, 2, -2, 2.5, 3, 7, -1.3])
+def test_powers_of_short_floats_are_rounded_where_torch_rounds_them(dtype, exponent):
+    """The exponent is one of the few numbers too; bfloat16 is rounded after each product."""
+    made = []
+    for n in (impl, torch):
+        # As many as fill vectors; of the elements left over torch rounds -0.5 twice.
+        x = n.arange(1, 193).to(getattr(n, dtype)) / 50
+        made.append((x**exponent).tolist())
+    assert made[0] == made[1]

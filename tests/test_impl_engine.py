@@ -160,10 +160,10 @@ def test_only_what_leads_to_the_inputs_runs(evaluations):
 
 def test_roots_that_coincide_are_one_with_the_sum_of_their_seeds(evaluations):
     x = leaf()
-    y = x.exp()
+    y = x * 2
     impl.autograd.backward([y, y, x], [impl.ones(4), impl.ones(4) * 2, impl.ones(4) * 100])
-    assert evaluations == ["ExpBackward0"]
-    assert [round(v, 4) for v in (x.grad - 100).tolist()] == [8.1548, 22.1672, 60.2566, 163.7945]
+    assert evaluations == ["MulBackward0"]
+    assert x.grad.tolist() == [106.0] * 4
 
 
 # -- leaves -----------------------------------------------------------------------------------
