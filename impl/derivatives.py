@@ -7,37 +7,56 @@ from typing import Any
 
 import numpy as np
 
-from impl import messages
-from impl.graph import Node, SavedTensor, gradient_edge
+from impl import messages, straight
+from impl.graph import Node, gradient_edge
+from impl.saved import SavedTensor, tensor_of
 from impl.tensor import Tensor
 
-# How a formula's parameter is read when a node is recorded, or when it runs.
-_INPUT, _LIST, OUTPUT, _VALUE, _SHAPE, _DTYPE, _LAYOUT, _CONSTANT, _GRADIENT = range(9)
-_TENSOR_READS = (_INPUT, _LIST, OUTPUT)
+# How what a node keeps is read when it is recorded.
+INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT = range(7)
+# What a formula is given when it runs: an entry of what the node keeps (or its conjugate), the
+# gradients of the outputs, something known beforehand.
+SAVED, CONJUGATE, GRADIENT, CONSTANT = range(4)
+_TENSOR_READS = (INPUT, LIST, OUTPUT)
 
 
 class Plan:
-    """For one set of inputs that require grad: what to save, and which formulas to run."""
+    """For one set of inputs that require grad: what to save, and which formulas to run.
 
-    __slots__ = ("formulas", "names", "reads", "saves_tensors", "versions")
+    `formulas` are (edges, function, arguments); `real` promises that no saved value is complex.
+    """
 
-    def __init__(self, operator: Differentiable, mask: int) -> None:
+    __slots__ = ("formulas", "names", "reads", "saves_tensors", "straight", "versions")
+
+    def __init__(self, operator: Differentiable, mask: int, real: bool) -> None:
         names: dict[str, int] = {}
         self.formulas = []
         self.versions: dict | None = None
         for targets, function, parameters in operator.formulas:
             if not any(mask >> operator.edge_of[t] & 1 for t in targets):
                 continue
-            indices = [names.setdefault(p, len(names)) for p in parameters]
-            self.formulas.append((tuple(operator.edge_of[t] for t in targets), function, indices))
+            arguments = [self._argument(operator, p, mask, names) for p in parameters]
+            self.formulas.append((tuple(operator.edge_of[t] for t in targets), function, arguments))
             if hasattr(function, "writes"):
                 self.versions = self.versions or {}
                 self.versions.update({operator.edge_of[t]: function.writes for t in targets})
         for name in operator.always_saved():
             names.setdefault(name, len(names))
         self.names = list(names)
-        self.reads = [operator.reader(name, mask) for name in names]
+        self.reads = [operator.reader(name) for name in names]
         self.saves_tensors = any(kind in _TENSOR_READS for kind, _ in self.reads)
+        # Made from these very formulas, for the common case.
+        self.straight = None
+        if operator.is_straight:
+            self.straight = straight.backward(self, len(operator.edge_of), real)
+
+    @staticmethod
+    def _argument(operator, parameter: str, mask: int, names):
+        known = operator.given(parameter, mask)
+        if known is not None:
+            return known
+        base = parameter.removesuffix("_conj")
+        return (SAVED if base == parameter else CONJUGATE, names.setdefault(base, len(names)))
 
 
 class OperatorNode(Node):
@@ -53,42 +72,38 @@ class OperatorNode(Node):
             raise RuntimeError(messages.FREED)
         unpack = interpretation.unpack
         values = [
-            unpack(v, self)
-            if type(v) is SavedTensor
-            else ([i and unpack(i, self) for i in v] if type(v) is list else v)
+            [i and unpack(i, self) for i in v] if type(v) is list else unpack(v, self)
             for v in saved
         ]
-        result = [None] * len(self.edges)
-        if len(grads) == 1:
-            if grads[0] is None:
-                return result
-        elif all(g is None for g in grads):
+        result = [None] * len(self.next)
+        if all(g is None for g in grads):
             return result
         F = interpretation.F
-        for targets, function, indices in plan.formulas:
-            arguments = []
-            for i in indices:
-                kind, which = plan.reads[i]
-                if kind == _GRADIENT:
-                    arguments.append(grads if which is None else grads[which])
-                elif kind == _CONSTANT:
-                    arguments.append(which)
+        for targets, function, arguments in plan.formulas:
+            given = []
+            for kind, which in arguments:
+                if kind == SAVED:
+                    given.append(values[which])
+                elif kind == CONJUGATE:
+                    given.append(F.conj(values[which]))
+                elif kind == GRADIENT:
+                    given.append(grads if which is None else grads[which])
                 else:
-                    arguments.append(values[i])
+                    given.append(which)
             if len(targets) == 1:
                 target = targets[0]
                 if self.operator.list_edges:
-                    self._spread(result, function(F, *arguments))
+                    self._spread(result, function(F, *given))
                 elif wanted is None or wanted[target]:
-                    result[target] = function(F, *arguments)
+                    result[target] = function(F, *given)
             else:
-                for target, value in zip(targets, function(F, *arguments), strict=True):
+                for target, value in zip(targets, function(F, *given), strict=True):
                     result[target] = value
         return result
 
     def _spread(self, result, values) -> None:
         for i, value in enumerate(values):
-            result[i] = value if self.edges[i] is not None else None
+            result[i] = value if self.next[i] is not None else None
 
     def release(self) -> None:
         if self.plan.saves_tensors:
@@ -100,17 +115,12 @@ class OperatorNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _read_saved(self, name: str):
-        from impl.interpretation import TAPED_INTERPRETATION
-
         names = self.plan.names
         if name not in names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
         if self.saved is None:
             raise RuntimeError(messages.FREED)
-        value = self.saved[names.index(name)]
-        if type(value) is SavedTensor:
-            return TAPED_INTERPRETATION.unpack(value, self)
-        return value
+        return tensor_of(self.saved[names.index(name)], self)
 
 
 class Differentiable:
@@ -122,7 +132,7 @@ class Differentiable:
         self.outputs = outputs
         self.formulas: list = []
         self.edge_of: dict[str, int] = {}
-        self.plans: dict[int, Plan] = {}
+        self.plans: dict[tuple[int, bool], Plan] = {}
         self.differentiable_outputs = tuple(range(len(outputs)))
         self.parameters = list(signature.parameters)
         self.position = {name: i for i, name in enumerate(self.parameters)}
@@ -183,8 +193,9 @@ class Differentiable:
 
         It spares an input only when a single formula needs it, and never an output.
         """
-        used = [p for _, _, parameters in self.formulas for p in dict.fromkeys(parameters)]
-        together = {p for targets, _, ps in self.formulas if len(targets) > 1 for p in ps}
+        saved = [(targets, [p.removesuffix("_conj") for p in ps]) for targets, _, ps in self.formulas]
+        used = [p for _, parameters in saved for p in dict.fromkeys(parameters)]
+        together = {p for targets, parameters in saved if len(targets) > 1 for p in parameters}
         tensors = {self.parameters[i] for i in self.tensor_positions}
         for name in dict.fromkeys(used):
             if name in self.position:
@@ -194,26 +205,30 @@ class Differentiable:
             elif name in self.outputs:
                 yield name
 
-    def reader(self, name: str, mask: int):
-        """How a formula's parameter is read at recording time: (kind, which)."""
+    def given(self, name: str, mask: int):
+        """What a formula's parameter is if nothing needs to be kept for it: (kind, which) or None."""
         if name == "grad":
-            return (_GRADIENT, 0)
+            return (GRADIENT, 0)
         if name == "grads":
-            return (_GRADIENT, None)
+            return (GRADIENT, None)
         if name == "needs":
-            return (_CONSTANT, tuple(bool(mask >> e & 1) for e in range(len(self.edge_of))))
+            return (CONSTANT, tuple(bool(mask >> e & 1) for e in range(len(self.edge_of))))
         if name.startswith("grad_") and name[5:] in self.outputs:
             output = self.outputs.index(name[5:])
-            return (_GRADIENT, self.differentiable_outputs.index(output))
+            return (GRADIENT, self.differentiable_outputs.index(output))
+        return None
+
+    def reader(self, name: str):
+        """How what is kept under a name is read at recording time: (kind, which)."""
         if name in self.outputs and name not in self.position:
             return (OUTPUT, self.outputs.index(name))
         if name in self.position:
             position = self.position[name]
             if position == self.list_position:
-                return (_LIST, position)
-            return (_INPUT if position in self.tensor_positions else _VALUE, position)
+                return (LIST, position)
+            return (INPUT if position in self.tensor_positions else VALUE, position)
         base, _, what = name.rpartition("_")
-        kinds = {"shape": _SHAPE, "dtype": _DTYPE, "layout": _LAYOUT}
+        kinds = {"shape": SHAPE, "dtype": DTYPE, "layout": LAYOUT}
         if base in self.position and what in kinds:
             return (kinds[what], self.position[base])
         if base == "result" and what in kinds:
@@ -222,12 +237,18 @@ class Differentiable:
 
     # -- recording --------------------------------------------------------------------------
 
-    def plan(self, mask: int) -> Plan:
+    def plan(self, mask: int, real: bool = False) -> Plan:
         """What to save and run when the inputs whose bits are in `mask` require grad."""
-        plan = self.plans.get(mask)
+        plan = self.plans.get((mask, real))
         if plan is None:
-            plan = self.plans[mask] = Plan(self, mask)
+            plan = self.plans[mask, real] = Plan(self, mask, real)
         return plan
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether a node has one gradient coming in, and one edge per formula's target."""
+        one = len(self.differentiable_outputs) == 1 and not self.list_edges
+        return one and self.node_name != "NotImplemented"
 
     def edges(self, args, mask: int) -> list:
         """Where gradients go, one per differentiable input; None for those not in `mask`."""
@@ -246,8 +267,8 @@ class Differentiable:
         node.plan = plan
         if plan.versions is not None:
             node.versions = plan.versions
-        node.edges = tuple(edges)
-        node.meta = tuple([(o._raw.shape, o._raw.dtype) for o in self._tracked(outputs or targets)])
+        node.connect(edges)
+        node.describe(self._tracked(outputs or targets))
         node.saved = [
             None
             if outputs is None and kind == OUTPUT
@@ -261,7 +282,7 @@ class Differentiable:
 
     def read(self, kind, which, args, outputs):
         """What a node keeps of one formula's parameter, by the kind `reader` gave it."""
-        if kind == _INPUT:
+        if kind == INPUT:
             value = args[which]
             return SavedTensor(value, False) if isinstance(value, Tensor) else value
         if kind == OUTPUT:
@@ -271,18 +292,16 @@ class Differentiable:
             saved = SavedTensor(outputs[which], True)
             saved.number = self.differentiable_outputs.index(which)
             return saved
-        if kind == _VALUE:
+        if kind == VALUE:
             return args[which]
-        if kind in (_GRADIENT, _CONSTANT):
-            return None
-        if kind == _LIST:
+        if kind == LIST:
             return [None if t is None else SavedTensor(t, False) for t in args[which]]
         value = outputs[0] if which is None else args[which]
-        if kind == _SHAPE:
+        if kind == SHAPE:
             if which is not None and which == self.list_position:
                 return tuple(t._raw.shape for t in value)
             return np.shape(value._raw) if isinstance(value, Tensor) else ()
-        if kind == _DTYPE:
+        if kind == DTYPE:
             if which is not None and which == self.list_position:
                 return tuple(t._raw.dtype for t in value)
             return value._raw.dtype if isinstance(value, Tensor) else None
@@ -290,4 +309,4 @@ class Differentiable:
 
     def saves_target(self, mask: int) -> bool:
         """Whether a formula needs the first argument, which an in-place call overwrites."""
-        return (_INPUT, 0) in self.plan(mask).reads
+        return (INPUT, 0) in self.plan(mask).reads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import warnings
 import weakref
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from impl import messages, seeds
 from impl.accumulation import accumulate
-from impl.graph import AccumulateGrad, gradient_edge
+from impl.graph import AccumulateGrad, gradient_edge, meets
 from impl.hooks import retain_grad, run_node_hooks, run_tensor_hooks
 from impl.interpretation import TAPED_INTERPRETATION, RawInterpretation, expandable
 from impl.modes import STATE
@@ -31,24 +32,18 @@ class _Task:
 
     # -- preparation ------------------------------------------------------------------------
 
-    def _dependencies(self, roots) -> dict:
-        counts: dict = {}
-        seen = set()
-        pending = []
-        for node in roots:
-            if node not in seen:
-                seen.add(node)
-                pending.append(node)
+    @staticmethod
+    def _dependencies(roots) -> dict:
+        """How many gradients each reachable node waits for."""
+        counts = dict.fromkeys(roots, 0)
+        pending = list(roots)
         while pending:
-            for edge in pending.pop().edges:
-                if edge is not None:
-                    node = edge[0]
+            for node in pending.pop().next:
+                if node is not None:
                     if node in counts:
                         counts[node] += 1
                     else:
                         counts[node] = 1
-                    if node not in seen:
-                        seen.add(node)
                         pending.append(node)
         return counts
 
@@ -66,13 +61,13 @@ class _Task:
                 continue
             seen.add(node)
             pending.append((node, True))
-            for edge in node.edges:
-                if edge is not None and edge[0] not in seen:
-                    pending.append((edge[0], False))
+            for target in node.next:
+                if target is not None and target not in seen:
+                    pending.append((target, False))
         reaches = dict.fromkeys(targets, True)
         for node in order:
-            for edge in node.edges:
-                if edge is not None and reaches.get(edge[0]):
+            for target in node.next:
+                if target is not None and reaches.get(target):
                     reaches[node] = True
                     leads[node] = True
                     break
@@ -81,91 +76,155 @@ class _Task:
     # -- the pass ---------------------------------------------------------------------------
 
     def run(self, roots) -> None:
-        """`roots` are (edge, gradient) in the caller's order."""
-        interpretation, needed = self.interpretation, self.needed
-        add, shape_dtype = interpretation.add, interpretation.shape_dtype
-        unshared, additions = interpretation.unshared, self.additions
+        """`roots` are (edge, gradient) in the caller's order.
+
+        Of the nodes whose gradients are complete, the one recorded last runs first; leaves run at
+        once (torch's queue). A buffer holds the gradient of a node's only output, or the list of
+        those of several.
+        """
+        straight, keep = not self.interpretation.records, self.keep_graph
+        needed, additions = self.needed, self.additions
         buffers: dict = {}
         starts = dict.fromkeys(edge[0] for edge, _ in roots)
         counts = self._dependencies(starts)
         for (node, number), gradient in roots:
             self._deliver(buffers, node, number, gradient)
         ready: list = []
-        tie = 0
+        ties = itertools.count()
         for node in starts:
-            if not counts.get(node):
-                heapq.heappush(ready, (-node.sequence, tie, node))
-                tie += 1
-        push, pop = heapq.heappush, heapq.heappop
-        while ready:
-            node = pop(ready)[2]
-            grads = buffers.pop(node, None)
-            if needed is not None and node not in needed:
-                continue
-            if grads is None:
-                grads = [None] * len(node.meta)
-            versions = node.versions
-            if versions is not None:
-                arrived = [g is not None for g in grads]
-            carried = self._carried(node, grads) if additions else ()
-            outputs = self._step(node, grads)
-            grads = None
-            if outputs is None:
-                continue
-            edges = node.edges
-            for i in range(len(edges)):
-                edge = edges[i]
-                if edge is None:
+            if not counts[node]:
+                heapq.heappush(ready, (-node.sequence, next(ties), node))
+        following = None  # the first that got ready, which mostly is the next and needs no queue
+        wanted = None
+        while True:
+            if following is not None:
+                node, following = following, None
+                if ready and ready[0][0] < -node.sequence:
+                    node = heapq.heappushpop(ready, (-node.sequence, next(ties), node))[2]
+            elif ready:
+                node = heapq.heappop(ready)[2]
+            else:
+                return
+            gradient = buffers.pop(node, None)
+            targets = node.next
+            if needed is not None:
+                if node not in needed:
                     continue
-                target, number = edge
+                wanted = [target in needed for target in targets]
+            plan = node.plan
+            carried = versions = None
+            if (
+                straight
+                and plan is not None
+                and plan.straight is not None
+                and not node.hooked
+                and gradient is not None
+                and (needed is None or node not in self.captures)
+                and (not additions or (node, 0) not in additions)
+                and node.versions is None
+            ):
+                outputs = plan.straight(node, gradient, keep, wanted)
+                gradient = None
+            else:
+                grads = gradient if node.width > 1 else [gradient]
+                gradient = None
+                if grads is None:
+                    grads = [None] * node.width
+                versions = node.versions
+                if versions is not None:
+                    arrived = [g is not None for g in grads]
+                    versions = {
+                        i: int(made(arrived)) if callable(made) else made
+                        for i, made in versions.items()
+                    }
+                carried = self._carried(node, grads) if additions else None
+                outputs = self._step(node, grads, wanted)
+                grads = None
+                if outputs is None:
+                    continue
+            i = -1
+            for target in targets:
+                i += 1
+                if target is None:
+                    continue
                 value = outputs[i]
-                outputs[i] = None
                 if value is not None:
-                    shape, dtype = shape_dtype(value)
-                    expected = target.meta[number]
-                    made = versions.get(i, 0) if versions is not None else 0
-                    if made and callable(made):
-                        made = int(made(arrived))
-                    for reference, count in carried:
-                        passed = reference()
-                        if passed is not None and (value is passed or value.base is passed):
-                            made = count
-                        passed = None
-                    if shape != expected[0] or dtype is not expected[1]:
-                        value = self._fit(node, i, value, expected)
-                        made = 0
-                    buffer = buffers.get(target)
-                    if buffer is None:
-                        buffer = buffers[target] = [None] * len(target.meta)
-                    held = buffer[number]
-                    if held is None:
-                        buffer[number] = value
-                        if made:
-                            additions[target, number] = made
-                    else:
-                        buffer[number] = None
-                        if unshared(held, 2) and held.base is None:
-                            held += value
-                            key = (target, number)
-                            additions[key] = additions.get(key, 0) + 1
+                    outputs[i] = None
+                    if target.width == 1 and not carried and not versions:
+                        if type(value) is not (meta := target.meta) and (
+                            type(meta) is not tuple
+                            or not straight
+                            or value.shape != meta[0]
+                            or value.dtype is not meta[1]
+                        ):
+                            value = self._fit(node, i, value, meta)
+                        if (held := buffers.get(target)) is None:
+                            buffers[target] = value
                         else:
-                            held = add(held, value)
-                            additions.pop((target, number), None)
-                        buffer[number] = held
-                    held = value = None
+                            buffers[target] = None
+                            buffers[target] = self._sum(held, value, (target, 0))
+                            held = None
+                    else:
+                        number = 0 if node.numbers is None else node.numbers[i]
+                        made = versions.get(i, 0) if versions else 0
+                        if carried:
+                            made = self._passed_on(carried, value, made)
+                        meta = target.expected(number)
+                        if not self._meets(value, meta):
+                            value = self._fit(node, i, value, meta)
+                            made = 0
+                        self._deliver(buffers, target, number, value, made)
+                    value = None
                 remaining = counts[target] = counts[target] - 1
                 if not remaining:
-                    push(ready, (-target.sequence, tie, target))
-                    tie += 1
+                    if following is None:
+                        following = target
+                    else:
+                        heapq.heappush(ready, (-target.sequence, next(ties), target))
 
-    def _deliver(self, buffers, node, number, gradient) -> None:
-        buffer = buffers.get(node)
-        if buffer is None:
-            buffer = buffers[node] = [None] * len(node.meta)
-        held = buffer[number]
-        buffer[number] = gradient if held is None else self.interpretation.add(held, gradient)
+    def _deliver(self, buffers, node, number: int, gradient, made: int = 0) -> None:
+        """Put a gradient, which was written `made` times, into a node's buffer, or add it."""
+        if node.width == 1:
+            held = buffers.get(node)
+            buffers[node] = None
+        else:
+            buffer = buffers.get(node)
+            if buffer is None:
+                buffer = buffers[node] = [None] * node.width
+            held = buffer[number]
+            buffer[number] = None
+        if held is not None:
+            gradient = self._sum(held, gradient, (node, number))
+        elif made:
+            self.additions[node, number] = made
+        if node.width == 1:
+            buffers[node] = gradient
+        else:
+            buffer[number] = gradient
 
-    def _step(self, node, grads):
+    def _sum(self, held, value, place):
+        """Two gradients for the same place: in place, if nobody else holds the first."""
+        # Referenced by the caller's name and ours, and by the call's own.
+        if self.interpretation.unshared(held, 3) and held.base is None:
+            held += value
+            self.additions[place] = self.additions.get(place, 0) + 1
+            return held
+        self.additions.pop(place, None)
+        return self.interpretation.add(held, value)
+
+    def _meets(self, value, meta) -> bool:
+        return meets(value._raw if self.interpretation.records else value, meta)
+
+    @staticmethod
+    def _passed_on(carried, value, made: int) -> int:
+        """How often a gradient was written that a formula passed on, or of which it made a view."""
+        for reference, count in carried:
+            passed = reference()
+            if passed is not None and (value is passed or value.base is passed):
+                made = count
+        return made
+
+    def _step(self, node, grads, wanted):
         """Run one node with its hooks; None if it is only captured, not run."""
         interpretation = self.interpretation
         runs = self.needed is None or self.needed[node]
@@ -185,9 +244,6 @@ class _Task:
             if node.post_hooks:
                 self._node_hooks(node.post_hooks, [], grads)
             return None
-        wanted = None
-        if self.needed is not None:
-            wanted = [e is not None and (e[0] in self.needed) for e in node.edges]
         outputs = node.evaluate(grads, interpretation, wanted)
         if node.post_hooks:
             outputs = self._node_hooks(node.post_hooks, outputs, grads)
@@ -207,18 +263,21 @@ class _Task:
         for number, position in self.captures.get(node, ()):
             self.captured[position] = self._result(node, number, grads[number])
 
-    def _fit(self, node, position: int, value, expected):
+    def _fit(self, node, position: int, value, meta):
         """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
+        if self._meets(value, meta):
+            return value
+        expected, wanted = meta if type(meta) is tuple else ((), np.dtype(meta))
         shape, dtype = self.interpretation.shape_dtype(value)
-        if shape != expected[0]:
-            if not expandable(expected[0], shape):
+        if shape != expected:
+            if not expandable(expected, shape):
                 raise RuntimeError(
                     f"Function {node.name()} returned an invalid gradient at index {position} - "
-                    f"got {list(shape)} but expected shape compatible with {list(expected[0])}"
+                    f"got {list(shape)} but expected shape compatible with {list(expected)}"
                 )
-            value = self.interpretation.sum_to(value, expected[0])
-        if dtype != expected[1]:
-            value = self.interpretation.cast(value, expected[1])
+            value = self.interpretation.sum_to(value, expected)
+        if dtype != wanted:
+            value = self.interpretation.cast(value, wanted)
         return value
 
     # -- hooks ------------------------------------------------------------------------------

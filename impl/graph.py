@@ -1,4 +1,4 @@
-"""The graph: nodes, their edges, what they saved, and the leaves where gradients accumulate."""
+"""The graph: nodes, their edges, and the leaves where gradients accumulate."""
 
 from __future__ import annotations
 
@@ -6,30 +6,60 @@ import itertools
 import weakref
 from typing import Any
 
-from impl import messages
-from impl.dtypes import BY_NUMPY
-
-_sequence = itertools.count()
+next_sequence = itertools.count().__next__
 _QUALIFIED = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
 
 
 class Node:
     """One recorded operation; its class carries the name torch gives it (`MulBackward0`).
 
-    `edges` has one (node, input number) or None per differentiable input; `meta` one
-    (shape, NumPy dtype) per differentiable output, which every incoming gradient must meet.
+    Per differentiable input there is one node in `next`, or None where no gradient goes, and the
+    number of that node's output in `numbers` (None: all are 0). `meta` is what an incoming gradient
+    must meet: for one output the entry of `meta_of`, for several (`width`) a tuple of them.
     """
 
-    edges: tuple = ()
-    meta: tuple = ()
+    sequence: int
+    next: tuple = ()
+    numbers: tuple | None = None
+    meta: Any = None
+    width = 1
+    plan: Any = None  # an operator's node: what it saves, and how it runs
+    hooked = False  # whether any of the following four is there
     tensor_hooks: Any = None  # {output number: {handle id: hook}}
     retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
-    versions: Any = None  # {edge: version} of gradients that were written in place when made
     pre_hooks: Any = None
     post_hooks: Any = None
+    versions: Any = None  # {edge: version} of gradients that were written in place when made
 
     def __init__(self) -> None:
-        self.sequence = next(_sequence)
+        self.sequence = next_sequence()
+
+    def connect(self, edges) -> None:
+        """Set where gradients go: one (node, output number), or None, per differentiable input."""
+        self.next = tuple([None if edge is None else edge[0] for edge in edges])
+        if any(edge is not None and edge[1] for edge in edges):
+            self.numbers = tuple([0 if edge is None else edge[1] for edge in edges])
+
+    def edges(self) -> list:
+        """What `connect` was given."""
+        return [None if n is None else (n, i) for n, i in self.next_functions]
+
+    def describe(self, outputs) -> None:
+        """Note the shapes and dtypes of the differentiable outputs, a sequence of tensors."""
+        if len(outputs) == 1:
+            self.meta = meta_of(outputs[0]._raw)
+        else:
+            self.width = len(outputs)
+            self.meta = tuple([meta_of(output._raw) for output in outputs])
+
+    def expected(self, number: int):
+        """The `meta_of` that a gradient for output `number` must meet."""
+        return self.meta if self.width == 1 else self.meta[number]
+
+    def shape_of(self, number: int) -> tuple[int, ...]:
+        """The shape of output `number`."""
+        meta = self.expected(number)
+        return meta[0] if type(meta) is tuple else ()
 
     def evaluate(self, grads, interpretation, wanted):
         """The gradients for `edges`, from those of the outputs; None where there is none.
@@ -55,7 +85,8 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) where no gradient goes."""
-        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+        numbers = self.numbers or (0,) * len(self.next)
+        return tuple(zip(self.next, numbers, strict=True))
 
     @property
     def metadata(self) -> dict:
@@ -71,6 +102,7 @@ class Node:
 
         if self.post_hooks is None:
             self.post_hooks = {}
+            self.hooked = True
         return RemovableHandle.add(self.post_hooks, hook)
 
     def register_prehook(self, hook):
@@ -79,56 +111,24 @@ class Node:
 
         if self.pre_hooks is None:
             self.pre_hooks = {}
+            self.hooked = True
         return RemovableHandle.add(self.pre_hooks, hook)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
-class SavedTensor:
-    """A tensor a node keeps for its formula, with the version it had.
+def meta_of(raw):
+    """What a gradient of the raw value must meet: (shape, NumPy dtype), or if 0-dim the dtype's
+    scalar type, which most such gradients are instances of."""
+    return (raw.shape, raw.dtype) if raw.ndim else raw.dtype.type
 
-    A saved input is the tensor itself; a saved output is kept without its history, which is this
-    node, so that no reference cycle arises (torch's SavedVariable).
-    """
 
-    __slots__ = ("history", "number", "raw", "storage", "strides", "tensor", "version")
-
-    def __init__(self, tensor, is_output: bool) -> None:
-        self.storage = storage = tensor._storage
-        self.version = storage.version
-        self.number = tensor._nr
-        self.history = tensor._node is not None
-        if is_output:
-            self.tensor = None
-            self.raw = tensor._raw
-            self.strides = (tensor._strides, tensor._offset)
-        else:
-            self.tensor = tensor
-
-    def array(self, node: Node):
-        """The raw value. Raises RuntimeError if it was modified since."""
-        storage = self.storage
-        if self.history and self.tensor is not None and self.tensor._node is None:
-            raise RuntimeError(messages.DETACHED)
-        if storage.version != self.version:
-            raise RuntimeError(self.stale(node))
-        if self.tensor is not None:
-            return self.tensor._raw
-        raw = self.raw
-        # A scalar became an array when somebody shared it; the array is what it is now.
-        return raw if raw.ndim or type(raw) is type(storage.buffer) else storage.buffer
-
-    def stale(self, node: Node) -> str:
-        """torch's text for a saved tensor that was modified in place."""
-        if self.tensor is None:
-            producer, raw = node, self.raw
-        else:
-            producer, raw = self.tensor.grad_fn, self.tensor._raw
-        d = BY_NUMPY[raw.dtype]
-        return messages.stale(
-            d, raw.shape, producer, self.number, self.storage.version, self.version
-        )
+def meets(raw, meta) -> bool:
+    """Whether a raw gradient has the shape and dtype that `meta_of` noted."""
+    if type(meta) is tuple:
+        return raw.shape == meta[0] and raw.dtype == meta[1]
+    return type(raw) is meta or (raw.ndim == 0 and raw.dtype.type is meta)
 
 
 class AccumulateGrad(Node):
@@ -141,7 +141,7 @@ class AccumulateGrad(Node):
         self.variable = variable
         self.sequence = self.LAST
         # The leaf's as it is now: what happens to its shape later does not matter.
-        self.meta = ((variable._raw.shape, variable._raw.dtype),)
+        self.meta = meta_of(variable._raw)
 
     def hooks_of_output(self, number: int):
         return self.variable._hooks
@@ -165,3 +165,11 @@ def gradient_edge(tensor):
     if tensor._requires_grad:
         return (accumulator(tensor), 0)
     return None
+
+
+def edge_node(tensor):
+    """The node of `gradient_edge`, or None."""
+    node = tensor._node if tensor._view is None else tensor.grad_fn
+    if node is None and tensor._requires_grad:
+        return accumulator(tensor)
+    return node

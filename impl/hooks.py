@@ -50,6 +50,7 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
         if node is not None:
             if node.tensor_hooks is None:
                 node.tensor_hooks = {}
+                node.hooked = True
             node.tensor_hooks[tensor._nr] = tensor._hooks
     return RemovableHandle.add(tensor._hooks, hook)
 
@@ -87,6 +88,7 @@ def keep_for(node, tensor) -> None:
     """Let `node` store the gradient of its output `tensor`, which it does not keep alive."""
     if node.retained is None:
         node.retained = {}
+        node.hooked = True
     node.retained[tensor._nr] = weakref.ref(tensor)
 
 

@@ -176,15 +176,15 @@ class CopySlices(Node):
         self.base = geometry(base)
         self.slice = geometry(target)
         self.inner: Node | None = inner
-        self.edges = (gradient_edge(base), *inner.edges[1:])
-        self.meta = ((base._raw.shape, base._raw.dtype),)
+        self.connect((gradient_edge(base), *inner.edges()[1:]))
+        self.describe((base,))
 
     def evaluate(self, grads, interpretation, wanted):
         if self.inner is None:
             raise RuntimeError(messages.FREED)
         gradient = grads[0]
         if gradient is None:
-            return [None] * len(self.edges)
+            return [None] * len(self.next)
         if interpretation.records:
             return self._evaluate_tensors(gradient, interpretation, wanted)
         base = self.base

@@ -14,6 +14,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
 from impl.operator import RAW, TAPED, new
 from impl.precision import widened
+from impl.saved import raw_of, tensor_of
 from impl.sizes import broadcast_dims
 from impl.storage import strides_of
 from impl.tensor import Tensor
@@ -56,9 +57,7 @@ class RawInterpretation:
         # Tensors over memory of which several gradients are views, so that they share a counter.
         self.bases: dict[int, Tensor] = {}
 
-    def unpack(self, saved, node):
-        """What a node saved, as formulas take it; raises RuntimeError if it was modified since."""
-        return saved.array(node)
+    unpack = staticmethod(raw_of)
 
     def lower(self, tensor: Tensor):
         """The gradient in a tensor the caller gave, remembered as given."""
@@ -153,20 +152,7 @@ class TapedInterpretation:
     F = TAPED
     records = True
 
-    def unpack(self, saved, node):
-        saved.array(node)  # for its checks
-        if saved.tensor is not None:
-            return saved.tensor
-        output = Tensor.__new__(Tensor)
-        raw = saved.raw
-        if type(raw) is not type(saved.storage.buffer) and not raw.ndim:
-            raw = saved.storage.buffer
-        output._raw = raw
-        output._storage = saved.storage
-        output._strides, output._offset = saved.strides
-        output._node = node
-        output._nr = saved.number
-        return output
+    unpack = staticmethod(tensor_of)
 
     def lower(self, tensor: Tensor) -> Tensor:
         return tensor

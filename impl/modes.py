@@ -8,7 +8,37 @@ import threading
 
 
 class _State(threading.local):
-    enabled = True
+    """What is switched on in this thread, and the one value in which operators' calls read it.
+
+    `path` is 1 (recording) or 0 (not) when nothing but the grad mode matters. It is None while
+    anything `unusual` is active (each mode that wants to see every call counts itself there); then
+    operators take the long way, which asks what it is.
+    """
+
+    path: int | None = 1
+    _enabled = True
+    _unusual = 0
+
+    @property
+    def enabled(self) -> bool:
+        """Whether operators record."""
+        return self._enabled
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        self._enabled = value
+        if not self._unusual:
+            self.path = 1 if value else 0
+
+    @property
+    def unusual(self) -> int:
+        """How many modes are active that the short way of operators' calls does not serve."""
+        return self._unusual
+
+    @unusual.setter
+    def unusual(self, count: int) -> None:
+        self._unusual = count
+        self.path = None if count else int(self._enabled)
 
 
 STATE = _State()

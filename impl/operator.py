@@ -24,6 +24,7 @@ import inspect
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from impl import straight
 from impl.primitive import Operator, new, public_name
 from impl.tensor import Tensor
 
@@ -111,16 +112,13 @@ def spelling(op: Operator, kernel, out: bool, inplace: bool = False):
             pieces.append(f"{name}=_d{len(defaults) - 1}")
     arguments = ", ".join(map(public_name, op.parameters))
     name = op.name + ("_" if inplace else "")
+    body = ""
     if out:
         pieces += ([] if starred else ["*"]) + ["out=None"]
-        body = f"    if out is not None: return _op.into(out, ({arguments},))\n"
-    else:
-        body = ""
-    target = "_op.inplace" if inplace else "_op"
-    source = f"def {name}({', '.join(pieces)}):\n{body}    return {target}({arguments})\n"
-    scope = {"_op": op, **defaults}
-    exec(source, scope)
-    made = scope[name]
+        body = f"    if out is not None: return op.into(out, ({arguments},))\n"
+    header = f"def {name}({', '.join(pieces)}):\n{body}"
+    general = f"op.inplace({arguments})" if inplace else f"op({arguments})"
+    made = straight.function(op, name, header, general, {"kernel": kernel, **defaults})
     made.__doc__ = kernel.__doc__
     made.__qualname__ = name
     return made

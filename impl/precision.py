@@ -19,25 +19,35 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if dtype in REDUCED else dtype
 
 
-def rounded_once(kernel):
-    """A kernel of several steps, of which only the last result is rounded to half or bfloat16.
+def rounded_once_in(*halves: np.dtype):
+    """Decorate a kernel of several steps, of which only the last result is rounded.
 
-    The result has the operands' dtype if they have one in common, else float32.
+    This holds for the given half types; in the others each step is rounded, as NumPy does it. The
+    result has the operands' dtype if they have one in common, else float32.
     """
+    kinds = frozenset(halves)
 
-    @functools.wraps(kernel)
-    def call(*args, **settings):
-        present = {a.dtype for a in args if isinstance(a, (np.ndarray, np.generic))}
-        if not present & REDUCED:
-            return kernel(*args, **settings)
-        half = next(iter(present)) if len(present) == 1 else np.dtype(np.float32)
-        wide = [a.astype(np.float32) if getattr(a, "dtype", None) in REDUCED else a for a in args]
-        result = kernel(*wide, **settings)
-        if isinstance(result, tuple):
-            return tuple(r.astype(half) for r in result)
-        return result.astype(half)
+    def decorated(kernel):
+        @functools.wraps(kernel)
+        def call(*args, **settings):
+            present = {a.dtype for a in args if isinstance(a, (np.ndarray, np.generic))}
+            if not present & kinds:
+                return kernel(*args, **settings)
+            half = next(iter(present)) if len(present) == 1 else np.dtype(np.float32)
+            wide = [
+                a.astype(np.float32) if getattr(a, "dtype", None) in REDUCED else a for a in args
+            ]
+            result = kernel(*wide, **settings)
+            if isinstance(result, tuple):
+                return tuple(r.astype(half) for r in result)
+            return result.astype(half)
 
-    return call
+        return call
+
+    return decorated
+
+
+rounded_once = rounded_once_in(*REDUCED)
 
 
 def at_least_float32(function):

@@ -19,7 +19,7 @@ from impl.dtypes import (
 )
 from impl.graph import gradient_edge
 from impl.modes import STATE
-from impl.storage import Storage, elementwise_strides, empty_strided, strides_of
+from impl.storage import elementwise_strides, empty_strided, strides_of
 from impl.tensor import Tensor, requires_grad
 
 _BFLOAT16 = np.dtype(bfloat16.numpy)
@@ -30,7 +30,6 @@ def new(raw, strides=None) -> Tensor:
     """A tensor over a new raw value; `strides` None stands for row-major."""
     tensor = Tensor.__new__(Tensor)
     tensor._raw = raw
-    tensor._storage = Storage(raw)
     if strides is not None:
         tensor._strides = strides
     return tensor
@@ -47,6 +46,7 @@ class Operator(Differentiable):
         name = kernel.__name__.rstrip("_")
         node_name = node or _camel(name) + "Backward0"
         super().__init__(name, node_name, inspect.signature(kernel), outputs)
+        self.definition = kernel
         self.kernel = _positional(kernel)
         self.promote = promote
         self.elementwise = elementwise
@@ -70,14 +70,17 @@ class Operator(Differentiable):
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
-        result = self._run(raws)
+        return self.finish(self._run(raws), raws, args, mask, strided)
+
+    def finish(self, result, raws, args, mask: int, strided: bool = False):
+        """The output, or the tuple of them, of what the kernel returned; recorded if `mask`."""
         outputs: tuple[Tensor, ...]
         if len(self.outputs) == 1:
             outputs = (self._output(result, raws, strided, args),)
         else:
             outputs = tuple(self._output(r, raws, False, args) for r in result)
         if mask:
-            self._record(args, outputs, mask)
+            self.record(args, outputs, mask)
         return outputs[0] if len(self.outputs) == 1 else outputs
 
     def _unwrap(self, args, written: bool = False):
@@ -102,6 +105,10 @@ class Operator(Differentiable):
             raws[self.list_position] = [
                 None if t is None else t._raw for t in args[self.list_position]
             ]
+        return raws, self.mask(args), strided
+
+    def mask(self, args) -> int:
+        """The bits of the arguments for which a gradient will be wanted; 0 if nothing records."""
         mask = 0
         if STATE.enabled:
             for bit, i in self.bits:
@@ -112,7 +119,7 @@ class Operator(Differentiable):
                     or (a._view is not None and a.requires_grad)
                 ):
                     mask |= bit
-        return raws, mask, strided
+        return mask
 
     def _run(self, raws):
         if self.validate is not None:
@@ -188,7 +195,7 @@ class Operator(Differentiable):
         laid[...] = raw
         return laid, strides
 
-    def _record(self, args, outputs, mask: int) -> None:
+    def record(self, args, outputs, mask: int) -> None:
         if outputs[self.differentiable_outputs[0]]._raw.dtype not in DIFFERENTIABLE:
             return
         node = self.node(args, outputs, mask, self.edges(args, mask))

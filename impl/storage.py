@@ -15,13 +15,12 @@ class Storage:
     write it, because arithmetic on scalars is many times cheaper than on 0-d arrays.
     """
 
-    __slots__ = ("_flat", "_identity", "buffer", "version")
+    version = 0
+    _flat: Any = None
+    _identity: Any = None
 
     def __init__(self, buffer) -> None:
         self.buffer = buffer
-        self.version = 0
-        self._flat: Any = None
-        self._identity = None
 
     def sharing(self) -> Storage:
         """The same memory with a version counter of its own, as `.data` has it."""
@@ -39,6 +38,7 @@ class Storage:
         if self._identity is None:
             self._identity = self.buffer
         self.buffer = self._flat = grown
+        self.__class__ = Grown
 
     @property
     def flat(self) -> np.ndarray:
@@ -66,10 +66,12 @@ class Storage:
         return self.flat.nbytes
 
 
+class Grown(Storage):
+    """A storage whose buffer is no longer what the tensor that made it shows."""
+
+
 class Replaced(Storage):
     """What an assignment to `.data` puts in: other memory under the counter of the old storage."""
-
-    __slots__ = ("_origin",)
 
     def __init__(self, memory: Storage, origin: Storage) -> None:
         self._origin = origin

@@ -26,6 +26,10 @@ def requires_grad(tensor: Tensor) -> bool:
     )
 
 
+# The classes whose operators may take the short way: those without any care of their own.
+PLAIN: set[type] = set()
+
+
 class _TensorType(type):
     """`Tensor(...)` builds float32 data as torch's legacy constructor does."""
 
@@ -65,9 +69,10 @@ class Tensor(metaclass=_TensorType):
     metadata, flags, the gradient, and the links to the graph.
     """
 
-    # Defaults on the class keep the creation of a tensor to the two attributes it always has,
-    # `_raw` (array, or NumPy scalar if 0-dim and never shared) and `_storage`.
-    _strides: Any = None  # None: row-major
+    # Defaults on the class keep the creation of a tensor to the one attribute it always has,
+    # `_raw` (array, or NumPy scalar if 0-dim and never shared).
+    _memory: Storage | None = None  # None: nobody has shared or written it yet
+    _strides: Any = None  # None: row-major, and nothing else about it needs the long way
     _offset = 0
     _node: Any = None
     _nr = 0
@@ -78,13 +83,25 @@ class Tensor(metaclass=_TensorType):
     _hooks: Any = None
     _post_accumulate: Any = None
     _retains_grad = False
+    _detached = False  # whether detach_() was called: what saved it before must notice
 
     _raw: Any
-    _storage: Storage
 
     if TYPE_CHECKING:  # the operators' methods, which their modules attach
 
         def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def _storage(self) -> Storage:
+        """The memory and its version counter, which exist from the first time somebody asks."""
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = Storage(self._raw)
+        return memory
+
+    @_storage.setter
+    def _storage(self, value: Storage) -> None:
+        self._memory = value
 
     def _array(self) -> np.ndarray:
         """The value as an array that can be written and shared."""
@@ -198,7 +215,7 @@ class Tensor(metaclass=_TensorType):
 
     @_field
     def _version(self) -> int:
-        return self._storage.version
+        return 0 if self._memory is None else self._memory.version
 
     def _is_view(self) -> bool:
         return self._view is not None
@@ -340,6 +357,8 @@ class Tensor(metaclass=_TensorType):
         """Drop the history in place. Raises RuntimeError on a view."""
         if self._view is not None:
             raise RuntimeError(messages.DETACH_VIEW)
+        if self._node is not None:
+            self._detached = self._storage is not None
         self._node = None
         self._nr = 0
         self._requires_grad = False
@@ -452,6 +471,9 @@ class Tensor(metaclass=_TensorType):
         result._grad = copy.deepcopy(self._grad, memo)
         memo[id(self)] = result
         return result
+
+
+PLAIN.add(Tensor)
 
 
 def _python(raw):

@@ -91,6 +91,10 @@ class ViewOperator(Operator):
         # In torch the in-place form of a view operator is an operator, and a node, of its own.
         self.inplace_class = inplace_node and type(inplace_node, (self.node_class,), {})
 
+    @property
+    def is_straight(self) -> bool:
+        return not self.multiple and super().is_straight
+
     def __call__(self, tensor, *args):
         if not isinstance(tensor, Tensor):
             raise TypeError(
@@ -106,7 +110,7 @@ class ViewOperator(Operator):
         if results and STATE.enabled and self.bits and requires_grad(tensor):
             every = (tensor, *args)
             node = self.node(every, results, 1, (gradient_edge(tensor),))
-            node.meta = tuple((r._raw.shape, r._raw.dtype) for r in results)
+            node.describe(results)
             for number, result in enumerate(results):
                 result._node = node
                 result._nr = number
@@ -132,7 +136,7 @@ class ViewOperator(Operator):
         )
         tensor._storage.version += 1
         if node is not None:
-            node.meta = ((tensor._raw.shape, tensor._raw.dtype),)
+            node.describe((tensor,))
             # No value has changed: a view's base keeps its history, and what was to happen to the
             # gradient of the tensor's former shape still will.
             tensor._node, tensor._nr = node, 0

@@ -9,7 +9,7 @@ from made_operators import kept, leaf, scaled, scratch
 
 import impl
 from impl.derivatives import OperatorNode
-from impl.graph import SavedTensor
+from impl.saved import SavedTensor
 from impl.operator import (
     OPERATORS,
     RAW,

@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.dtypes import FLOATING, get_default_dtype
 from impl.operator import new
-from impl.tensor import Tensor
+from impl.tensor import PLAIN, Tensor
 
 
 class Parameter(Tensor):
@@ -34,3 +34,6 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+PLAIN.add(Parameter)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.operator import RAW, TAPED, Array, formula_operation, operator
-from impl.operators.special import erf_of
+from impl.operators.special import erf_of, expit
 from impl.precision import rounded_once
 from impl.refusals import no_derivative
 
@@ -262,6 +262,23 @@ log_sigmoid_backward.gradient(
 )
 
 
+# What is differentiated again records the formula step by step, with a rounding for each step.
+
+
+@formula_operation
+@rounded_once
+def silu_backward(grad, x):
+    sigmoid = expit(x)
+    return grad * sigmoid * (1 + x * (1 - sigmoid))
+
+
+@formula_operation
+@rounded_once
+def mish_backward(grad, x):
+    tanh = np.tanh(np.log1p(np.exp(x)))
+    return grad * (tanh + x * expit(x) * (1 - tanh * tanh))
+
+
 # -- prelu and glu -----------------------------------------------------------------------------
 
 
@@ -296,12 +313,15 @@ def _prelu_curvature(F, grad_of_self, grad_of_weight, grad_output, self, weight)
 
 
 @operator(function=False, method=False, node="GluBackwardBackward0")
-@rounded_once
 def glu_backward(grad_output: Array, self: Array, dim) -> Array:
     value, gate = np.split(self, 2, dim)
-    sigmoid = RAW.sigmoid(gate)
-    of_gate = grad_output * value * sigmoid * (1 - sigmoid)
-    return np.concatenate([grad_output * sigmoid, of_gate], dim)
+    sigmoid = expit(gate)
+    return np.concatenate([grad_output * sigmoid, _of_gate(grad_output, value, sigmoid)], dim)
+
+
+@rounded_once
+def _of_gate(grad_output, value, sigmoid):
+    return (1 - sigmoid) * sigmoid * value * grad_output
 
 
 @formula_operation

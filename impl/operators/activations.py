@@ -257,6 +257,8 @@ def silu(self: Array) -> Array:
 
 @silu.gradients("self")
 def _silu_slope(F, grad, self):
+    if not F.records:
+        return F.silu_backward(grad, self)
     sigmoid = F.sigmoid(self)
     return grad * sigmoid * F.add_scalar(self * F.sub(1.0, sigmoid), 1.0)
 
@@ -271,6 +273,8 @@ def mish(self: Array) -> Array:
 
 @mish.gradients("self")
 def _mish_slope(F, grad, self):
+    if not F.records:
+        return F.mish_backward(grad, self)
     tanh = F.tanh(F.log1p(F.exp(self)))
     return grad * (tanh + self * F.sigmoid(self) * F.sub(1.0, tanh * tanh))
 

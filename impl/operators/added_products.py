@@ -25,20 +25,28 @@ from impl.operators.matmul import (
     right_gradient,
     same_batch_dtypes,
 )
-from impl.precision import accumulator
+from impl.precision import widened
 
 
 def _scaled_sum(beta, base, alpha, term):
-    """beta * base + alpha * term in the term's dtype; with beta 0 the base is not looked at."""
-    kind = term.dtype
+    """beta * base + alpha * term in the base's dtype; with beta 0 the base is not looked at.
+
+    The term may be in float32 where the base is half or bfloat16; then only the sum is rounded.
+    """
+    kind = base.dtype
     if BY_NUMPY[kind].category <= INTEGRAL:
         beta, alpha = int(beta), int(alpha)
     elif kind in REDUCED:
-        base, term = base.astype(np.float32), term.astype(np.float32)
+        base = base.astype(term.dtype)
     scaled = term if alpha == 1 else term * alpha
     if beta == 0:
         return np.array(scaled, kind)
     return (scaled + (base if beta == 1 else base * beta)).astype(kind)
+
+
+def _exact_product(a, b):
+    """The product in the dtype it is accumulated in, which is not rounded yet."""
+    return np.matmul(widened(a), widened(b))
 
 
 def _expanded(base, shape, target=None):
@@ -85,7 +93,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     check_multipliable(mat1, mat2)
     base = _expanded(self, (mat1.shape[0], mat2.shape[1]))
     no_bool("addmm_impl_cpu_", mat1, mat2)
-    return _scaled_sum(beta, base, alpha, product(mat1, mat2))
+    return _scaled_sum(beta, base, alpha, _exact_product(mat1, mat2))
 
 
 addmm.gradient(
@@ -109,7 +117,11 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     if not self.dtype == mat.dtype == vec.dtype:
         reject_vector_dtypes(self, mat, vec)
     no_bool("addmv_impl_cpu", mat, vec)
-    base = np.broadcast_to(self, mat.shape[:1])
+    base, kind = np.broadcast_to(self, mat.shape[:1]), self.dtype
+    if kind in REDUCED:
+        beta, alpha = kind.type(beta), np.float32(kind.type(alpha))
+        base = base if beta == 1 else base * beta
+        return _scaled_sum(1 if beta else 0, base, alpha, _exact_product(mat, vec))
     return _scaled_sum(beta, base, alpha, product(mat, vec))
 
 
@@ -137,8 +149,11 @@ def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
             )
-    term = np.multiply.outer(vec1.astype(kind), vec2.astype(kind))
-    return _scaled_sum(beta, base.astype(kind), alpha, term)
+    column, row, base = vec1.astype(kind), vec2.astype(kind), base.astype(kind)
+    if kind in REDUCED:  # rounded at each step
+        term = np.multiply.outer(column * kind.type(alpha), row)
+        return base * kind.type(beta) + term if beta else term
+    return _scaled_sum(beta, base, alpha, np.multiply.outer(column, row))
 
 
 def _addr_layouts(args):
@@ -175,9 +190,12 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
     base = _expanded(self, (batch1.shape[1], batch2.shape[2]))
     _same_dtype(self, batch1, batch2)
     no_bool("addmm_impl_cpu_", batch1, batch2)
-    wide = accumulator(batch1.dtype)
-    total = np.matmul(batch1.astype(wide), batch2.astype(wide)).sum(0, dtype=wide)
-    return _scaled_sum(beta, base, alpha, total.astype(batch1.dtype))
+    if self.dtype in REDUCED:  # one matrix product after the other, each sum rounded
+        for left, right in zip(batch1, batch2, strict=True):
+            base = _scaled_sum(beta, base, alpha, _exact_product(left, right))
+            beta = 1
+        return base if len(batch1) else _scaled_sum(beta, base, alpha, np.zeros_like(base))
+    return _scaled_sum(beta, base, alpha, np.matmul(batch1, batch2).sum(0, dtype=self.dtype))
 
 
 def _spread(F, grad, batch1_shape, batch2_shape):
@@ -220,7 +238,7 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Ar
     check_batch_sizes(batch1, batch2)
     same_batch_dtypes(batch1, batch2)
     no_bool("baddbmm", batch1, batch2)
-    return _scaled_sum(beta, base, alpha, product(batch1, batch2))
+    return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2))
 
 
 baddbmm.gradient(

@@ -20,19 +20,27 @@ from impl.tensor import Tensor
 
 def conj_of(F, value):
     """The conjugate of a complex value, anything else as it is."""
-    if isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, complex):
-        return value.conjugate()
     return F.conj(value)
 
 
 @formula_operation
 def conj(value):
-    return np.conj(value) if value.dtype.kind == "c" else value
+    """The conjugate of a complex value or number, anything else (None too) as it is."""
+    return value.conjugate() if isinstance(value, _COMPLEX) or _is_complex(value) else value
 
 
-TAPED.conj = lambda value: value.conj() if value.is_complex() else value
+def _is_complex(value) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "c"
+
+
+def _taped_conj(value):
+    if isinstance(value, Tensor):
+        return value.conj() if value.is_complex() else value
+    return conj(value)
+
+
+_COMPLEX = (complex, np.complexfloating)
+TAPED.conj = _taped_conj
 
 
 @formula_operation
@@ -212,12 +220,12 @@ def positive(input):
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
 def mul(self: Array, other: Array) -> Array:
     """The product; shapes broadcast, dtypes promote (torch.mul)."""
-    return np.multiply(self, other)
+    return self * other
 
 
 mul.gradient(
-    self=lambda F, grad, other: grad * conj_of(F, other),
-    other=lambda F, grad, self: grad * conj_of(F, self),
+    self=lambda F, grad, other_conj: grad * other_conj,
+    other=lambda F, grad, self_conj: grad * self_conj,
 )
 
 

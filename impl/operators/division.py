@@ -12,11 +12,11 @@ from impl.refusals import no_derivative, refuse_bool
 
 @operator(node="DivBackward0", promote="float", elementwise=True, function=False, method=False)
 def true_div(self: Array, other: Array) -> Array:
-    return np.true_divide(self, other)
+    return self / other
 
 
-def _by_other(F, grad, other):
-    return grad / conj_of(F, other)
+def _by_other(F, grad, other_conj):
+    return grad / other_conj
 
 
 def _minus_quotient(F, grad, self, other):

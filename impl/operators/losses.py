@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, result_dtype
+from impl.dtypes import BY_NUMPY, bfloat16, float16, result_dtype
 from impl.inplace import check_cast
 from impl.messages import SUBTRACT_BOOLS
 from impl.operator import TAPED, Array, formula_operation, function, operator
 from impl.operators.special import expit
-from impl.precision import accumulator, rounded_once
+from impl.precision import accumulator, rounded_once, rounded_once_in
 from impl.refusals import refuse_integers
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -35,9 +35,10 @@ def reduced(values, reduction: int):
     return total.astype(values.dtype)
 
 
-def _share(value, reduction: int):
-    """What one element's derivative is multiplied by: 1 / n in a mean."""
-    return value.dtype.type(1 / value.size) if reduction == MEAN and value.size else 1
+def _share(value, reduction: int, times: int = 1):
+    """What one element's derivative is multiplied by: `times`, over the size in a mean."""
+    averaged = reduction == MEAN and value.size
+    return value.dtype.type(times / value.size) if averaged else times
 
 
 def _count(value, reduction: int):
@@ -49,7 +50,6 @@ def _count(value, reduction: int):
 
 
 @operator(**_FIRST)
-@rounded_once
 def mse_loss(self: Array, target: Array, reduction) -> Array:
     refuse_integers(self, "mse_cpu")
     difference = self - target
@@ -57,10 +57,9 @@ def mse_loss(self: Array, target: Array, reduction) -> Array:
 
 
 @operator(node="MseLossBackwardBackward0", **_SECOND)
-@rounded_once
 def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction) -> Array:
     difference = self - target
-    return difference * (2 * _share(difference, reduction)) * grad_output
+    return difference * _share(difference, reduction, 2) * grad_output
 
 
 mse_loss.gradient(
@@ -108,13 +107,16 @@ TAPED.reduced_gradient = _reduced_gradient
 
 
 @operator(**_FIRST)
-@rounded_once
 def smooth_l1_loss(self: Array, target: Array, reduction, beta) -> Array:
     refuse_integers(self, "smooth_l1_cpu")
+    return reduced(_smoothed(self, target, beta), reduction)
+
+
+@rounded_once_in(bfloat16.numpy)
+def _smoothed(self, target, beta):
     size = np.abs(self - target)
-    number = size.dtype.type
-    inner = number(0.5) * size * size / number(beta)
-    return reduced(np.where(size < beta, inner, size - number(0.5 * beta)), reduction)
+    half, width = size.dtype.type(0.5), size.dtype.type(beta)
+    return np.where(size < width, half * size * size / width, size - half * width)
 
 
 @operator(node="SmoothL1LossBackwardBackward0", **_SECOND)
@@ -131,7 +133,7 @@ def smooth_l1_loss_backward(
 
 @operator(**_SECOND)
 def huber_loss(self: Array, target: Array, reduction, delta) -> Array:
-    return _huber(self, target, reduction, delta).astype(self.dtype)
+    return reduced(_huber(self, target, delta), reduction).astype(self.dtype)
 
 
 @huber_loss.checked
@@ -141,13 +143,11 @@ def _check_huber(self, target, reduction, delta) -> None:
     refuse_integers(np.empty(0, common), "huber_cpu")
 
 
-@rounded_once
-def _huber(self, target, reduction, delta):
+@rounded_once_in(float16.numpy)
+def _huber(self, target, delta):
     size = np.abs(self - target)
-    number = size.dtype.type
-    inner = number(0.5) * size * size
-    outer = number(delta) * (size - number(0.5 * delta))
-    return reduced(np.where(size <= delta, inner, outer), reduction)
+    half, width = size.dtype.type(0.5), size.dtype.type(delta)
+    return np.where(size <= width, half * size * size, width * (size - half * width))
 
 
 @operator(node="HuberLossBackwardBackward0", **_SECOND)
@@ -232,7 +232,8 @@ huber_loss_backward.gradient(
 
 @operator(**_SECOND)
 def binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction) -> Array:
-    return _cross_entropy(self, target, weight, reduction).astype(self.dtype)
+    loss = _cross_entropy(self, target)
+    return reduced(loss if weight is None else loss * weight, reduction).astype(self.dtype)
 
 
 @binary_cross_entropy.checked
@@ -241,8 +242,7 @@ def _check_probabilities(self, target, weight, reduction) -> None:
         raise RuntimeError(_found(target, self))
 
 
-@rounded_once
-def _cross_entropy(self, target, weight, reduction):
+def _cross_entropy(self, target):
     inside, also = (self >= 0) & (self <= 1), (target >= 0) & (target <= 1)
     if not np.all(inside & also):
         first = np.argmin(inside & also)
@@ -252,12 +252,10 @@ def _cross_entropy(self, target, weight, reduction):
     number = self.dtype.type
     low = number(-100)
     loss = (target - 1) * np.maximum(np.log1p(-self), low)
-    loss = loss - target * np.maximum(np.log(self), low)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return loss - target * np.maximum(np.log(self), low)
 
 
 @operator(node="BinaryCrossEntropyBackwardBackward0", **_SECOND)
-@rounded_once
 def binary_cross_entropy_backward(
     grad_output: Array, self: Array, target: Array, weight: Array | None, reduction
 ) -> Array:
@@ -314,7 +312,8 @@ binary_cross_entropy_backward.gradient(
 def binary_cross_entropy_with_logits(
     self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction
 ) -> Array:
-    return _logits(self, target, weight, pos_weight, reduction).astype(target.dtype)
+    loss = _logits(self, target, pos_weight)
+    return reduced(loss if weight is None else loss * weight, reduction).astype(target.dtype)
 
 
 @binary_cross_entropy_with_logits.checked
@@ -333,14 +332,16 @@ def _layout_of_target(args):
 binary_cross_entropy_with_logits.layouts = _layout_of_target
 
 
+def _logits(self, target, pos_weight):
+    smooth = _minus_log_sigmoid(self)
+    if pos_weight is not None:
+        smooth = ((pos_weight - 1) * target + 1) * smooth
+    return (1 - target) * self + smooth
+
+
 @rounded_once
-def _logits(self, target, weight, pos_weight, reduction):
-    smooth = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, self.dtype.type(0))
-    if pos_weight is None:
-        loss = (1 - target) * self + smooth
-    else:
-        loss = (1 - target) * self + ((pos_weight - 1) * target + 1) * smooth
-    return reduced(loss if weight is None else loss * weight, reduction)
+def _minus_log_sigmoid(x):
+    return np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, x.dtype.type(0))
 
 
 def _bcel_of_logits(F, grad, self, target, weight, pos_weight, reduction):

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, FLOATING
+from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.modes import STATE
 from impl.operator import TAPED, Array, new, operator
 from impl.operators.softmax import log_softmax
@@ -71,14 +71,23 @@ def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame:
     picked = rows[np.arange(chosen.size), chosen] if chosen.size else rows[:0, :0].reshape(-1)
     wide = accumulator(kind)
     losses = np.where(counted, -(picked.astype(wide) * weights.astype(wide)), wide.type(0))
-    total = weights.astype(wide).sum(dtype=wide)
     if reduction == _NONE:
         shape = np.shape(target) if self.ndim > 1 else ()
         return losses.astype(kind).reshape(shape), kind.type(0)
-    result = losses.sum(dtype=wide)
+    result, total = _summed(losses, kind), _summed(weights, kind)
     if reduction == _MEAN:
         result = result / total
-    return result.astype(kind), total.astype(kind)
+    return result, total
+
+
+def _summed(values, kind):
+    """The sum; torch adds up half and bfloat16 with a rounding each, the first one last."""
+    if kind not in REDUCED:
+        return values.sum(dtype=kind)
+    total = kind.type(0)
+    for value in (*values[1:], *values[:1]):
+        total = kind.type(total + value)
+    return total
 
 
 def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_weight):
@@ -93,9 +102,10 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
     if not self.size:
         return np.zeros(self.shape, self.dtype)
     flat = np.zeros((chosen.size, classes), self.dtype)
-    share = -weights.astype(self.dtype) * np.asarray(grad).reshape(-1)
+    share = np.asarray(grad).reshape(-1)
     if reduction == _MEAN:
         share = share / total_weight
+    share = -weights.astype(self.dtype) * share
     flat[np.arange(chosen.size), chosen] = np.where(counted, share, self.dtype.type(0))
     if self.ndim == 1:
         return flat[0]

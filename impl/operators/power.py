@@ -29,8 +29,8 @@ _EXACT: dict[float, Callable] = {
 def pow_scalar(self: Array, exponent) -> Array:
     target = result_dtype([self, exponent])
     base = self if self.dtype == target.numpy else self.astype(target.numpy)
-    if target is bfloat16 and exponent in (3, -2):  # rounded at each step, unlike all others
-        return base * base * base if exponent == 3 else np.reciprocal(base * base)
+    if target is bfloat16 and exponent in (3, -2, -0.5):  # rounded at each step, unlike all others
+        return _EXACT[exponent](base)
     if target.numpy in REDUCED and exponent not in _EXACT:
         exponent = float(target.numpy.type(exponent))  # it too is one of these few numbers
     return _power_by_number(base, exponent)
@@ -181,7 +181,6 @@ sqrt.gradient(self=lambda F, grad, result: grad / F.mul_scalar(conj_of(F, result
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
-@rounded_once
 def rsqrt(self: Array) -> Array:
     """1 / sqrt(self) (torch.rsqrt)."""
     return 1 / np.sqrt(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl import straight
 from impl.operator import FUNCTIONS
 from impl.operators import comparison, power, rounding  # noqa: F401  found by name below
 from impl.operators.arithmetic import add, mul, rsub_, sub
@@ -22,6 +23,22 @@ def binary(call, name: str):
     dunder.__name__ = name
     dunder.__qualname__ = f"Tensor.{name}"
     setattr(Tensor, name, dunder)
+    return dunder
+
+
+def straight_binary(op, name: str, **constants) -> None:
+    """A dunder method that calls a primitive operator; its other parameters are `constants`."""
+    general = binary(lambda self, other: op(self, other, *constants.values()), name)
+    made = straight.function(
+        op,
+        name,
+        f"def {name}(input, other):\n",
+        "general(input, other)",
+        {"kernel": op.definition, "general": general},
+        constants,
+    )
+    made.__qualname__ = general.__qualname__
+    setattr(Tensor, name, made)
 
 
 def _of(name: str):
@@ -33,13 +50,13 @@ def _swapped(name: str):
     return lambda self, other: call(other, self)
 
 
-binary(lambda self, other: add(self, other, 1), "__add__")
-binary(lambda self, other: add(self, other, 1), "__radd__")
-binary(lambda self, other: sub(self, other, 1), "__sub__")
+straight_binary(add, "__add__", alpha=1)
+straight_binary(add, "__radd__", alpha=1)
+straight_binary(sub, "__sub__", alpha=1)
 binary(rsub_, "__rsub__")
-binary(mul, "__mul__")
-binary(mul, "__rmul__")
-binary(true_div, "__truediv__")
+straight_binary(mul, "__mul__")
+straight_binary(mul, "__rmul__")
+straight_binary(true_div, "__truediv__")
 # torch has no operator for a number divided by a tensor; it composes one.
 binary(lambda self, other: mul(_of("reciprocal")(self), other), "__rtruediv__")
 binary(_of("floor_divide"), "__floordiv__")

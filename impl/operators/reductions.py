@@ -173,12 +173,23 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 
 @operator(node="ProdBackward0", function=False, method=False)
 def prod_all(self: Array) -> Array:
-    return accumulate(np.prod, self)
+    return _product(self)
 
 
 @operator(node="ProdBackward1", function=False, method=False)
 def prod_dim(self: Array, dim, keepdim=False) -> Array:
-    return accumulate(np.prod, self, wrap_dim(dim, self.ndim) if self.ndim else None, keepdim)
+    return _product(self, wrap_dim(dim, self.ndim) if self.ndim else None, keepdim)
+
+
+def _product(raw, dim=None, keepdim=False):
+    """The product; half and bfloat16 are rounded after each factor, unlike sums."""
+    if raw.dtype not in REDUCED:
+        return accumulate(np.prod, raw, dim, keepdim)
+    factors = np.moveaxis(raw, dim, 0) if dim is not None else np.reshape(raw, -1)
+    total = np.ones(factors.shape[1:], raw.dtype)
+    for factor in factors:
+        total = total * factor
+    return np.expand_dims(total, dim) if keepdim and dim is not None else total
 
 
 def _products_of_others(F, value, dim: int):

@@ -13,7 +13,7 @@ import numpy as np
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY, FLOATING, get_default_dtype
 from impl.operator import Array, function, operator
-from impl.operators.reductions import restore
+from impl.operators.reductions import accumulate, restore
 from impl.precision import widened
 from impl.refusals import not_implemented
 from impl.tensor import Tensor
@@ -22,7 +22,7 @@ from impl.tensor import Tensor
 def _checked(raw, dim: int, name: str) -> int:
     dim = wrap_dim(dim, raw.ndim)
     if BY_NUMPY[raw.dtype].category != FLOATING and raw.size:
-        loop = "lastdim_kernel_impl" if dim == max(raw.ndim, 1) - 1 else "kernel_impl"
+        loop = "lastdim_kernel_impl" if _is_last(raw, dim) else "kernel_impl"
         raise not_implemented(f"{name}_{loop}", BY_NUMPY[raw.dtype])
     return dim
 
@@ -33,6 +33,10 @@ def _shifted(raw, dim: int):
     if wide.size == 0:
         return wide
     return wide - wide.max(axis=dim if wide.ndim else None, keepdims=True)
+
+
+def _is_last(raw, dim: int) -> bool:
+    return dim == max(raw.ndim, 1) - 1
 
 
 def _total(wide, dim: int):
@@ -46,14 +50,22 @@ def _total(wide, dim: int):
 def softmax_along(self: Array, dim) -> Array:
     dim = _checked(self, dim, "softmax")
     exponentials = np.exp(_shifted(self, dim))
-    return (exponentials / _total(exponentials, dim)).astype(self.dtype)
+    total = _total(exponentials, dim)
+    if not _is_last(self, dim):  # half precision keeps its intermediate values in the result
+        exponentials = exponentials.astype(self.dtype)
+    return (exponentials / total).astype(self.dtype)
 
 
 @operator(node="LogSoftmaxBackward0", function=False, method=False)
 def log_softmax_along(self: Array, dim) -> Array:
     dim = _checked(self, dim, "log_softmax")
     shifted = _shifted(self, dim)
-    return (shifted - np.log(_total(np.exp(shifted), dim))).astype(self.dtype)
+    total = _total(np.exp(shifted), dim)
+    if _is_last(self, dim):  # half precision rounds the sum and its logarithm
+        total = np.log(total.astype(self.dtype).astype(total.dtype)).astype(self.dtype)
+    else:
+        total = np.log(total)
+    return (shifted - total).astype(self.dtype)
 
 
 @operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
@@ -161,19 +173,18 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 @operator(node="LogsumexpBackward0", function=False, method=False)
 def logsumexp_dims(self: Array, dim, keepdim) -> Array:
     axes = wrap_dims(dim, self.ndim)
-    wide = np.asarray(widened(self))
-    if wide.size == 0:
-        total = np.sum(np.exp(wide), axis=axes, keepdims=keepdim)
-        return np.log(total).astype(self.dtype)
-    highest = np.max(wide, axis=axes, keepdims=True)
-    if len(dim) == 0 and wide.ndim and not keepdim:
+    raw = np.asarray(self)
+    if raw.size == 0:
+        return np.log(accumulate(np.sum, np.exp(raw), axes, keepdim))
+    highest = np.max(raw, axis=axes, keepdims=True)
+    if len(dim) == 0 and raw.ndim and not keepdim:
         raise RuntimeError(
-            f"output with shape [] doesn't match the broadcast shape {[1] * wide.ndim}"
+            f"output with shape [] doesn't match the broadcast shape {[1] * raw.ndim}"
         )
     # An infinite maximum is not subtracted: infinity less infinity is not a number.
-    shift = np.where(np.isinf(highest), wide.dtype.type(0), highest)
-    total = np.sum(np.exp(wide - shift), axis=axes, keepdims=True)
-    result = (np.log(total) + shift).astype(self.dtype)
+    shift = np.where(np.isinf(highest), raw.dtype.type(0), highest)
+    total = accumulate(np.sum, np.exp(raw - shift), axes, True)
+    result = np.log(total) + shift
     return result if keepdim else result.squeeze(axes)
 
 

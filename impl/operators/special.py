@@ -7,8 +7,9 @@ import math
 import numpy as np
 import scipy.special
 
+from impl.dtypes import bfloat16
 from impl.operator import RAW, Array, formula_operation, function, operator
-from impl.precision import at_least_float32, rounded_once
+from impl.precision import at_least_float32, rounded_once, rounded_once_in
 from impl.refusals import refuse_integers
 from impl.tensor import Tensor
 
@@ -140,7 +141,7 @@ def sigmoid(self: Array) -> Array:
 @operator(
     node="SigmoidBackwardBackward0", elementwise=True, function=False, method=False, numbers=False
 )
-@rounded_once
+@rounded_once_in(bfloat16.numpy)
 def sigmoid_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * (1 - output) * output
 
@@ -155,10 +156,12 @@ sigmoid_backward.gradient(
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
-@rounded_once
 def logit(self: Array, eps=None) -> Array:
     """log(self / (1 - self)), of self clamped to [eps, 1 - eps] if eps is given (torch.logit)."""
-    x = self if eps is None else np.clip(self, self.dtype.type(eps), self.dtype.type(1 - eps))
+    x = self
+    if eps is not None:
+        number = self.dtype.type
+        x = np.minimum(np.maximum(self, number(eps)), number(1) - number(eps))
     return np.log(x / (1 - x))
 
 

@@ -24,17 +24,18 @@ def _correction(correction, unbiased) -> float:
 
 def _variance(raw, dim, correction, keepdim):
     dims = wrap_dims(dim, raw.ndim)
+    """The variance, of half and bfloat16 in float32."""
     wide = widened(raw)
     mean = mean_of(wide, dims, True)
     deviation = wide - mean
     total = np.sum(deviation * deviation, axis=dims, keepdims=keepdim)
     divisor = max(reduced_size(raw.shape, dim) - correction, 0)
-    return (total / total.dtype.type(divisor)).astype(raw.dtype)
+    return total / total.dtype.type(divisor)
 
 
 @operator(node="VarBackward0", function=False, method=False)
 def var_correction(self: Array, dim, correction, keepdim) -> Array:
-    return _variance(self, dim, correction, keepdim)
+    return _variance(self, dim, correction, keepdim).astype(self.dtype)
 
 
 def _mean_keeping(F, value, dim):
@@ -61,7 +62,7 @@ var_correction.gradient(
 
 @operator(node="StdBackward0", function=False, method=False)
 def std_correction(self: Array, dim, correction, keepdim) -> Array:
-    return np.sqrt(_variance(self, dim, correction, keepdim))
+    return np.sqrt(_variance(self, dim, correction, keepdim)).astype(self.dtype)
 
 
 def _std_backward(F, grad, value, result, dim, correction, keepdim):

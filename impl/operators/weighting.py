@@ -96,7 +96,7 @@ addcmul.gradient(
 @rounded_once
 def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     """self + value * tensor1 / tensor2 (torch.addcdiv). Raises RuntimeError for integers."""
-    return self + value * (tensor1 / tensor2)
+    return self + value * tensor1 / tensor2
 
 
 @addcdiv.checked

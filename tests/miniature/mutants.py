@@ -65,13 +65,7 @@ def detach_copies() -> ModuleType:
 def no_version_check() -> ModuleType:
     """A saved tensor is used whatever happened to it since."""
     import impl
-    from impl.graph import SavedTensor
+    import impl.saved
 
-    array = SavedTensor.array
-
-    def unchecked(saved, node):
-        saved.version = saved.storage.version
-        return array(saved, node)
-
-    SavedTensor.array = unchecked
+    impl.saved.refuse = lambda *_: None
     return impl

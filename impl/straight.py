@@ -1,0 +1,331 @@
+"""The straight way: functions generated from an operator's definition for the common case.
+
+A call on plain float tensors, and the backward of the node it records, need few decisions: which
+operands require grad, and whether what was saved is as it was. For these an operator gets functions
+without loops and tables, made from the same kernel, the same formulas and the same plan of what is
+saved as the general way (`Operator.__call__`, `OperatorNode.evaluate`). Whatever is not common
+(other dtypes, strides, lists, several outputs, an active mode) goes the general way.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from typing import Any
+
+import numpy as np
+
+from impl import messages
+from impl.graph import accumulator, edge_node, next_sequence
+from impl.modes import STATE
+from impl.saved import raw_of, save
+from impl.storage import Storage
+from impl.tensor import PLAIN, Tensor, requires_grad
+
+# -- backward -----------------------------------------------------------------------------------
+
+
+def _unpack_list(values, node):
+    return [v if v is None else raw_of(v, node) for v in values]
+
+
+def backward(plan, edges: int, real: bool):
+    """A function (node, grad, keep, wanted) that runs a plan's formulas on raw values.
+
+    It returns a list of the gradients per edge, None where there is none, and frees what the node
+    saved unless `keep`. `wanted` says of each edge whether anybody needs it (None: all). `real`
+    promises that nothing saved is complex.
+    """
+    from impl.derivatives import CONJUGATE, CONSTANT, GRADIENT, INPUT, LIST, OUTPUT
+    from impl.operator import RAW
+
+    scope: dict[str, Any] = {
+        "F": RAW,
+        "FREED": messages.FREED,
+        "Storage": Storage,
+        "Tensor": Tensor,
+        "raw_of": raw_of,
+        "unpack_list": _unpack_list,
+    }
+    lines = ["def straight(node, grad, keep, wanted):", "    saved = node.saved"]
+    if plan.saves_tensors:
+        lines.append("    if saved is None: raise RuntimeError(FREED)")
+    if plan.reads:
+        lines.append(f"    {', '.join(f's{i}' for i in range(len(plan.reads)))}, = saved")
+    for i, (kind, _) in enumerate(plan.reads):
+        value = f"s{i}"
+        if kind == INPUT:
+            bare = f"type(s{i}) is Tensor and s{i}._memory is None"
+            value = f"s{i}._raw if {bare} else raw_of(s{i}, node)"
+        elif kind == OUTPUT:
+            bare = f"type(s{i}) is Storage and not s{i}.version"
+            value = f"s{i}.buffer if {bare} else raw_of(s{i}, node)"
+        elif kind == LIST:
+            value = f"unpack_list(s{i}, node)"
+        lines.append(f"    v{i} = {value}")
+    if plan.saves_tensors:
+        lines.append("    if not keep: node.saved = None")
+    results = ["None"] * edges
+    selected = ["None"] * edges
+    for number, (targets, function, arguments) in enumerate(plan.formulas):
+        scope[f"f{number}"] = function
+        given = ["F"]
+        for place, (kind, which) in enumerate(arguments):
+            if kind == GRADIENT:
+                given.append("(grad,)" if which is None else "grad")
+            elif kind == CONSTANT:
+                scope[f"c{number}_{place}"] = which
+                given.append(f"c{number}_{place}")
+            else:
+                conjugated = kind == CONJUGATE and not real
+                given.append(f"F.conj(v{which})" if conjugated else f"v{which}")
+        call = f"f{number}({', '.join(given)})"
+        if len(targets) == 1:
+            results[targets[0]] = call
+            selected[targets[0]] = f"{call} if wanted[{targets[0]}] else None"
+        else:
+            lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
+            for target in targets:
+                results[target] = selected[target] = f"g{target}"
+    lines.append(f"    if wanted is None: return [{', '.join(results)}]")
+    lines.append(f"    return [{', '.join(selected)}]")
+    exec("\n".join(lines), scope)
+    return scope["straight"]
+
+
+# -- calls --------------------------------------------------------------------------------------
+
+_SCOPE = {
+    "FLOAT32": np.dtype(np.float32),
+    "FLOAT64": np.dtype(np.float64),
+    "PLAIN": PLAIN,
+    "STATE": STATE,
+    "Storage": Storage,
+    "Tensor": Tensor,
+    "accumulator": accumulator,
+    "edge_node": edge_node,
+    "float32": np.float32,
+    "ndarray": np.ndarray,
+    "new_object": object.__new__,
+    "next_sequence": next_sequence,
+    "requires_grad": requires_grad,
+    "save": save,
+}
+
+
+def function(op, name: str, header: str, general: str, scope, constants=None):
+    """A function with the given header (its `def` line, and what comes before) that calls `op`.
+
+    `general` is the expression that does whatever is not common; `scope` holds the kernel and what
+    the header names. Parameters in `constants` have the values given there, and then nothing is
+    left to validate. The function is written when it is first called, because an operator's
+    formulas and properties are stated after its spellings are made.
+    """
+    scope.update(_SCOPE, op=op, NODE=op.node_class)
+
+    def settle(arguments):
+        if is_straight(op) and "inplace" not in general:
+            source = _Call(op, scope, constants or {}).source(header, general)
+        else:
+            source = f"{header}    return {general}"
+        exec(source, scope)
+        made.__code__ = scope[name].__code__
+        return made(**arguments)
+
+    scope["settle"] = settle
+    exec(f"{header}    return settle(locals())", scope)
+    made = scope[name]
+    return made
+
+
+def is_straight(op) -> bool:
+    """Whether calls of the operator can go the straight way at all."""
+    from impl.primitive import Operator
+
+    plain = type(op) is Operator and op.list_position is None and op.tensor_positions
+    return bool(plain) and len(op.outputs) == 1 and op.node_name != "NotImplemented"
+
+
+class _Call:
+    """Writes the source of a function that calls an operator; see `function`."""
+
+    def __init__(self, op, scope: dict, constants: dict) -> None:
+        self.op = op
+        self.scope = scope
+        self.constants = constants
+        self.names = [
+            repr(constants[p]) if p in constants else "input" if p == "self" else p
+            for p in op.parameters
+        ]
+        self.bits = {position: bit for bit, position in op.bits}
+
+    def source(self, header: str, general: str) -> str:
+        """The whole function."""
+        self.lines = [header.rstrip("\n")]
+        self.indent = 1
+        self._write(general)
+        return "\n".join(self.lines)
+
+    def _add(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    def _write(self, general: str) -> None:
+        op = self.op
+        tensors = sorted(op.tensor_positions)
+        number = tensors[1] if op.numbers and len(tensors) == 2 else None
+        self._add("path = STATE.path")
+        fixed = [i for i in tensors if i != number]
+        self._add(f"if path is not None and {' and '.join(map(self._plain, fixed))}:")
+        self.indent += 1
+        for i in fixed:
+            self._read(i)
+        if number is None:
+            self._body(tensors)
+        else:
+            self._add(f"if {self._plain(number)}:")
+            self.indent += 1
+            self._read(number)
+            self._body(tensors)
+            self.indent -= 1
+            x = self.names[number]
+            self._add(f"elif type({x}) is float or type({x}) is int:")
+            self.indent += 1
+            self._add(f"r{number} = {x}")
+            self._body(fixed)
+            self.indent -= 1
+        self.indent -= 1
+        self._add(f"return {general}")
+
+    def _plain(self, position: int) -> str:
+        x = self.names[position]
+        test = f"type({x}) in PLAIN and {x}._strides is None"
+        return f"({x} is None or {test})" if position in self.op.optional else test
+
+    def _read(self, position: int) -> None:
+        x = self.names[position]
+        absent = f"None if {x} is None else " if position in self.op.optional else ""
+        self._add(f"r{position} = {absent}{x}._raw")
+
+    def _body(self, tensors) -> None:
+        """Check the dtypes, run the kernel, make the output, record."""
+        op, every = self.op, ", ".join(self.names)
+        self.tensors = tensors
+        edges = [i for i in tensors if i in self.bits]
+        start = self.indent
+        condition = self._dtypes(tensors, edges)
+        if condition:
+            self._add(f"if {condition}:")
+            self.indent += 1
+        raws = [f"r{i}" if i in op.tensor_positions else x for i, x in enumerate(self.names)]
+        if op.validate is not None and not self.constants:
+            self._add(f"op.validate({', '.join(raws)})")
+        kinds = inspect.signature(self.scope["kernel"]).parameters
+        given = [
+            f"{name}={raw}" if kinds[name].kind is inspect.Parameter.KEYWORD_ONLY else raw
+            for raw, name in zip(raws, op.parameters, strict=True)
+            if name not in self.constants
+        ]
+        self._add(f"try: r = kernel({', '.join(given)})")
+        self._add(f"except ValueError: return op({every})")
+        self._finished = f"op.finish(r, [{', '.join(raws)}], ({every},), op.mask(({every},)))"
+        if not op.elementwise:
+            self._add("if r.ndim > 1 and not r.flags.c_contiguous:")
+            self._add(f"    return {self._finished}")
+        self._add("out = new_object(Tensor)")
+        self._add("out._raw = r")
+        if edges:
+            self._add("if path:")
+            self.indent += 1
+            self._record(edges)
+            self.indent -= 1
+        self._add("return out")
+        self.indent = start
+
+    def _dtypes(self, tensors, edges) -> str:
+        """The condition under which nothing has to be promoted, and every dtype is a float one."""
+        promotes = self.op.promote is not None
+        checked = tensors if promotes else edges
+        tests = []
+        for i in checked:
+            if promotes and i != checked[0]:
+                test = f"r{i}.dtype is d"
+            else:
+                test = f"((d := r{i}.dtype) is FLOAT32 or d is FLOAT64)"
+            tests.append(f"(r{i} is None or {test})" if i in self.op.optional else test)
+        every = " and ".join(tests)
+        if promotes and not self.op.optional and len(checked) > 1:
+            scalars = " and ".join(f"type(r{i}) is float32" for i in checked)
+            return f"({scalars}) or ({every})"
+        return every
+
+    def _record(self, edges) -> None:
+        """For each set of operands that require grad: make the node, which saves what it needs."""
+        op = self.op
+        for i in edges:
+            x = self.names[i]
+            if i in op.optional:
+                self._add(f"if {x} is None: n{i} = None")
+                self._add(f"elif (n{i} := {x}._node) is None:")
+            else:
+                self._add(f"n{i} = {x}._node")
+                self._add(f"if n{i} is None:")
+            self._add(f"    if {x}._view is None:")
+            self._add(f"        if {x}._requires_grad: n{i} = accumulator({x})")
+            # A view can require grad, because its base does, and be connected to nothing.
+            self._add(f"    elif (n{i} := edge_node({x})) is None and requires_grad({x}):")
+            self._add(f"        return {self._finished}")
+            self._add(f"elif {x}._view is not None: n{i} = {x}.grad_fn")
+        if op.promote is None:  # then the result may have any dtype
+            some = " or ".join(f"n{i} is not None" for i in edges)
+            mask = " | ".join(f"(n{i} is not None) * {self.bits[i]}" for i in edges)
+            self._add(f"if ({some}) and r.dtype is not FLOAT32 and r.dtype is not FLOAT64:")
+            self._add(f"    op.record(({', '.join(self.names)},), (out,), {mask})")
+            self._add("    return out")
+        word = "if"
+        for size in range(len(edges), 0, -1):
+            for present in itertools.combinations(edges, size):
+                # Larger sets come first, so that what a set lacks needs no test.
+                self._add(f"{word} {' and '.join(f'n{i} is not None' for i in present)}:")
+                self.indent += 1
+                self._node(present)
+                self.indent -= 1
+                word = "elif"
+        self._add("else: return out")
+        self._add("node.sequence = next_sequence()")
+        self._add("kind = type(r)")
+        self._add("node.meta = kind if kind is not ndarray else (r.shape, r.dtype)")
+        self._add("out._node = node")
+
+    def _node(self, present) -> None:
+        from impl.derivatives import INPUT, OUTPUT, VALUE
+
+        op, names = self.op, self.names
+        mask = sum(self.bits[i] for i in present)
+        plan = self.scope[f"P{mask}"] = op.plan(mask, True)
+        self._add("node = new_object(NODE)")
+        self._add(f"node.plan = P{mask}")
+        if plan.versions is not None:
+            self._add(f"node.versions = P{mask}.versions")
+        order = sorted(self.bits, key=lambda i: self.bits[i])
+        self._add(f"node.next = ({''.join(f'n{i}, ' if i in present else 'None, ' for i in order)})")
+        self._add(f"if {' or '.join(f'{names[i]}._nr' for i in present)}:")
+        numbers = [f"{names[i]}._nr, " if i in present else "0, " for i in order]
+        self._add(f"    node.numbers = ({''.join(numbers)})")
+        kept = []
+        for kind, which in plan.reads:
+            if kind == INPUT:
+                x = names[which]
+                if which in op.optional:
+                    kept.append(f"{x} if {x} is None or {x}._memory is None else save({x})")
+                elif which in self.tensors:
+                    kept.append(f"{x} if {x}._memory is None else save({x})")
+                else:  # a number
+                    kept.append(x)
+            elif kind == OUTPUT:
+                self._add("out._memory = memory = Storage(r)")
+                kept.append("memory")
+            elif kind == VALUE:
+                kept.append(names[which])
+            else:
+                kept.append(f"op.read({kind}, {which}, ({', '.join(names)},), (out,))")
+        self._add(f"node.saved = ({''.join(f'({k}), ' for k in kept)})")
