@@ -11,11 +11,17 @@ import numpy as _np
 # operation.
 _np.seterr(all="ignore")
 
-from impl import autograd, linalg, nn, random
+from impl import autograd, linalg, nn, optim, random, utils
+from impl import copying as _copying
 from impl import creation as _creation
 from impl import inquiries as _inquiries
 from impl import operators as _operators
 from impl import views as _views
+from impl.anomaly import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
 from impl.devices import device
 from impl.dtypes import (
     bfloat16,
@@ -44,7 +50,9 @@ from impl.layouts import (
 )
 from impl.modes import (
     enable_grad,
+    inference_mode,
     is_grad_enabled,
+    is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 
 import numpy as np
 
 from impl import inplace, messages
+from impl.modes import STATE
 from impl.operator import TAPED, new
 from impl.storage import (
     contiguous_strides,
@@ -18,37 +20,39 @@ from impl.storage import (
 )
 from impl.tensor import Tensor
 
+# Threads may have a leaf in common; a hook on what is saved may start a backward in here.
+_ONE_AT_A_TIME = threading.RLock()
 
-def accumulate(interpretation, leaf: Tensor, grads: list, version: int) -> None:
+
+def accumulate(
+    interpretation, leaf: Tensor, grads: list, version: int, references: int = 0
+) -> None:
     """Add `grads[0]`, an array or a recorded tensor of the leaf's shape, to `leaf.grad`.
 
     In place over arrays; out of place, and recorded, over tensors (`create_graph`). `version` is
     how often the gradient was written while it was made. `grads` is emptied, so that an array
-    nobody else holds can be taken over. Then the leaf's post-accumulate hooks run.
+    nobody else holds, but for the engine's `references`, can be taken over.
     """
     gradient = grads[0]
     if gradient is None or not leaf._requires_grad:
         return
-    if interpretation.records:
-        _accumulate_recorded(leaf, gradient)
-    else:
+    with _ONE_AT_A_TIME:
+        if interpretation.records:
+            _accumulate_recorded(leaf, gradient)
+            return
         del grads[0]
         held = leaf._grad
         if held is None:
-            leaf._grad = _first(interpretation, leaf, gradient, version)
+            leaf._grad = _first(interpretation, leaf, gradient, version, references)
         else:
             value = held._raw + gradient
             inplace.check_memory(held, ())
             inplace.check_fits(held, value)
             inplace.write(held, value)
             _warn_of_layout(leaf)
-    if leaf._post_accumulate:
-        for hook in list(leaf._post_accumulate.values()):
-            if hook(leaf) is not None:
-                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-def _first(interpretation, leaf: Tensor, gradient, version: int) -> Tensor:
+def _first(interpretation, leaf: Tensor, gradient, version: int, references: int) -> Tensor:
     """The first gradient: taken over if nobody else holds it, else copied in the leaf's layout.
 
     The layout is the leaf's where the leaf is dense, row-major otherwise
@@ -56,7 +60,8 @@ def _first(interpretation, leaf: Tensor, gradient, version: int) -> Tensor:
     """
     shape, strides = leaf._raw.shape, leaf.stride()
     # Referenced by our caller's name, ours, and the call's own: nobody else.
-    if interpretation.unshared(gradient, 4) and _obeys(gradient, shape, strides):
+    fits = not STATE.layout_policy or _obeys(gradient, shape, strides)
+    if interpretation.unshared(gradient, 3 + references) and fits:
         result = interpretation.lift(gradient).detach()
         result._storage.version = max(result._storage.version, version)
         return result
@@ -94,7 +99,7 @@ def _obeys(gradient, shape, strides) -> bool:
 def _warn_of_layout(leaf: Tensor) -> None:
     """Warn when a `.grad` the user gave has another layout than the leaf asks for."""
     shape, strides = leaf._raw.shape, leaf.stride()
-    if leaf._strides is None and leaf._grad._strides is None:
+    if not STATE.layout_policy or (leaf._strides is None and leaf._grad._strides is None):
         return
     own = leaf._grad.stride()
     if is_dense(shape, strides):

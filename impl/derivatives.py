@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from impl import messages, straight
-from impl.graph import Node, gradient_edge
-from impl.saved import SavedTensor, tensor_of
+from impl import anomaly, messages, straight
+from impl.graph import Node, gradient_edge, next_sequence
+from impl.saved import SavedTensor, exposed, tensor_of
 from impl.tensor import Tensor
 
 # How what a node keeps is read when it is recorded.
@@ -24,49 +26,79 @@ class Plan:
     """For one set of inputs that require grad: what to save, and which formulas to run.
 
     `formulas` are (edges, function, arguments); `real` promises that no saved value is complex.
+    `single` is the edge to which alone a gradient goes, if there is but one; `fits` says that what
+    the formulas return has the shape and dtype of the gradient that comes in.
     """
 
-    __slots__ = ("formulas", "names", "reads", "saves_tensors", "straight", "versions")
+    __slots__ = (
+        "fits",
+        "formulas",
+        "names",
+        "reads",
+        "saves_tensors",
+        "single",
+        "straight",
+        "versions",
+    )
 
     def __init__(self, operator: Differentiable, mask: int, real: bool) -> None:
-        names: dict[str, int] = {}
+        formulas = [
+            formula
+            for formula in operator.formulas
+            if any(mask >> operator.edge_of[t] & 1 for t in formula[0])
+        ]
+        self.names = self._saved_names(operator, mask, formulas)
         self.formulas = []
         self.versions: dict | None = None
-        for targets, function, parameters in operator.formulas:
-            if not any(mask >> operator.edge_of[t] & 1 for t in targets):
-                continue
-            arguments = [self._argument(operator, p, mask, names) for p in parameters]
+        for targets, function, parameters in formulas:
+            arguments = [self._argument(operator, p, mask) for p in parameters]
             self.formulas.append((tuple(operator.edge_of[t] for t in targets), function, arguments))
             if hasattr(function, "writes"):
                 self.versions = self.versions or {}
                 self.versions.update({operator.edge_of[t]: function.writes for t in targets})
-        for name in operator.always_saved():
-            names.setdefault(name, len(names))
-        self.names = list(names)
-        self.reads = [operator.reader(name) for name in names]
+        self.reads = [operator.reader(name) for name in self.names]
         self.saves_tensors = any(kind in _TENSOR_READS for kind, _ in self.reads)
+        self.fits = real and operator.elementwise
+        self.single = mask.bit_length() - 1 if mask.bit_count() == 1 else None
         # Made from these very formulas, for the common case.
         self.straight = None
         if operator.is_straight:
             self.straight = straight.backward(self, len(operator.edge_of), real)
 
     @staticmethod
-    def _argument(operator, parameter: str, mask: int, names):
+    def _saved_names(operator, mask: int, formulas) -> list[str]:
+        """What to save, in torch's order: by the alphabet, outputs last. Pack hooks show it."""
+        names = {
+            parameter.removesuffix("_conj")
+            for _, _, parameters in formulas
+            for parameter in parameters
+            if operator.given(parameter, mask) is None
+        }
+        names.update(operator.always_saved())
+        return sorted(names, key=lambda name: (operator.reader(name)[0] == OUTPUT, name))
+
+    def _argument(self, operator, parameter: str, mask: int):
         known = operator.given(parameter, mask)
         if known is not None:
             return known
         base = parameter.removesuffix("_conj")
-        return (SAVED if base == parameter else CONJUGATE, names.setdefault(base, len(names)))
+        return (SAVED if base == parameter else CONJUGATE, self.names.index(base))
 
 
 class OperatorNode(Node):
     """A node of an operator: runs the operator's formulas on what its plan saved."""
 
+    __slots__ = ("meta", "next", "only", "plan", "run", "saved", "sequence")
+
     operator: Differentiable
-    plan: Plan
-    saved: Any = None
+    mixed = False  # whether its operands had different dtypes; see `Operator.mixes`
+
+    # What records a node sets all of its fields, but for `next` where there is an `only`.
+    __init__ = object.__init__  # type: ignore[assignment]
 
     def evaluate(self, grads, interpretation, wanted):
+        if self.mixed and not interpretation.records:
+            return self._evaluate_tensors(grads, interpretation, wanted)
         saved, plan = self.saved, self.plan
         if saved is None:
             raise RuntimeError(messages.FREED)
@@ -101,6 +133,14 @@ class OperatorNode(Node):
                     result[target] = value
         return result
 
+    def _evaluate_tensors(self, grads, interpretation, wanted):
+        """Run the formulas on tensors, which promote each other as the operands did."""
+        from impl.interpretation import TAPED_INTERPRETATION
+
+        tensors = [None if g is None else interpretation.lift(g) for g in grads]
+        result = self.evaluate(tensors, TAPED_INTERPRETATION, wanted)
+        return [None if r is None else r._raw for r in result]
+
     def _spread(self, result, values) -> None:
         for i, value in enumerate(values):
             result[i] = value if self.next[i] is not None else None
@@ -110,21 +150,61 @@ class OperatorNode(Node):
             self.saved = None
 
     def __getattr__(self, name: str):
-        if name.startswith("_saved_"):
-            return self._read_saved(name[len("_saved_") :])
+        if name == "next":
+            edges = [None] * len(self.operator.edge_of)
+            edges[self.plan.single] = self.only
+            self.next = tuple(edges)
+            return self.next
+        for prefix, read in (("_saved_", self._read_saved), ("_raw_saved_", self._expose_saved)):
+            if name.startswith(prefix) and name[len(prefix) :] in self.operator.saveable:
+                return read(name[len(prefix) :])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def _read_saved(self, name: str):
+    def _entry(self, name: str):
+        """What is saved under a name; None where the node was recorded without need of it."""
         names = self.plan.names
-        if name not in names:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
+        return self.saved[names.index(name)] if name in names else None
+
+    def _read_saved(self, name: str):
+        from impl import primitive
+
         if self.saved is None:
             raise RuntimeError(messages.FREED)
-        return tensor_of(self.saved[names.index(name)], self)
+        value = self._entry(name)
+        if isinstance(value, list):
+            return tuple(tensor_of(v, self) for v in value)
+        if isinstance(value, (int, float, complex)) and self.operator.reader(name)[0] == INPUT:
+            return primitive.new(np.asarray(value))  # torch wraps numbers
+        return tensor_of(value, self)
+
+    def _expose_saved(self, name: str) -> SavedTensor:
+        if self.saved is None:
+            return exposed(None, self)
+        entry = exposed(self._entry(name), self)
+        if entry.storage is not None:
+            saved = list(self.saved)
+            saved[self.plan.names.index(name)] = entry
+            self.saved = saved
+        return entry
+
+
+def _formula(text: str):
+    """The function (F, ...) of a formula that is given as an expression, which it keeps."""
+    tree = ast.parse(text, mode="eval")
+    names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id != "F")
+    function = eval(f"lambda {', '.join(['F', *names])}: {text}")
+    function.expression = tree.body
+    return function
 
 
 class Differentiable:
     """What an operator says of its derivative. `parameters` are the kernel's, `outputs` named."""
+
+    forward_statement: tuple = (None, {})
+    forward_rule: Any = None  # made from the statement when it is first needed
+    forward_writes = False  # whether the formula writes the tangent in place by itself
+
+    elementwise = False  # whether each element of the result comes from those in its place
 
     def __init__(self, name: str, node_name: str, signature: inspect.Signature, outputs) -> None:
         self.name = name
@@ -145,7 +225,7 @@ class Differentiable:
         self.list_position = lists[0] if lists else None
         self.list_edges = False
         self.bits: tuple = ()
-        self.node_class = type(node_name, (OperatorNode,), {"operator": self})
+        self.node_class = type(node_name, (OperatorNode,), {"operator": self, "__slots__": ()})
         self.node_class.__module__ = "torch.autograd.functions"
 
     # -- definition -------------------------------------------------------------------------
@@ -174,7 +254,22 @@ class Differentiable:
         self.differentiable_outputs = tuple(self.outputs.index(o) for o in outputs)
         return self
 
+    def forward(self, statement=None, /, *, writes: bool = False, **more) -> Differentiable:
+        """State how tangents pass the operator; see `impl.tangents`.
+
+        `statement` is a formula for the only output, "linear" (the operator itself is applied to
+        the tangents), "reapplied" (so too, in place as well, with the arguments in `more`),
+        "zeroed" (an operator that exists in place only overwrites), or "unsupported"; otherwise
+        `more` holds a formula for each output. `writes` is for an operator that exists in place
+        only and whose formula writes the target's tangent itself (None if there is none yet).
+        """
+        self.forward_statement = (statement, more)
+        self.forward_writes = writes or statement == "zeroed"
+        return self
+
     def _add_formula(self, inputs, function) -> None:
+        if isinstance(function, str):
+            function = _formula(function)
         parameters = list(inspect.signature(function).parameters)[1:]
         self.formulas.append((inputs, function, parameters))
         # torch evaluates them by the alphabet, which shows in the order of recorded additions.
@@ -188,12 +283,19 @@ class Differentiable:
         )
         self.bits = tuple((1 << self.edge_of[n], self.position[n]) for n in self.edge_of)
 
+    @cached_property
+    def saveable(self) -> list[str]:
+        """The names under which some node of the operator may have saved something."""
+        return self.plan((1 << len(self.edge_of)) - 1).names
+
     def always_saved(self):
         """What is saved whichever input requires grad, as torch's generated code does.
 
         It spares an input only when a single formula needs it, and never an output.
         """
-        saved = [(targets, [p.removesuffix("_conj") for p in ps]) for targets, _, ps in self.formulas]
+        saved = [
+            (targets, [p.removesuffix("_conj") for p in ps]) for targets, _, ps in self.formulas
+        ]
         used = [p for _, parameters in saved for p in dict.fromkeys(parameters)]
         together = {p for targets, parameters in saved if len(targets) > 1 for p in parameters}
         tensors = {self.parameters[i] for i in self.tensor_positions}
@@ -264,10 +366,20 @@ class Differentiable:
         """
         plan = self.plan(mask)
         node = self.node_class()
+        node.sequence = next_sequence()
+        if anomaly.MODE.enabled:
+            anomaly.note(node)
         node.plan = plan
+        node.run = plan.straight if plan.versions is None else None
         if plan.versions is not None:
             node.versions = plan.versions
+        if self.mixes(args, (outputs or targets)[0]):
+            node.mixed = True
+            node.run = None
         node.connect(edges)
+        node.only = None if plan.single is None or node.run is None else node.next[plan.single]
+        if node.only is None and plan.single is not None:
+            node.run = None  # an edge that leads nowhere
         node.describe(self._tracked(outputs or targets))
         node.saved = [
             None
@@ -276,6 +388,12 @@ class Differentiable:
             for kind, which in plan.reads
         ]
         return node
+
+    def save_outputs(self, node, args, outputs) -> None:
+        """Save what the node's formulas need of outputs whose history it has become."""
+        for i, (kind, which) in enumerate(node.plan.reads):
+            if kind == OUTPUT:
+                node.saved[i] = self.read(kind, which, args, outputs)
 
     def _tracked(self, outputs):
         return [outputs[i] for i in self.differentiable_outputs]
@@ -306,6 +424,10 @@ class Differentiable:
                 return tuple(t._raw.dtype for t in value)
             return value._raw.dtype if isinstance(value, Tensor) else None
         return (value._raw.shape, value.stride(), value._offset)
+
+    def mixes(self, args, output) -> bool:
+        """Whether the formulas need tensors to promote their operands; by default not."""
+        return False
 
     def saves_target(self, mask: int) -> bool:
         """Whether a formula needs the first argument, which an in-place call overwrites."""

@@ -6,16 +6,53 @@ import heapq
 import itertools
 import warnings
 import weakref
+from sys import getrefcount
+from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
-from impl import messages, seeds
+from impl import anomaly, messages
 from impl.accumulation import accumulate
-from impl.graph import AccumulateGrad, gradient_edge, meets
-from impl.hooks import retain_grad, run_node_hooks, run_tensor_hooks
+from impl.graph import AccumulateGrad, GradientEdge, gradient_edge, meets
+from impl.hooks import retain_grad, run_node_hooks, run_post_accumulate, run_tensor_hooks
 from impl.interpretation import TAPED_INTERPRETATION, RawInterpretation, expandable
 from impl.modes import STATE
+from impl.pending import Pending, source_of
+from impl.stacks import nested
 from impl.tensor import Tensor
+
+
+def _place(node, number: int):
+    """The key under which a gradient waits: its node, or if that has several outputs the pair."""
+    return node if node.metas is None else (node, number)
+
+
+class _Marks:
+    """How often the gradients that a node's formulas return were written, which is their version.
+
+    `versions` are the formulas' own writes by edge, `carried` the incoming gradients that had been
+    written, which a formula may pass on, or make views of.
+    """
+
+    def __init__(self, versions, carried, arrived) -> None:
+        self.versions = versions or {}
+        self.carried = carried
+        self.arrived = arrived
+
+    def writes(self, edge: int, value) -> int:
+        """How often `value`, the gradient for an edge, was written."""
+        made = self.versions.get(edge, 0)
+        if callable(made):
+            made = int(made(self.arrived, value))
+        source = source_of(value) if self.carried else None
+        for reference, count in self.carried:
+            passed = reference()
+            if passed is not None and (value is passed or value.base is passed):
+                made = count
+            elif source is not None and source[0].base.owner is passed:
+                made = count
+        return made
 
 
 class _Task:
@@ -27,6 +64,7 @@ class _Task:
         self.needed: dict | None = None  # with inputs: which nodes lead to one; None: all
         # How often a waiting gradient was written in place: its version, should it surface.
         self.additions: dict = {}
+        self.marks: Any = None  # what the last step knew of writes to the gradients it made
         self.captures: dict = {}  # {node: [(output number, position of the input)]}
         self.captured: list = []
 
@@ -38,13 +76,21 @@ class _Task:
         counts = dict.fromkeys(roots, 0)
         pending = list(roots)
         while pending:
-            for node in pending.pop().next:
-                if node is not None:
-                    if node in counts:
-                        counts[node] += 1
-                    else:
-                        counts[node] = 1
-                        pending.append(node)
+            node = pending.pop()
+            while (target := node.only) is not None:
+                if target in counts:
+                    counts[target] += 1
+                    break
+                counts[target] = 1
+                node = target
+            else:
+                for target in node.next:
+                    if target is not None:
+                        if target in counts:
+                            counts[target] += 1
+                        else:
+                            counts[target] = 1
+                            pending.append(target)
         return counts
 
     def select(self, roots, targets, execute_targets: bool) -> None:
@@ -82,67 +128,84 @@ class _Task:
         once (torch's queue). A buffer holds the gradient of a node's only output, or the list of
         those of several.
         """
-        straight, keep = not self.interpretation.records, self.keep_graph
+        watched, keep = anomaly.MODE.enabled, self.keep_graph
+        straight = not self.interpretation.records and not watched
         needed, additions = self.needed, self.additions
         buffers: dict = {}
         starts = dict.fromkeys(edge[0] for edge, _ in roots)
         counts = self._dependencies(starts)
+        self.starts, self.reached = starts, counts
         for (node, number), gradient in roots:
             self._deliver(buffers, node, number, gradient)
+            counts[node] = -abs(counts[node])
         ready: list = []
         ties = itertools.count()
         for node in starts:
             if not counts[node]:
                 heapq.heappush(ready, (-node.sequence, next(ties), node))
-        following = None  # the first that got ready, which mostly is the next and needs no queue
+        # The node that got ready first, mostly the next to run, needs no queue.
+        node = None
         wanted = None
         while True:
-            if following is not None:
-                node, following = following, None
-                if ready and ready[0][0] < -node.sequence:
-                    node = heapq.heappushpop(ready, (-node.sequence, next(ties), node))[2]
-            elif ready:
+            if node is None:
+                if not ready:
+                    return
                 node = heapq.heappop(ready)[2]
-            else:
-                return
-            gradient = buffers.pop(node, None)
-            targets = node.next
+                gradient = buffers.pop(node, None)
+            elif ready and ready[0][0] < -node.sequence:
+                buffers[node] = gradient
+                node = heapq.heappushpop(ready, (-node.sequence, next(ties), node))[2]
+                gradient = buffers.pop(node, None)
             if needed is not None:
                 if node not in needed:
+                    node = None
                     continue
-                wanted = [target in needed for target in targets]
-            plan = node.plan
-            carried = versions = None
+                wanted = [target in needed for target in node.next]
+            marks = None  # what is known of writes to the gradients that come out
+            first = 0
             if (
-                straight
-                and plan is not None
-                and plan.straight is not None
-                and not node.hooked
+                (run := node.run) is not None
+                and straight
                 and gradient is not None
+                and (not additions or node not in additions)
                 and (needed is None or node not in self.captures)
-                and (not additions or (node, 0) not in additions)
-                and node.versions is None
             ):
-                outputs = plan.straight(node, gradient, keep, wanted)
+                outputs = run(node, gradient, keep, wanted)
                 gradient = None
+                if (target := node.only) is None:
+                    targets = node.next
+                else:
+                    meta = target.meta
+                    if (
+                        counts[target] == 1  # that is, nobody else sends anything there
+                        and (
+                            type(outputs) is meta
+                            or (meta is node.meta and node.plan.fits)
+                            or (
+                                type(outputs) is ndarray
+                                and type(meta) is tuple
+                                and outputs.shape == meta[0]
+                                and outputs.dtype is meta[1]
+                            )
+                        )
+                    ):
+                        node, gradient, outputs = target, outputs, None
+                        continue
+                    outputs, targets, first = [outputs], (target,), node.plan.single
             else:
-                grads = gradient if node.width > 1 else [gradient]
+                grads = [gradient] if node.metas is None else gradient
                 gradient = None
                 if grads is None:
-                    grads = [None] * node.width
-                versions = node.versions
-                if versions is not None:
-                    arrived = [g is not None for g in grads]
-                    versions = {
-                        i: int(made(arrived)) if callable(made) else made
-                        for i, made in versions.items()
-                    }
-                carried = self._carried(node, grads) if additions else None
-                outputs = self._step(node, grads, wanted)
+                    grads = [None] * len(node.metas)
+                outputs = (self._watched if watched else self._step)(node, grads, wanted)
                 grads = None
                 if outputs is None:
+                    node = None
                     continue
+                marks = self.marks
+                targets = node.next
             i = -1
+            following = None
             for target in targets:
                 i += 1
                 if target is None:
@@ -150,54 +213,66 @@ class _Task:
                 value = outputs[i]
                 if value is not None:
                     outputs[i] = None
-                    if target.width == 1 and not carried and not versions:
-                        if type(value) is not (meta := target.meta) and (
-                            type(meta) is not tuple
-                            or not straight
-                            or value.shape != meta[0]
-                            or value.dtype is not meta[1]
-                        ):
-                            value = self._fit(node, i, value, meta)
+                    meta = target.meta
+                    if marks is None and (
+                        type(value) is meta
+                        or (
+                            type(value) is ndarray
+                            and type(meta) is tuple
+                            and value.shape == meta[0]
+                            and value.dtype is meta[1]
+                        )
+                    ):
                         if (held := buffers.get(target)) is None:
                             buffers[target] = value
                         else:
                             buffers[target] = None
-                            buffers[target] = self._sum(held, value, (target, 0))
+                            # Referenced by our name, and by the call's own.
+                            if straight and getrefcount(held) == 2 and held.base is None:
+                                held += value
+                                additions[target] = additions.get(target, 0) + 1
+                                buffers[target] = held
+                            else:
+                                buffers[target] = self._sum(held, value, target)
                             held = None
                     else:
-                        number = 0 if node.numbers is None else node.numbers[i]
-                        made = versions.get(i, 0) if versions else 0
-                        if carried:
-                            made = self._passed_on(carried, value, made)
+                        edge = first + i
+                        number = 0 if node.numbers is None else node.numbers[edge]
+                        made = marks.writes(edge, value) if marks is not None else 0
                         meta = target.expected(number)
                         if not self._meets(value, meta):
-                            value = self._fit(node, i, value, meta)
+                            value = self._fit(node, edge, value, meta)
                             made = 0
                         self._deliver(buffers, target, number, value, made)
                     value = None
-                remaining = counts[target] = counts[target] - 1
-                if not remaining:
+                # Negative once something has arrived.
+                waits = counts[target]
+                waits = counts[target] = waits + 1 if waits < 0 else 1 - waits
+                if not waits:
                     if following is None:
                         following = target
                     else:
                         heapq.heappush(ready, (-target.sequence, next(ties), target))
+            node = following
+            if node is not None:
+                gradient = buffers.pop(node, None)
 
     def _deliver(self, buffers, node, number: int, gradient, made: int = 0) -> None:
         """Put a gradient, which was written `made` times, into a node's buffer, or add it."""
-        if node.width == 1:
+        if node.metas is None:
             held = buffers.get(node)
             buffers[node] = None
         else:
             buffer = buffers.get(node)
             if buffer is None:
-                buffer = buffers[node] = [None] * node.width
+                buffer = buffers[node] = [None] * len(node.metas)
             held = buffer[number]
             buffer[number] = None
         if held is not None:
-            gradient = self._sum(held, gradient, (node, number))
+            gradient = self._sum(held, gradient, _place(node, number))
         elif made:
-            self.additions[node, number] = made
-        if node.width == 1:
+            self.additions[_place(node, number)] = made
+        if node.metas is None:
             buffers[node] = gradient
         else:
             buffer[number] = gradient
@@ -215,49 +290,82 @@ class _Task:
     def _meets(self, value, meta) -> bool:
         return meets(value._raw if self.interpretation.records else value, meta)
 
-    @staticmethod
-    def _passed_on(carried, value, made: int) -> int:
-        """How often a gradient was written that a formula passed on, or of which it made a view."""
-        for reference, count in carried:
-            passed = reference()
-            if passed is not None and (value is passed or value.base is passed):
-                made = count
-        return made
+    def _marks(self, node, grads):
+        """What is known of writes to gradients at this node; None if nothing."""
+        versions = node.versions
+        carried = ()
+        if self.additions:
+            carried = tuple(
+                (weakref.ref(g), self.additions[_place(node, number)])
+                for number, g in enumerate(grads)
+                if type(g) is ndarray and _place(node, number) in self.additions
+            )
+        if versions is None and not carried:
+            return None
+        return _Marks(versions, carried, [g is not None for g in grads])
+
+    def _watched(self, node, grads, wanted):
+        """`_step` in anomaly mode: what it raises is reported, and NaN raises."""
+        with anomaly.watch(node):
+            outputs = self._step(node, grads, wanted)
+            if outputs is not None:
+                anomaly.check(node, outputs)
+            return outputs
 
     def _step(self, node, grads, wanted):
         """Run one node with its hooks; None if it is only captured, not run."""
-        interpretation = self.interpretation
         runs = self.needed is None or self.needed[node]
         if runs and self.captures:
             # What passes through is captured before the tensor's own hooks, what ends here after.
             self._capture(node, grads)
-        hooked = node.tensor_hooks or node.retained or type(node) is AccumulateGrad
-        if hooked:
-            grads = self._tensor_hooks(node, grads)
+        hooks = node.hooks_of_outputs()
+        if hooks or node.retained:
+            self._tensor_hooks(node, hooks, grads, runs)
         if not runs:
             self._capture(node, grads)
             return None
         if node.pre_hooks:
-            grads = self._node_hooks(node.pre_hooks, grads)
+            arrived = tuple(self._at(node, i, g) for i, g in enumerate(grads))
+            results = run_node_hooks(node.pre_hooks, arrived)
+            grads[:] = [self._put(node, i, g, True) for i, g in enumerate(results)]
+            arrived = results = None
         if type(node) is AccumulateGrad:
-            accumulate(interpretation, node.variable, grads, self.additions.pop((node, 0), 0))
-            if node.post_hooks:
-                self._node_hooks(node.post_hooks, [], grads)
+            self._accumulate(node, grads)
             return None
-        outputs = node.evaluate(grads, interpretation, wanted)
+        self.marks = marks = self._marks(node, grads)
+        outputs = node.evaluate(grads, self.interpretation, wanted)
         if node.post_hooks:
-            outputs = self._node_hooks(node.post_hooks, outputs, grads)
+            inputs = self._as_inputs(node, outputs, marks)
+            shown = tuple(self._lift(g) for g in grads)
+            inputs = run_node_hooks(node.post_hooks, inputs, shown)
+            writes = {i: _writes(g) for i, g in enumerate(inputs) if g is not None}
+            self.marks = _Marks(writes, (), ())
+            outputs = [self._lower(g) for g in inputs]
         if not self.keep_graph:
             node.release()
         return outputs
 
-    def _carried(self, node, grads) -> list:
-        """How often the gradients that arrive were written: formulas may pass them on."""
-        return [
-            (weakref.ref(g), self.additions[node, number])
-            for number, g in enumerate(grads)
-            if type(g) is np.ndarray and (node, number) in self.additions
-        ]
+    def _accumulate(self, node, grads) -> None:
+        leaf, version = node.variable, self.additions.pop(node, 0)
+        shown = list(grads) if node.post_hooks else None
+        accumulate(self.interpretation, leaf, grads, version, 0 if shown is None else 1)
+        if leaf._post_accumulate:
+            run_post_accumulate(leaf)
+        if shown is not None:
+            run_node_hooks(node.post_hooks, (), tuple(self._lift(g) for g in shown))
+
+    def will_run(self, node) -> bool:
+        """Whether the pass runs a node, or captures what arrives there.
+
+        As in torch a single root is not counted. Raises RuntimeError for a leaf that is captured.
+        """
+        if node not in self.reached or (len(self.starts) == 1 and node in self.starts):
+            return False
+        if self.needed is None:
+            return True
+        if node in self.captures and not node.next:
+            raise RuntimeError(messages.CAPTURED_LEAF)
+        return node in self.needed and (self.needed[node] or node in self.captures)
 
     def _capture(self, node, grads) -> None:
         for number, position in self.captures.get(node, ()):
@@ -269,12 +377,20 @@ class _Task:
             return value
         expected, wanted = meta if type(meta) is tuple else ((), np.dtype(meta))
         shape, dtype = self.interpretation.shape_dtype(value)
+        if not expandable(expected, shape):
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {position} - "
+                f"got {list(shape)} but expected shape compatible with {list(expected)}"
+            )
+        if wanted is None:  # a leaf may take any
+            wanted = dtype
+        if dtype.kind == "c" and wanted.kind != "c" and node.takes_real_part:
+            value = self.interpretation.F.real_part(value)
+            dtype = self.interpretation.shape_dtype(value)[1]
+        # A real gradient suits a complex input, an integer one does not.
+        if dtype.kind in "biuc" and (dtype.kind == "c") != (wanted.kind == "c"):
+            raise RuntimeError(messages.COMPLEX_GRADIENT)
         if shape != expected:
-            if not expandable(expected, shape):
-                raise RuntimeError(
-                    f"Function {node.name()} returned an invalid gradient at index {position} - "
-                    f"got {list(shape)} but expected shape compatible with {list(expected)}"
-                )
             value = self.interpretation.sum_to(value, expected)
         if dtype != wanted:
             value = self.interpretation.cast(value, wanted)
@@ -286,8 +402,8 @@ class _Task:
         if value is None:
             return None
         result = self.interpretation.result(value)
-        if (node, number) in self.additions:
-            result._storage.version = self.additions[node, number]
+        if (place := _place(node, number)) in self.additions:
+            result._storage.version = self.additions[place]
         return result
 
     def _lift(self, value):
@@ -295,120 +411,107 @@ class _Task:
 
     def _lower(self, value):
         # Not remembered as given: if no hook kept the tensor, the leaf may take the array over.
-        return value if value is None or self.interpretation.records else value._raw
+        if value is None or self.interpretation.records:
+            return value
+        return self.interpretation.adopt(value) if isinstance(value, Pending) else value._raw
 
-    def _tensor_hooks(self, node, grads):
-        grads = list(grads)
-        for number in range(len(grads)):
-            hooks = node.hooks_of_output(number)
-            if hooks:
-                if type(node) is AccumulateGrad and grads[number] is None:
-                    continue
-                gradient = self._lift(grads[number])
-                result = run_tensor_hooks(hooks, gradient)
-                grads[number] = self._lower(result)
-            reference = node.retained.get(number) if node.retained else None
-            tensor = reference and reference()
-            if tensor is not None and grads[number] is not None:
-                gradient = self._lift(grads[number])
+    def _tensor_hooks(self, node, hooks, grads, runs: bool):
+        for number, registered in hooks or ():
+            if registered:
+                result = run_tensor_hooks(registered, self._at(node, number, grads[number]))
+                grads[number] = self._put(node, number, result, runs)
+                result = None
+        for number, reference in (node.retained or {}).items():
+            tensor, gradient = reference(), self._lift(grads[number])
+            if tensor is not None and gradient is not None:
                 held = tensor._grad
                 tensor._grad = gradient.clone() if held is None else held + gradient
-        return grads
 
-    def _node_hooks(self, hooks, values, *rest):
-        lifted = tuple(self._lift(v) for v in values)
-        others = [tuple(self._lift(v) for v in r) for r in rest]
-        return [self._lower(v) for v in run_node_hooks(hooks, lifted, *others)]
+    def _at(self, node, number: int, value):
+        """The gradient that arrived at an output, as a tensor that knows how often it was written."""
+        gradient = self._lift(value)
+        if (place := _place(node, number)) in self.additions:
+            gradient._storage.version = self.additions[place]
+        return gradient
+
+    def _put(self, node, number: int, result, runs: bool):
+        """What hooks left of a gradient, as it goes on; what is captured is that very tensor."""
+        self.additions.pop(_place(node, number), None)
+        if result is None:
+            return None
+        if _writes(result):
+            self.additions[node, number] = _writes(result)
+        return self._lower(result) if runs else self.interpretation.lower(result)
+
+    def _as_inputs(self, node, outputs, marks) -> tuple:
+        """The gradients for a node's edges as they go on: fitted, as tensors with versions."""
+        inputs = []
+        for i, (value, (target, number)) in enumerate(
+            zip(outputs, node.next_functions, strict=True)
+        ):
+            made = 0
+            if value is not None and target is not None:
+                made = marks.writes(i, value) if marks is not None else 0
+                if not self._meets(value, target.expected(number)):
+                    value, made = self._fit(node, i, value, target.expected(number)), 0
+            gradient = self._lift(value)
+            if made:
+                gradient._storage.version = made
+            inputs.append(gradient)
+        return tuple(inputs)
 
 
-# -- the calls ------------------------------------------------------------------------------
+def _writes(gradient: Tensor) -> int:
+    """How often a gradient was written, as far as it is counted."""
+    return 0 if gradient._uncounted else gradient._version
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
-    """Accumulate the gradients of `tensors`, weighted by their cotangents, into the leaves.
+# -- the call -------------------------------------------------------------------------------
 
-    Args:
-        tensors: a tensor or a sequence of them, of any shape; each must require grad.
-        grad_tensors: for each its cotangent (same shape, cast to its dtype) or None, which is
-            allowed for one real element and means one.
-        retain_graph: keep what the graph saved; by default as `create_graph`.
-        create_graph: record the computation of the gradients.
-        inputs: accumulate into these tensors only.
+_numbers = itertools.count(1)
 
-    Raises RuntimeError on a shape mismatch, a missing cotangent, a freed graph, or a saved tensor
-    that was modified (torch.autograd.backward).
+
+def run_alone(node, grads):
+    """Run a node's formula on one tensor or None per output, recording in grad mode.
+
+    Returns one gradient or None per edge, a single one by itself. No hook is called and nothing is
+    freed; a leaf's node accumulates. Raises TypeError for another number of gradients.
     """
-    if inputs is not None:
-        inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-        if len(inputs) == 0:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    cotangents = seeds.cotangents(tensors, seeds.as_tuple(grad_tensors, len(tensors)))
-    if retain_graph is None:
-        retain_graph = create_graph
-    if create_graph and inputs is None:
-        warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
-    _execute(tensors, cotangents, retain_graph, create_graph, inputs, accumulate=True)
+    if len(grads) != node.width:
+        raise TypeError(f"expected {node.width} arguments, got {len(grads)} instead")
+    interpretation = TAPED_INTERPRETATION if STATE.enabled else RawInterpretation()
+    lowered = [None if g is None else interpretation.lower(g) for g in grads]
+    if isinstance(node, AccumulateGrad):
+        accumulate(interpretation, node.variable, lowered, 0)
+        if node.variable._post_accumulate:
+            run_post_accumulate(node.variable)
+        return ()
+    outputs = node.evaluate(lowered, interpretation, None)
+    results = tuple(None if value is None else interpretation.lift(value) for value in outputs)
+    return results[0] if len(results) == 1 else results
 
 
-def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph=None,
-    create_graph=False,
-    only_inputs=True,
-    allow_unused=None,
-    is_grads_batched=False,
-    materialize_grads=False,
-):
-    """The gradients of `outputs`, weighted by their cotangents, with respect to `inputs`.
+def execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
+    """Run a pass from `tensors`, with their cotangents, to `inputs` (None: to all leaves).
 
-    Returns a tuple with one tensor per input (of its shape and dtype), or None for one that was
-    not used when `allow_unused`; zeros with `materialize_grads`. Arguments and errors as
-    `backward`, and RuntimeError for an input that does not require grad or was not used
-    (torch.autograd.grad).
+    Returns the gradients of the inputs, or None where nothing arrived; with `accumulate` they go
+    to the inputs' `.grad` instead. Raises RuntimeError for a root or an input that does not require
+    grad, and whatever a formula or a hook raises.
     """
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, "
-            "but got: allow_unused=False."
-        )
-    if allow_unused is None:
-        allow_unused = materialize_grads
-    if is_grads_batched:
-        raise NotImplementedError("is_grads_batched")
-    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    if not inputs:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    cotangents = seeds.cotangents(outputs, seeds.as_tuple(grad_outputs, len(outputs)))
-    if retain_graph is None:
-        retain_graph = create_graph
-    results = _execute(outputs, cotangents, retain_graph, create_graph, inputs, accumulate=False)
-    for i, result in enumerate(results):
-        if result is None and not allow_unused:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {i} appears to not have been used in the "
-                "graph. Set allow_unused=True if this is the desired behavior."
-            )
-    if materialize_grads:
-        from impl import creation
-
-        results = [
-            creation.zeros_like(inputs[i]) if r is None else r for i, r in enumerate(results)
-        ]
-    return tuple(results)
+    return nested(_execute, tensors, cotangents, keep_graph, create_graph, inputs, accumulate)
 
 
-def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool):
+def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
     interpretation = TAPED_INTERPRETATION if create_graph else RawInterpretation()
     roots = []
-    previous = STATE.enabled
-    STATE.enabled = bool(create_graph)
+    previous = STATE.grad_mode, STATE.running, STATE.task, STATE.whole
+    STATE.grad_mode = bool(create_graph)
+    STATE.running = next(_numbers)
+    STATE.task = task = _Task(interpretation, keep_graph)
+    STATE.whole = previous[2] and inputs is None
     try:
         for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
-            edge = gradient_edge(tensor)
+            edge = _edge(tensor)
             if edge is None:
                 raise RuntimeError(
                     f"element {i} of tensors does not require grad and does not have a grad_fn"
@@ -416,27 +519,40 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
             if cotangent is None:
                 raise RuntimeError(f"element {i} of gradients tuple is None")
             lowered = interpretation.lower(cotangent)
-            if cotangent._raw.dtype != tensor._raw.dtype:
-                lowered = interpretation.cast(lowered, tensor._raw.dtype)
+            dtype = edge[0].dtype_of(edge[1])
+            if dtype is not None and cotangent._raw.dtype != dtype:
+                lowered = interpretation.cast(lowered, dtype)
             roots.append((edge, lowered))
-        task = _Task(interpretation, keep_graph)
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
+        if accumulate and create_graph:
+            warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
         task.run(roots)
         return task.captured
     finally:
-        STATE.enabled = previous
+        STATE.grad_mode, STATE.running, STATE.task, STATE.whole = previous
+
+
+def _edge(tensor):
+    """The (node, output number) of a tensor or of a GradientEdge."""
+    return tensor[:2] if isinstance(tensor, GradientEdge) else gradient_edge(tensor)
 
 
 def _aim(task: _Task, roots, inputs, accumulate: bool) -> None:
     targets = []
     for position, tensor in enumerate(inputs):
-        if accumulate:
+        if not isinstance(tensor, (Tensor, GradientEdge)):
+            raise RuntimeError(
+                f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
+            )
+        if isinstance(tensor, GradientEdge):
+            pass  # there is no tensor that could keep a gradient
+        elif accumulate:
             if tensor.grad_fn is not None or not tensor.requires_grad:
                 retain_grad(tensor)
         elif not tensor.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        edge = gradient_edge(tensor)
+        edge = _edge(tensor)
         if edge is not None:
             targets.append(edge[0])
             if not accumulate:

@@ -4,28 +4,57 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from impl import anomaly
+from impl.devices import CPU
+from impl.dtypes import BY_NUMPY
 
 next_sequence = itertools.count().__next__
 _QUALIFIED = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
+
+
+if TYPE_CHECKING:  # type checkers know only the built-in one
+    _attribute = property
+else:
+
+    class _attribute(property):
+        """A property that says in torch's words that it is read-only."""
+
+        def __set__(self, instance, value) -> None:
+            raise AttributeError(
+                f"attribute '{self.fget.__name__}' of '{type(instance).__name__}' objects is not "
+                "writable"
+            )
 
 
 class Node:
     """One recorded operation; its class carries the name torch gives it (`MulBackward0`).
 
     Per differentiable input there is one node in `next`, or None where no gradient goes, and the
-    number of that node's output in `numbers` (None: all are 0). `meta` is what an incoming gradient
-    must meet: for one output the entry of `meta_of`, for several (`width`) a tuple of them.
+    number of that node's output in `numbers` (None: all are 0). What an incoming gradient must meet
+    is noted by `meta_of`: in `meta` for one output, in `metas` for several.
     """
+
+    # Small objects without a dictionary of their own until somebody asks for one: of these there
+    # are as many as operations.
+    __slots__ = ("__dict__", "__weakref__")
 
     sequence: int
     next: tuple = ()
     numbers: tuple | None = None
     meta: Any = None
-    width = 1
+    metas: tuple | None = None
+    takes_real_part = True  # of a complex gradient, for an input that is real
+    # The plan's straight function; None where the node needs the general way: it has none, or
+    # somebody wants to see what happens here.
+    run: Any = None
+    # The node at the only edge, if there is but one and `run` returns only its gradient.
+    only: Any = None
     plan: Any = None  # an operator's node: what it saves, and how it runs
-    hooked = False  # whether any of the following four is there
-    tensor_hooks: Any = None  # {output number: {handle id: hook}}
+    tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
     retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
     pre_hooks: Any = None
     post_hooks: Any = None
@@ -33,6 +62,8 @@ class Node:
 
     def __init__(self) -> None:
         self.sequence = next_sequence()
+        if anomaly.MODE.enabled:
+            anomaly.note(self)
 
     def connect(self, edges) -> None:
         """Set where gradients go: one (node, output number), or None, per differentiable input."""
@@ -49,12 +80,17 @@ class Node:
         if len(outputs) == 1:
             self.meta = meta_of(outputs[0]._raw)
         else:
-            self.width = len(outputs)
-            self.meta = tuple([meta_of(output._raw) for output in outputs])
+            self.meta = None
+            self.metas = tuple([meta_of(output._raw) for output in outputs])
 
     def expected(self, number: int):
         """The `meta_of` that a gradient for output `number` must meet."""
-        return self.meta if self.width == 1 else self.meta[number]
+        return self.meta if self.metas is None else self.metas[number]
+
+    @property
+    def width(self) -> int:
+        """The number of differentiable outputs."""
+        return 1 if self.metas is None else len(self.metas)
 
     def shape_of(self, number: int) -> tuple[int, ...]:
         """The shape of output `number`."""
@@ -72,9 +108,14 @@ class Node:
     def release(self) -> None:
         """Free what was saved."""
 
-    def hooks_of_output(self, number: int):
-        """The hooks on the gradient of output `number`, None or {handle id: hook}."""
-        return self.tensor_hooks.get(number) if self.tensor_hooks else None
+    def dtype_of(self, number: int) -> np.dtype:
+        """The NumPy dtype of output `number`."""
+        meta = self.expected(number)
+        return meta[1] if type(meta) is tuple else np.dtype(meta)
+
+    def hooks_of_outputs(self):
+        """The hooks on gradients of outputs: [(number, {handle id: hook})], or None."""
+        return self.tensor_hooks
 
     def name(self) -> str:
         """The node's name, which is its class's; torch qualifies those that are no operator's."""
@@ -82,45 +123,61 @@ class Node:
         plain = "Backward" in name and name != "CopyBackwards"
         return name if plain else f"torch::autograd::{name}"
 
-    @property
+    @_attribute
     def next_functions(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) where no gradient goes."""
         numbers = self.numbers or (0,) * len(self.next)
         return tuple(zip(self.next, numbers, strict=True))
 
-    @property
+    @_attribute
     def metadata(self) -> dict:
         """A dictionary for the user's own notes on this node."""
         return self.__dict__.setdefault("_notes", {})
 
+    @_attribute
+    def _input_metadata(self) -> tuple[OutputDescription, ...]:
+        """What the gradients that come in must look like, one entry per differentiable output."""
+        return tuple(OutputDescription(self.expected(i)) for i in range(self.width))
+
     def _sequence_nr(self) -> int:
         return self.sequence
 
-    def register_hook(self, hook):
+    def register_hook(self, *hook, **named):
         """Call `hook(grad_inputs, grad_outputs)` after this node; returns a removable handle."""
-        from impl.hooks import RemovableHandle
+        from impl.hooks import register_node_hook
 
-        if self.post_hooks is None:
-            self.post_hooks = {}
-            self.hooked = True
-        return RemovableHandle.add(self.post_hooks, hook)
+        return register_node_hook(self, "post_hooks", *hook, **named)
 
-    def register_prehook(self, hook):
+    def register_prehook(self, *hook, **named):
         """Call `hook(grad_outputs)` before this node; returns a removable handle."""
-        from impl.hooks import RemovableHandle
+        from impl.hooks import register_node_hook
 
-        if self.pre_hooks is None:
-            self.pre_hooks = {}
-            self.hooked = True
-        return RemovableHandle.add(self.pre_hooks, hook)
+        return register_node_hook(self, "pre_hooks", *hook, **named)
+
+    def __call__(self, *grads):
+        """Run the formula alone; see `impl.engine.run_alone`."""
+        from impl.engine import run_alone
+
+        return run_alone(self, grads)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
+class OutputDescription:
+    """The shape and dtype of one output of a node."""
+
+    def __init__(self, meta) -> None:
+        shape, numpy_dtype = meta if type(meta) is tuple else ((), np.dtype(meta))
+        self.shape = list(shape)
+        self.dtype = BY_NUMPY[numpy_dtype]
+        self.device = CPU
+        self.is_nested_tensor = False
+
+
 def meta_of(raw):
     """What a gradient of the raw value must meet: (shape, NumPy dtype), or if 0-dim the dtype's
-    scalar type, which most such gradients are instances of."""
+    scalar type, which most such gradients are instances of. Without a dtype any will do."""
     return (raw.shape, raw.dtype) if raw.ndim else raw.dtype.type
 
 
@@ -134,17 +191,29 @@ def meets(raw, meta) -> bool:
 class AccumulateGrad(Node):
     """The sink of a leaf: adds what arrives to `variable.grad`."""
 
-    # It runs as soon as it is ready, before any operation (torch gives it the highest number).
-    LAST = (1 << 63) - 1
+    # It runs as soon as it is ready, before any operation.
+    LAST = (1 << 64) - 1
 
     def __init__(self, variable) -> None:
         self.variable = variable
         self.sequence = self.LAST
         # The leaf's as it is now: what happens to its shape later does not matter.
-        self.meta = meta_of(variable._raw)
+        self.expect(variable)
+        if anomaly.MODE.enabled:
+            anomaly.note(self)
 
-    def hooks_of_output(self, number: int):
-        return self.variable._hooks
+    def hooks_of_outputs(self):
+        hooks = self.variable._hooks
+        return [(0, hooks)] if hooks else None
+
+
+    def expect(self, leaf) -> None:
+        """Take gradients in the leaf's `grad_dtype`."""
+        wanted = leaf._grad_dtype
+        if wanted is ...:
+            self.meta = meta_of(leaf._raw)
+        else:
+            self.meta = (leaf._raw.shape, wanted and wanted.numpy)
 
 
 def accumulator(leaf) -> AccumulateGrad:
@@ -155,6 +224,17 @@ def accumulator(leaf) -> AccumulateGrad:
         node = AccumulateGrad(leaf)
         leaf._accumulator = weakref.ref(node)
     return node
+
+
+class GradientEdge(NamedTuple):
+    """Where the gradient of a tensor goes; stands for the tensor as a root or an input of a pass.
+
+    `ownership_token` is what torch needs to keep a graph alive; here the node does that.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
 
 
 def gradient_edge(tensor):

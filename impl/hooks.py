@@ -1,10 +1,11 @@
-"""Hooks: registration, removal, and the checks on what they return."""
+"""Hooks on tensors and on nodes: registration, removal, and the checks on what they return."""
 
 from __future__ import annotations
 
 import itertools
 import weakref
 
+from impl import messages
 from impl.dtypes import BY_NUMPY
 
 _ids = itertools.count()
@@ -36,6 +37,9 @@ class RemovableHandle:
         self.remove()
 
 
+# -- registration -------------------------------------------------------------------------------
+
+
 def register_tensor_hook(tensor, hook) -> RemovableHandle:
     """Call `hook(grad)` when the gradient of `tensor` is known; it may return a replacement.
 
@@ -48,10 +52,8 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
         tensor._hooks = {}
         node = tensor.grad_fn
         if node is not None:
-            if node.tensor_hooks is None:
-                node.tensor_hooks = {}
-                node.hooked = True
-            node.tensor_hooks[tensor._nr] = tensor._hooks
+            node.tensor_hooks = [*(node.tensor_hooks or ()), (tensor._nr, tensor._hooks)]
+            node.run = None
     return RemovableHandle.add(tensor._hooks, hook)
 
 
@@ -68,6 +70,23 @@ def register_post_accumulate(leaf, hook) -> RemovableHandle:
     if leaf._post_accumulate is None:
         leaf._post_accumulate = {}
     return RemovableHandle.add(leaf._post_accumulate, hook)
+
+
+def register_node_hook(node, kind: str, *hook, **named) -> RemovableHandle:
+    """Call `hook` when `node` runs: before it (`pre_hooks`) or after it (`post_hooks`).
+
+    Raises TypeError unless there is one hook, given by position.
+    """
+    if named or len(hook) != 1:
+        what = "register_prehook" if kind == "pre_hooks" else "register_hook"
+        count = "no keyword arguments" if named else f"exactly one argument ({len(hook)} given)"
+        raise TypeError(f"{type(node).__name__}.{what}() takes {count}")
+    hooks = getattr(node, kind)
+    if hooks is None:
+        hooks = {}
+        setattr(node, kind, hooks)
+        node.run = None
+    return RemovableHandle.add(hooks, hook[0])
 
 
 def retain_grad(tensor) -> None:
@@ -88,64 +107,94 @@ def keep_for(node, tensor) -> None:
     """Let `node` store the gradient of its output `tensor`, which it does not keep alive."""
     if node.retained is None:
         node.retained = {}
-        node.hooked = True
+        node.run = None
     node.retained[tensor._nr] = weakref.ref(tensor)
 
 
-def move_to(node, tensor) -> None:
-    """After an in-place change old hooks stay with the old value, retain_grad follows."""
+def move_to(node, tensor, number: int = 0) -> None:
+    """After an in-place change old hooks stay with the old value, retain_grad follows.
+
+    The new one is output `number` of `node`.
+    """
     tensor._hooks = None
     if tensor._retains_grad:
         old = tensor._node
         if old is not None and old.retained:
             old.retained.pop(tensor._nr, None)
+        tensor._nr = number
         keep_for(node, tensor)
 
 
+# -- running ------------------------------------------------------------------------------------
+
+
 def run_tensor_hooks(hooks: dict, grad):
-    """Pass `grad` through the hooks in the order of registration; returns the last replacement.
+    """Pass `grad`, a tensor or None, through the hooks in the order of registration.
 
-    Raises TypeError or RuntimeError when a replacement is no tensor, or of another size or dtype.
+    Returns what the last replacement left. Raises TypeError or RuntimeError when a replacement is
+    no tensor, or of another dtype or size, or stands for no gradient.
     """
-    from impl.tensor import Tensor
-
     for hook in list(hooks.values()):
         result = hook(grad)
-        if result is None:
-            continue
-        if not isinstance(result, Tensor):
-            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-        if grad is not None:
+        if result is not None and result is not grad:
             _check_replacement(hook, grad, result)
-        grad = result
+            grad = result
     return grad
 
 
-def _check_replacement(hook, grad, result) -> None:
-    name = getattr(hook, "__name__", None) or type(hook).__name__
-    old, new = grad._raw.dtype, result._raw.dtype
-    if old != new:
-        was, got = (f"torch.{BY_NUMPY[d].legacy}Tensor" for d in (old, new))
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was {was} got {got})")
-    if grad._raw.shape != result._raw.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
-
-
 def run_node_hooks(hooks: dict, values: tuple, *rest) -> tuple:
-    """Pass `values` through node hooks; each may return a replacement of the same length."""
-    from impl.tensor import Tensor
+    """Pass `values` through node hooks, each called with `values` and the `rest`.
 
+    Returns what the last replacement left. Raises TypeError or RuntimeError when one is no tuple,
+    has another length, or holds what no tensor hook may return.
+    """
     for hook in list(hooks.values()):
         result = hook(values, *rest)
-        if result is None:
+        if result is None or result is values:
             continue
-        name = getattr(hook, "__name__", None) or type(hook).__name__
-        if isinstance(result, Tensor) or not isinstance(result, (tuple, list)):
-            result = (result,)
+        if not isinstance(result, tuple):
+            raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
         if len(result) != len(values):
             raise RuntimeError(
-                f"hook '{name}' has returned an incorrect number of values (got {len(result)}, "
-                f"but expected {len(values)})"
+                f"hook '{_name(hook)}' has returned an incorrect number of values (got "
+                f"{len(result)}, but expected {len(values)})"
             )
-        values = tuple(result)
+        for old, new in zip(values, result, strict=True):
+            if new is not None and new is not old:
+                _check_replacement(hook, old, new)
+        values = result
     return values
+
+
+def run_post_accumulate(leaf) -> None:
+    """Call the leaf's post-accumulate hooks; RuntimeError or TypeError when one returns a value."""
+    from impl.tensor import Tensor
+
+    for hook in list(leaf._post_accumulate.values()):
+        result = hook(leaf)
+        if result is None or result is leaf:
+            continue
+        if not isinstance(result, Tensor):
+            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+def _check_replacement(hook, old, new) -> None:
+    from impl.tensor import Tensor
+
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not isinstance(new, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if old._raw.dtype != new._raw.dtype:
+        was, got = (messages.tensor_type(BY_NUMPY[t._raw.dtype]) for t in (old, new))
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has changed the type of value (was {was} got {got})"
+        )
+    if old._raw.shape != new._raw.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _name(hook) -> str:
+    name = getattr(hook, "__name__", None)
+    return name if isinstance(name, str) else "<unknown>"

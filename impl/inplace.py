@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from impl import hooks, messages
+from impl import hooks, inference, messages
 from impl.dtypes import BY_NUMPY
 from impl.graph import Node, gradient_edge
 from impl.modes import STATE
-from impl.operator import TAPED
+from impl.operator import TAPED, new
+from impl.pending import Pending
 from impl.storage import contiguous_strides, extent, is_dense, strided
 from impl.tensor import Tensor, requires_grad
-from impl.views import check_creation, geometry
+from impl.views import check_creation, elements, geometry
 
 
 def check(target: Tensor, differentiable: bool) -> None:
@@ -26,11 +27,16 @@ def check(target: Tensor, differentiable: bool) -> None:
     if not (differentiable and STATE.enabled):
         return
     if target._view is not None:
-        check_creation(target, base_changed=False)
-        if target.requires_grad and target._view.base.grad_fn is None:
-            raise RuntimeError(messages.VIEW_LEAF_INPLACE)
+        check_view(target)
     if target.requires_grad and target.grad_fn is None:
         raise RuntimeError(messages.LEAF_INPLACE)
+
+
+def check_view(target: Tensor) -> None:
+    """Raise RuntimeError for a view to which a write must not be recorded, or that of a leaf."""
+    check_creation(target, base_changed=False)
+    if target.requires_grad and target._view.base.grad_fn is None:
+        raise RuntimeError(messages.VIEW_LEAF_INPLACE)
 
 
 def check_memory(target: Tensor, operands, overlaps=False, disjoint: bool | str = False) -> None:
@@ -105,12 +111,17 @@ def _overlap(a: Tensor, b: Tensor) -> str | None:
         return None
     if not (is_dense(a._raw.shape, a.stride()) and is_dense(b._raw.shape, b.stride())):
         return None
-    first, second = a._offset, b._offset
-    if first == second and a._raw.size == b._raw.size:
-        return "full" if a.stride() == b.stride() else "partial"
-    if first < second + b._raw.size and second < first + a._raw.size:
-        return "partial"
-    return None
+    (start, end), (first, last) = _range(a), _range(b)
+    if start == first and end == last:
+        same = a.stride() == b.stride() and a.element_size() == b.element_size()
+        return "full" if same else "partial"
+    return "partial" if start < last and first < end else None
+
+
+def _range(tensor: Tensor) -> tuple[int, int]:
+    """The bytes of its storage that a dense tensor covers: the first, and the one after the last."""
+    size = tensor.element_size()
+    return size * tensor._offset, size * (tensor._offset + tensor._raw.size)
 
 
 def check_disjoint(target: Tensor, operand: Tensor) -> None:
@@ -121,14 +132,18 @@ def check_disjoint(target: Tensor, operand: Tensor) -> None:
 
 def write(target: Tensor, value) -> None:
     """Store a value of the target's shape, and count it."""
+    if STATE.before_write is not None:
+        STATE.before_write(target)
     array = target._array()
+    if isinstance(target, Pending):
+        value = target.through(value)
     if _is_expanded(target):
         # Only what changes is written: other elements in the same place are no newer values.
         changed = array != value
         array[changed] = value[changed]
     else:
         array[...] = value
-    target._storage.version += 1
+    inference.count(target)
 
 
 def _is_expanded(target: Tensor) -> bool:
@@ -139,15 +154,15 @@ def _repeats(shape, strides) -> bool:
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))
 
 
-def rebase(target: Tensor, node: Node) -> None:
-    """Make `node` the history of `target` after a write.
+def rebase(target: Tensor, node: Node, number: int = 0) -> None:
+    """Make output `number` of `node` the history of `target` after a write.
 
     Through a view the whole base is rewritten: its gradient is what `node` makes of the slice, and
     itself elsewhere (torch's CopySlices). The view then reads its history from the base.
     """
     view = target._view
     if view is None:
-        set_history(target, node)
+        set_history(target, node, number)
         return
     set_history(view.base, CopySlices(view.base, target, node))
     target.grad_fn  # noqa: B018  the view's own history is made anew at once
@@ -156,11 +171,11 @@ def rebase(target: Tensor, node: Node) -> None:
     target._hooks = None
 
 
-def set_history(tensor: Tensor, node: Node) -> None:
-    """Make `node` what produced the tensor; hooks on the old value stay with the old value."""
-    hooks.move_to(node, tensor)
+def set_history(tensor: Tensor, node: Node, number: int = 0) -> None:
+    """Make output `number` of `node` the tensor; hooks on the old value stay with the old value."""
+    hooks.move_to(node, tensor, number)
     tensor._node = node
-    tensor._nr = 0
+    tensor._nr = number
     if tensor._view is not None:
         tensor._view.version = tensor._storage.version
 
@@ -175,6 +190,8 @@ class CopySlices(Node):
         super().__init__()
         self.base = geometry(base)
         self.slice = geometry(target)
+        assert target._view is not None
+        self.remake = target._view.remake  # where it takes more than a geometry to make the slice
         self.inner: Node | None = inner
         self.connect((gradient_edge(base), *inner.edges()[1:]))
         self.describe((base,))
@@ -187,6 +204,9 @@ class CopySlices(Node):
             return [None] * len(self.next)
         if interpretation.records:
             return self._evaluate_tensors(gradient, interpretation, wanted)
+        if self.remake is not None:
+            gradients = self._evaluate_tensors(new(gradient), interpretation, wanted)
+            return [gradients[0]._raw, *gradients[1:]]
         base = self.base
         if base.strides == contiguous_strides(base.shape):
             whole = np.array(gradient, order="C")
@@ -208,14 +228,20 @@ class CopySlices(Node):
 
     def _evaluate_tensors(self, gradient: Tensor, interpretation, wanted):
         whole = TAPED.clone_strided(gradient, self.base.shape, self.base.strides)
-        offset = self.slice.offset - self.base.offset
-        part = TAPED.as_strided(whole, self.slice.shape, self.slice.strides, offset)
+        if self.remake is not None:
+            part = self.remake(whole)
+        else:
+            offset = self.slice.offset - self.base.offset
+            part = TAPED.as_strided(whole, self.slice.shape, self.slice.strides, offset)
         assert self.inner is not None
-        inner = self.inner.evaluate([part.clone()], interpretation, wanted)
+        copy = part.clone()
+        inner = self.inner.evaluate(
+            [copy if interpretation.records else copy._raw], interpretation, wanted
+        )
         if inner[0] is None:
             part.zero_()
         else:
-            part.copy_(inner[0])
+            part.copy_(inner[0] if interpretation.records else new(inner[0]))
         return [whole, *inner[1:]]
 
     def release(self) -> None:
@@ -288,6 +314,8 @@ def resize(tensor: Tensor, shape) -> None:
     tensor._array()
     if size + tensor._offset > tensor._storage.flat.size:
         tensor._storage.grow(size + tensor._offset)
-    flat = tensor._storage.flat
+    flat = elements(tensor._storage, tensor._raw.dtype)
     tensor._raw = strided(flat, shape, contiguous_strides(shape), tensor._offset)
     tensor._strides = None
+    if tensor._inference:
+        inference.keep_long_way(tensor)

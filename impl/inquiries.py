@@ -49,6 +49,12 @@ def is_complex(input) -> bool:
 
 
 @_publish
+def is_inference(input) -> bool:
+    """Whether an inference tensor (torch.is_inference)."""
+    return _tensor("is_inference", input).is_inference()
+
+
+@_publish
 def is_nonzero(input) -> bool:
     """Whether the one element is not zero (torch.is_nonzero)."""
     return bool(_tensor("is_nonzero", input))

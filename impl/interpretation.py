@@ -11,12 +11,13 @@ import sys
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
+from impl.dtypes import BY_NUMPY
 from impl.operator import RAW, TAPED, new
+from impl.pending import Pending, marked, source_of
 from impl.precision import widened
 from impl.saved import raw_of, tensor_of
 from impl.sizes import broadcast_dims
-from impl.storage import strides_of
+from impl.storage import Memory, strides_of
 from impl.tensor import Tensor
 
 
@@ -54,6 +55,7 @@ class RawInterpretation:
         # Gradients that came in as tensors, by their array: autograd.grad returns the caller's own
         # cotangent where the derivative is the identity.
         self.given: dict[int, Tensor] = {}
+        self.kept: list = []  # those arrays, where their tensors do not hold them
         # Tensors over memory of which several gradients are views, so that they share a counter.
         self.bases: dict[int, Tensor] = {}
 
@@ -62,10 +64,28 @@ class RawInterpretation:
     def lower(self, tensor: Tensor):
         """The gradient in a tensor the caller gave, remembered as given."""
         raw = tensor._raw
-        if type(raw) is not np.ndarray:
-            raw = tensor._array()
-        self.given[id(raw)] = tensor
+        self._remember(raw, tensor)
         return raw
+
+    def _remember(self, raw, tensor: Tensor) -> None:
+        self.given[id(raw)] = tensor
+        if isinstance(tensor, Pending):
+            self.kept.append(raw)
+
+    def adopt(self, tensor: Tensor):
+        """The gradient in a tensor that nobody else holds, so that a leaf may take it over.
+
+        If its memory has been seen, the gradient is a view of it, which shares the counter.
+        """
+        if isinstance(tensor, Pending):
+            self.bases.setdefault(id(_owner(tensor._array()[...])), tensor)
+            return tensor.remembered()
+        raw = tensor._raw
+        if tensor._memory is None or type(raw) is not np.ndarray:
+            return raw
+        view = raw[...]
+        self.bases.setdefault(id(_owner(view)), tensor)
+        return view
 
     def lift(self, raw) -> Tensor:
         """A tensor over a gradient array: the given one, or an alias of its memory."""
@@ -78,11 +98,16 @@ class RawInterpretation:
 
     def result(self, raw) -> Tensor:
         """`lift`, and the same tensor again for the same array: torch does not copy results."""
-        tensor = self.given[id(raw)] = self.lift(raw)
+        tensor = self.lift(raw)
+        self._remember(raw, tensor)
         return tensor
 
     def _alias(self, raw) -> Tensor:
         """A formula returned a view: of a given tensor's memory, or of its own."""
+        known = source_of(raw)
+        if known is not None:
+            source, conjugates = known
+            return marked(self._alias(source), conjugates, not conjugates)
         owner = _owner(raw)
         for tensor in self.given.values():
             flat = tensor._storage.flat
@@ -112,16 +137,12 @@ class RawInterpretation:
         return sum_to(value, shape)
 
     def cast(self, value, dtype):
-        """A gradient in another NumPy dtype; the imaginary part goes where it has no place."""
-        if CATEGORY[value.dtype] == COMPLEX and CATEGORY[dtype] != COMPLEX:
-            value = value.real
+        """A gradient in another NumPy dtype."""
         return value.astype(dtype)
 
 
 def _owner(raw):
     """Whose memory an array shows, through NumPy's views and ours."""
-    from impl.views import Memory
-
     owner = raw.base
     while True:
         if isinstance(owner, Memory):
@@ -156,6 +177,8 @@ class TapedInterpretation:
 
     def lower(self, tensor: Tensor) -> Tensor:
         return tensor
+
+    adopt = lower
 
     def lift(self, value: Tensor) -> Tensor:
         return value

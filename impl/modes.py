@@ -1,10 +1,15 @@
-"""Grad mode: whether operators record, per thread, as context managers and decorators."""
+"""Modes: what a thread has switched on, and the context managers and decorators that switch it."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import threading
+import warnings
+from typing import Any
+
+# The modes of the whole process; only the number of those active, which new threads begin with.
+_everywhere = 0
 
 
 class _State(threading.local):
@@ -16,19 +21,46 @@ class _State(threading.local):
     """
 
     path: int | None = 1
-    _enabled = True
+    inference = False
+    forward = True  # whether tangents are seen
+    multithreading = True  # for programs that ask: there are no other threads to use
+    view_replay = False  # whether views remember how they were made
+    layout_policy = True  # whether a first gradient has to have its leaf's layout
+    evaluating: Any = None  # the node whose backward runs, while anomaly mode is on
+    task: Any = None  # the backward pass under way, the innermost one
+    level = 0  # how many backward passes are under way in this thread, each within the other
+    running = 0  # the number of the backward pass under way, the innermost one
+    group: Any = None  # the GraphExecGroup that backward passes are in
+    whole = True  # whether that pass, and those around it, accumulate into all leaves
+    saved_hooks: tuple = ()  # the active pairs of pack and unpack, the innermost last
+    saved_hooks_refused: str | None = None  # what to say when somebody activates such hooks
+    before_write: Any = None  # called with a tensor that is about to be written
+    _grad_mode = True
     _unusual = 0
+
+    def __init__(self) -> None:
+        if _everywhere:
+            self.unusual = _everywhere
+
+    @property
+    def grad_mode(self) -> bool:
+        """What `is_grad_enabled` reports; inference mode overrules it."""
+        return self._grad_mode
+
+    @grad_mode.setter
+    def grad_mode(self, value: bool) -> None:
+        self._grad_mode = value
+        if not self._unusual:
+            self.path = 1 if value else 0
 
     @property
     def enabled(self) -> bool:
-        """Whether operators record."""
-        return self._enabled
+        """Whether operators record. Assigning it sets the grad mode."""
+        return self._grad_mode and not self.inference
 
     @enabled.setter
     def enabled(self, value: bool) -> None:
-        self._enabled = value
-        if not self._unusual:
-            self.path = 1 if value else 0
+        self.grad_mode = value
 
     @property
     def unusual(self) -> int:
@@ -38,112 +70,244 @@ class _State(threading.local):
     @unusual.setter
     def unusual(self, count: int) -> None:
         self._unusual = count
-        self.path = None if count else int(self._enabled)
+        self.path = None if count else int(self._grad_mode)
 
 
 STATE = _State()
 
 
+def count_everywhere(change: int) -> None:
+    """Count a mode of the whole process among what is unusual, here and in threads to come."""
+    global _everywhere
+    _everywhere += change
+    STATE.unusual += change
+
+
 def is_grad_enabled() -> bool:
-    """Whether operators record in this thread."""
-    return STATE.enabled
+    """The grad mode of this thread."""
+    return STATE.grad_mode
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in inference mode."""
+    return STATE.inference
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` last said."""
+    return STATE.multithreading
+
+
+def is_view_replay_enabled() -> bool:
+    """What `_force_original_view_tracking` last said."""
+    return STATE.view_replay
+
+
+# -- decorators -------------------------------------------------------------------------------
+
+
+def _decorated(mode, function):
+    """`function` under a new mode object, from `mode()`, for each call or each of its steps."""
+    if inspect.isgeneratorfunction(function):
+        return _decorated_generator(mode, function)
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        with mode():
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def _decorated_generator(mode, function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        running = function(*args, **kwargs)
+        step, given = running.send, None
+        while True:
+            try:
+                with mode():
+                    item = step(given)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                step, given = running.send, (yield item)
+            except GeneratorExit:
+                with mode():
+                    running.close()
+                raise
+            except BaseException as error:
+                step, given = running.throw, error
+
+    return wrapper
 
 
 class _Mode:
-    """A context manager that is a decorator too; a generator holds the mode only while it runs."""
+    """A context manager that is a decorator too."""
 
-    def __init__(self, value: bool) -> None:
-        self._value = value
-
-    def __enter__(self):
-        self._previous = STATE.enabled
-        STATE.enabled = self._value
-
-    def __exit__(self, *exc) -> None:
-        STATE.enabled = self._previous
-
-    def clone(self) -> _Mode:
-        return _Mode(self._value)
+    def clone(self):
+        """A mode object of its own for one call of a decorated function."""
+        return type(self)()
 
     def __call__(self, function):
-        if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def generator(*args, **kwargs):
-                with self.clone():
-                    running = function(*args, **kwargs)
-                    try:
-                        item = running.send(None)
-                    except StopIteration as stop:
-                        return stop.value
-                while True:
-                    try:
-                        sent = yield item
-                    except GeneratorExit:
-                        with self.clone():
-                            running.close()
-                        raise
-                    except BaseException as error:
-                        with self.clone():
-                            try:
-                                item = running.throw(error)
-                            except StopIteration as stop:
-                                return stop.value
-                    else:
-                        with self.clone():
-                            try:
-                                item = running.send(sent)
-                            except StopIteration as stop:
-                                return stop.value
-
-            return generator
-
-        @functools.wraps(function)
-        def wrapper(*args, **kwargs):
-            with self.clone():
-                return function(*args, **kwargs)
-
-        return wrapper
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            return _decorated(self.clone, lambda *args, **kwargs: function(*args, **kwargs))
+        return _decorated(self.clone, function)
 
 
-class no_grad(_Mode):
-    """Nothing recorded inside; usable as `with`, `@no_grad()` and `@no_grad`."""
+class _Switch(_Mode):
+    """A mode that is one attribute of the state, set at the call and restored by the block."""
 
-    def __new__(cls, function=None):
-        if function is None:
-            return super().__new__(cls)
-        return cls()(function)
-
-    def __init__(self, function=None) -> None:
-        super().__init__(False)
-
-
-class enable_grad(_Mode):
-    """Everything recorded inside, also within `no_grad`."""
-
-    def __new__(cls, function=None):
-        if function is None:
-            return super().__new__(cls)
-        return cls()(function)
-
-    def __init__(self, function=None) -> None:
-        super().__init__(True)
-
-
-class set_grad_enabled(_Mode):
-    """Sets the mode at once; as a context manager it also restores it."""
+    attribute: str
+    function: str  # what torch's message calls it
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(bool(mode))
-        self._before = STATE.enabled
-        STATE.enabled = self._value
+        self.prev = getattr(STATE, self.attribute)
+        self.mode = check_bool(self.function, "enabled", 1, mode)
+        setattr(STATE, self.attribute, mode)
 
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *exc) -> None:
-        STATE.enabled = self._before
+    def clone(self):
+        return type(self)(self.mode)
 
     def __call__(self, function):
-        STATE.enabled = self._before
+        setattr(STATE, self.attribute, self.prev)
         return super().__call__(function)
+
+    def __enter__(self) -> None:
+        setattr(STATE, self.attribute, self.mode)
+
+    def __exit__(self, *exc) -> None:
+        setattr(STATE, self.attribute, self.prev)
+
+
+def check_bool(function: str, argument: str, position: int, value: Any) -> bool:
+    """The value. Raises TypeError for anything but a bool, in torch's words."""
+    if not isinstance(value, bool):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be bool, not "
+            f"{type(value).__name__}"
+        )
+    return value
+
+
+# -- grad mode --------------------------------------------------------------------------------
+
+
+class _GradMode(_Mode):
+    """Sets the grad mode inside; usable as `with mode():`, `@mode()` and `@mode`."""
+
+    wanted: bool
+    prev = False
+
+    def __new__(cls, orig_func=None):
+        return super().__new__(cls) if orig_func is None else cls()(orig_func)
+
+    def __enter__(self) -> None:
+        self.prev = STATE.grad_mode
+        STATE.grad_mode = self.wanted
+
+    def __exit__(self, *exc) -> None:
+        STATE.grad_mode = self.prev
+
+
+class without_tangents:
+    """Where forward mode sees nothing, whatever has a tangent."""
+
+    def __enter__(self) -> None:
+        self._before, STATE.forward = STATE.forward, False
+
+    def __exit__(self, *exc) -> None:
+        STATE.forward = self._before
+
+
+class no_grad(_GradMode):
+    """Nothing is recorded inside (torch.no_grad)."""
+
+    wanted = False
+
+
+class enable_grad(_GradMode):
+    """Everything is recorded inside, also within `no_grad` (torch.enable_grad)."""
+
+    wanted = True
+
+
+class set_grad_enabled(_Switch):
+    """Sets the mode at once; as a context manager it also restores it (torch.set_grad_enabled).
+
+    Raises TypeError for a mode that is no bool.
+    """
+
+    attribute = "grad_mode"
+    function = "set_grad_enabled"
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+
+# -- inference mode ---------------------------------------------------------------------------
+
+
+class inference_mode(_Mode):
+    """Nothing is recorded inside, and what is made inside can never be (torch.inference_mode).
+
+    `inference_mode(False)` is the opposite. Grad mode is off inside, or on, and restored with it.
+    """
+
+    def __new__(cls, mode=True):
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def clone(self) -> inference_mode:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self._before = STATE.inference, STATE.grad_mode
+        self._set(self.mode, not self.mode)
+
+    def __exit__(self, *exc) -> None:
+        self._set(*self._before)
+
+    @staticmethod
+    def _set(inference: bool, grad_mode: bool) -> None:
+        STATE.unusual += inference - STATE.inference
+        STATE.inference = inference
+        STATE.grad_mode = grad_mode
+
+
+# -- switches ---------------------------------------------------------------------------------
+
+
+class set_multithreading_enabled(_Switch):
+    """Whether backward may use threads for other devices, of which there are none here."""
+
+    attribute = "multithreading"
+    function = "set_multithreading_enabled"
+
+
+class _force_original_view_tracking(_Switch):
+    """Whether views made from now on are made again, after a write to their base, by the same
+    operators, and not by one `as_strided`."""
+
+    attribute = "view_replay"
+    function = "set_view_replay_enabled"
+
+
+class enforce_grad_layout_policy(_Switch):
+    """Whether a first gradient is copied if it has another layout than its leaf asks for."""
+
+    attribute = "layout_policy"
+    function = "set_grad_layout_enforcement_enabled"
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)

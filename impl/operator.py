@@ -139,6 +139,7 @@ def function(name: str | None = None, *, method: bool = True, torch: bool = True
 
     def define(composite):
         public = name or composite.__name__
+        composite.__name__ = composite.__qualname__ = public  # which torch's messages may show
         if torch:
             FUNCTIONS[public] = composite
         if method:
@@ -151,7 +152,7 @@ def function(name: str | None = None, *, method: bool = True, torch: bool = True
 def written(function, times=1):
     """Mark a formula whose gradient torch makes in place, in new memory: that counts as a write,
     and shows as the version of a `.grad` that was taken over. `times` is how often, or a function
-    that says so from which outputs' gradients arrived."""
+    that says so from which outputs' gradients arrived and the gradient made."""
     function.writes = times
     return function
 

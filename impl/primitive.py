@@ -6,32 +6,41 @@ import inspect
 
 import numpy as np
 
-from impl import messages
-from impl.derivatives import OUTPUT, Differentiable
+from impl import forward, inference, messages
+from impl.derivatives import Differentiable
 from impl.dtypes import (
     CATEGORY,
+    COMPLEX,
     DIFFERENTIABLE,
     FLOATING,
+    REDUCED,
     bfloat16,
     category_of_number,
+    float16,
+    float32,
     get_default_dtype,
     result_dtype,
 )
 from impl.graph import gradient_edge
 from impl.modes import STATE
+from impl.refusals import check_complex_derivative, refusal_of_complex
 from impl.storage import elementwise_strides, empty_strided, strides_of
 from impl.tensor import Tensor, requires_grad
 
-_BFLOAT16 = np.dtype(bfloat16.numpy)
+_BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
 def new(raw, strides=None) -> Tensor:
     """A tensor over a new raw value; `strides` None stands for row-major."""
-    tensor = Tensor.__new__(Tensor)
+    tensor = object.__new__(Tensor)
     tensor._raw = raw
-    if strides is not None:
-        tensor._strides = strides
+    tensor._strides = strides
+    tensor._memory = tensor._node = tensor._view = None
+    tensor._requires_grad = False
+    tensor._nr = 0
+    if STATE.path is None and STATE.inference:
+        inference.mark(tensor)
     return tensor
 
 
@@ -41,6 +50,7 @@ class Operator(Differentiable):
     validate = None  # checks the raw arguments before they are promoted
     validate_out = None  # checks the dtype of out= and the raw arguments
     layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
+    exact_number = False  # half precision does not round a last operand of one element first
 
     def __init__(self, kernel, node, promote, elementwise, outputs, fresh) -> None:
         name = kernel.__name__.rstrip("_")
@@ -49,6 +59,7 @@ class Operator(Differentiable):
         self.definition = kernel
         self.kernel = _positional(kernel)
         self.promote = promote
+        self.refusal_of_complex = refusal_of_complex(name)
         self.elementwise = elementwise
         self.fresh = fresh
         # Whether Python numbers stand for 0-dim tensors.
@@ -81,6 +92,9 @@ class Operator(Differentiable):
             outputs = tuple(self._output(r, raws, False, args) for r in result)
         if mask:
             self.record(args, outputs, mask)
+        elif strided:  # as inference tensors are
+            inference.count_making(self, args, outputs)
+        forward.carry(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
 
     def _unwrap(self, args, written: bool = False):
@@ -110,7 +124,7 @@ class Operator(Differentiable):
     def mask(self, args) -> int:
         """The bits of the arguments for which a gradient will be wanted; 0 if nothing records."""
         mask = 0
-        if STATE.enabled:
+        if STATE.enabled and inference.recordable(self, args):
             for bit, i in self.bits:
                 a = args[i]
                 if isinstance(a, Tensor) and (
@@ -122,19 +136,28 @@ class Operator(Differentiable):
         return mask
 
     def _run(self, raws):
+        if self.refusal_of_complex is not None:
+            self._refuse_complex(raws)
         if self.validate is not None:
             self.validate(*raws)
-        if self.promote is not None:
-            self._promote(raws)
+        rounded = self._promote(raws) if self.promote is not None else None
         try:
-            return self.kernel(*raws)
+            result = self.kernel(*raws)
         except ValueError as error:
             shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
             if self.elementwise and len(shapes) > 1:
                 raise RuntimeError(messages.broadcast(shapes)) from None
             raise RuntimeError(str(error)) from error
+        return result if rounded is None else result.astype(rounded)
 
-    def _promote(self, raws) -> None:
+    def _refuse_complex(self, raws) -> None:
+        present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+        d = result_dtype(present)
+        if d.category == COMPLEX:
+            raise self.refusal_of_complex(d)
+
+    def _promote(self, raws):
+        """Cast the operands to their common dtype; returns the result's if that is another one."""
         positions = self.tensor_positions
         first = None
         for i in positions:
@@ -150,15 +173,19 @@ class Operator(Differentiable):
                 first = d
             elif d is not first:
                 break
-            if first is _BFLOAT16:  # NumPy takes a Python number next to it for a float32
+            # NumPy takes a Python number next to bfloat16 for a float32.
+            if first is _BFLOAT16 or (first is _FLOAT16 and self.exact_number):
                 break
         else:
             if self.promote != "float" or CATEGORY[first] >= FLOATING:
-                return
+                return None
         present = [raws[i] for i in positions if raws[i] is not None]
         target = result_dtype(present)
         if self.promote == "float" and target.category < FLOATING:
             target = get_default_dtype()
+        rounded = None
+        if self.exact_number and target.numpy in REDUCED and np.size(raws[positions[-1]]) == 1:
+            rounded, target = target.numpy, float32
         for i in positions:
             value = raws[i]
             if value is None:
@@ -169,6 +196,24 @@ class Operator(Differentiable):
             else:
                 # Through an array, so that an integer out of range wraps around as torch's does.
                 raws[i] = np.asarray(value).astype(target.numpy)[()]
+        return rounded
+
+    def mixes(self, args, output) -> bool:
+        """Whether NumPy would promote what the formulas take in another way than torch does.
+
+        It knows no weak tensors without dimensions, and rounds numbers to half precision.
+        """
+        if self.promote is None:
+            return False
+        dtype = output._raw.dtype
+        for i in self.tensor_positions:
+            value = args[i]
+            if isinstance(value, Tensor):
+                if value._raw.dtype is not dtype and (not value._raw.ndim or dtype in REDUCED):
+                    return True
+            elif value is not None and dtype in REDUCED:
+                return True
+        return False
 
     def _output(self, raw, raws, strided: bool, args) -> Tensor:
         if self.elementwise:
@@ -196,13 +241,17 @@ class Operator(Differentiable):
         return laid, strides
 
     def record(self, args, outputs, mask: int) -> None:
-        if outputs[self.differentiable_outputs[0]]._raw.dtype not in DIFFERENTIABLE:
+        dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
+        if dtype not in DIFFERENTIABLE:
             return
-        node = self.node(args, outputs, mask, self.edges(args, mask))
+        if dtype.kind == "c":
+            check_complex_derivative(self.name)
+        node = self.node(args, None, mask, self.edges(args, mask), outputs)
         for number, index in enumerate(self.differentiable_outputs):
             output = outputs[index]
             output._node = node
             output._nr = number
+        self.save_outputs(node, args, outputs)
 
     def _apply_list(self, args):
         position = self.list_position
@@ -215,13 +264,14 @@ class Operator(Differentiable):
                 raws[i] = args[i]._raw
         result = self.kernel(*raws)
         outputs = (self._output(result, raws, False, args),)
-        if STATE.enabled and self.list_edges:
+        if STATE.enabled and inference.recordable(self, args):
             flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
             if any(flags) and result.dtype in DIFFERENTIABLE:
                 edges = [
                     gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
                 ]
                 outputs[0]._node = self.node(args, outputs, 1, edges)
+        forward.carry(self, args, outputs)
         return outputs[0]
 
     def inplace(self, *args):
@@ -251,8 +301,10 @@ class Operator(Differentiable):
         if late:
             inplace.check_memory(target, operands, True, True)
         inplace.check_fits(target, result)
+        tangent = forward.before_write(self, args)
         if not tracked:
             inplace.write(target, result)
+            tangent.write()
             return target
         # Edges and saved inputs are those from before the write: afterwards the target has a new
         # history, and an operand that shares its memory is stale, as torch has it. If the formula
@@ -260,10 +312,9 @@ class Operator(Differentiable):
         recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
         node = self.node(recorded, None, mask, edges, (target,))
         inplace.write(target, result)
-        for i, (kind, which) in enumerate(node.plan.reads):
-            if kind == OUTPUT:
-                node.saved[i] = self.read(kind, which, args, (target,))
         inplace.rebase(target, node)
+        self.save_outputs(node, args, (target,))
+        tangent.write()
         return target
 
     def into(self, out, args):
@@ -275,6 +326,7 @@ class Operator(Differentiable):
 
         raws, mask, _ = self._unwrap(args)
         inplace.check_out(self.name, out, mask != 0)
+        forward.refuse_out(self.name, (*args, out))
         if self.validate_out is not None:
             self.validate_out(out._raw.dtype, *raws)
         inplace.write_out(out, self._run(raws))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from impl import forward
 from impl.dtypes import COMPLEX, complex_of, get_default_dtype
 
 PRECISION = 4
@@ -135,11 +136,17 @@ def text(tensor) -> str:
     try:
         node = tensor.grad_fn
         if node is not None:
-            suffixes.append(f"grad_fn=<{type(node).__name__}>")
+            name = type(node).__name__
+            if name == "CppFunction":  # torch has no class for what records it
+                name = node.name().rpartition("::")[2]
+            suffixes.append(f"grad_fn=<{name}>")
         elif tensor.requires_grad:
             suffixes.append("requires_grad=True")
     except RuntimeError:
         suffixes.append("grad_fn=<Invalid>")
+    tangent = forward.of(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     return _with_suffixes(prefix + body, suffixes, len(prefix))
 
 

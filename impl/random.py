@@ -7,9 +7,11 @@ same numbers here as there.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import struct
 import time
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -222,6 +224,22 @@ def get_rng_state() -> Tensor:
 def set_rng_state(new_state: Tensor) -> None:
     """Let the default generator go on from a state that `get_rng_state` returned."""
     default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, device_type=None) -> Iterator[None]:
+    """Put the default generator back at the end of the block (torch.random.fork_rng).
+
+    Raises AssertionError for devices, none of which have a generator here.
+    """
+    if devices is not None and list(devices):
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    state = get_rng_state() if enabled else None
+    try:
+        yield
+    finally:
+        if state is not None:
+            set_rng_state(state)
 
 
 for _f in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl import messages
 from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
+from impl.graph import GradientEdge
 from impl.operator import new
+from impl.sizes import Size
 from impl.tensor import Tensor
 
 
@@ -18,55 +21,82 @@ def as_tuple(grad_tensors, count: int) -> tuple:
     return tuple(grad_tensors)
 
 
-def cotangents(tensors, grads) -> list:
+def cotangents(tensors, grads, batched: bool = False) -> list:
     """The seed of each root, implied (ones) where it is None and the root has one real element.
 
-    None where a root that does not require grad has no seed. Raises RuntimeError when a seed has
-    another shape than its root or is complex where it is real, when one cannot be implied, and
-    when there are fewer seeds than roots; TypeError when one is no tensor
-    (torch.autograd.backward).
+    With `batched` a seed given is a batch of them, by its first dimension, and its first row is
+    checked. None where a root that does not require grad has no seed. Raises RuntimeError when a
+    seed has another shape than its root or is complex where it is real and when one cannot be
+    implied; TypeError when one is no tensor (torch.autograd.backward).
     """
     result: list[Tensor | None] = []
+    # Cotangents in excess are dropped by the pairing, as torch drops them.
     for out, cotangent in zip(tensors, grads, strict=False):
+        if isinstance(out, GradientEdge):
+            shape, dtype = out.node.shape_of(out.output_nr), out.node.dtype_of(out.output_nr)
+        elif isinstance(out, Tensor):
+            shape, dtype = out._raw.shape, out._raw.dtype
+        else:
+            raise AssertionError("Expected output to be a torch.Tensor")
         if isinstance(cotangent, Tensor):
-            _check_cotangent(grads, out, cotangent)
+            _check_cotangent(grads, shape, dtype, cotangent, batched)
             result.append(cotangent)
         elif cotangent is None:
-            result.append(_implicit(out) if out.requires_grad else None)
+            differentiable = isinstance(out, GradientEdge) or out.requires_grad
+            result.append(_implicit(shape, dtype) if differentiable else None)
         else:
             raise TypeError(
                 "gradients can be either Tensors or None, but got " + type(cotangent).__name__
             )
-    # Cotangents in excess were dropped by the pairing, as torch drops them.
-    if len(result) != len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(result)} gradients")
     return result
 
 
-def _implicit(out: Tensor) -> Tensor:
-    if out._raw.size != 1:
+def check_count(tensors, seeds: list) -> None:
+    """Raise RuntimeError when there are fewer seeds than roots."""
+    if len(seeds) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(seeds)} gradients")
+
+
+def batch_size(seeds: list) -> int:
+    """The first dimension that all seeds share; ValueError where one has none or another."""
+    for seed in seeds:
+        if seed is None:
+            raise ValueError(messages.BATCHED_NONE)
+        if not seed._raw.ndim:
+            raise ValueError(messages.BATCHED_SCALAR)
+    sizes = [len(seed) for seed in seeds]
+    if len(set(sizes)) > 1:
+        raise ValueError(messages.BATCH_SIZES.format(sizes))
+    return sizes[0]
+
+
+def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    if any(n != 1 for n in shape):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    d = BY_NUMPY[out._raw.dtype]
+    d = BY_NUMPY[dtype]
     if not d.is_floating_point:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {d}"
         )
-    return new(np.ones(out._raw.shape, out._raw.dtype))
+    return new(np.ones(shape, dtype)[()])
 
 
-def _check_cotangent(grads: tuple, out: Tensor, cotangent: Tensor) -> None:
-    if cotangent._raw.shape != out._raw.shape:
+def _check_cotangent(grads: tuple, shape, dtype, cotangent: Tensor, batched: bool) -> None:
+    first = cotangent[0] if batched else cotangent
+    if first._raw.shape != shape:
         # torch finds the position by comparing tensors, which raises for any but the first.
         i = grads.index(cotangent)
+        if batched:  # torch leaves the batch out twice
+            raise RuntimeError(messages.BATCHED_SHAPE.format(i, first.shape[1:], i, Size(shape)))
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {cotangent.shape} and "
-            f"output[{i}] has a shape of {out.shape}."
+            f"output[{i}] has a shape of {Size(shape)}."
         )
-    a, b = cotangent._raw.dtype, out._raw.dtype
-    if (CATEGORY[a] == COMPLEX) != (CATEGORY[b] == COMPLEX):
+    a = cotangent._raw.dtype
+    if (CATEGORY[a] == COMPLEX) != (CATEGORY[dtype] == COMPLEX):
         i = grads.index(cotangent)
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same "
             f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {BY_NUMPY[a]} and "
-            f"output[{i}] has a dtype of {BY_NUMPY[b]}."
+            f"output[{i}] has a dtype of {BY_NUMPY[dtype]}."
         )

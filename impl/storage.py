@@ -89,6 +89,22 @@ class Replaced(Storage):
         self._origin.version = value
 
 
+class Memory:
+    """Describes a window of an array's memory to NumPy, and keeps the array alive."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: np.ndarray, address: int, shape, strides) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": tuple(shape),
+            "strides": tuple(strides),
+            "typestr": owner.dtype.str,
+            "version": 3,
+        }
+
+
 def contiguous_strides(shape) -> tuple[int, ...]:
     """Row-major strides in elements, as torch gives them: sizes below one count as one."""
     strides, step = [], 1

@@ -9,6 +9,8 @@ saved as the general way (`Operator.__call__`, `OperatorNode.evaluate`). Whateve
 
 from __future__ import annotations
 
+import ast
+import copy
 import inspect
 import itertools
 from typing import Any
@@ -32,9 +34,9 @@ def _unpack_list(values, node):
 def backward(plan, edges: int, real: bool):
     """A function (node, grad, keep, wanted) that runs a plan's formulas on raw values.
 
-    It returns a list of the gradients per edge, None where there is none, and frees what the node
-    saved unless `keep`. `wanted` says of each edge whether anybody needs it (None: all). `real`
-    promises that nothing saved is complex.
+    It returns a list of the gradients per edge, None where there is none (where the plan has a
+    single edge, its gradient alone), and frees what the node saved unless `keep`. `wanted` says of
+    each edge whether anybody needs it (None: all). `real` promises that nothing saved is complex.
     """
     from impl.derivatives import CONJUGATE, CONSTANT, GRADIENT, INPUT, LIST, OUTPUT
     from impl.operator import RAW
@@ -80,6 +82,8 @@ def backward(plan, edges: int, real: bool):
                 conjugated = kind == CONJUGATE and not real
                 given.append(f"F.conj(v{which})" if conjugated else f"v{which}")
         call = f"f{number}({', '.join(given)})"
+        if hasattr(function, "expression"):
+            call = _written_out(function, given)
         if len(targets) == 1:
             results[targets[0]] = call
             selected[targets[0]] = f"{call} if wanted[{targets[0]}] else None"
@@ -87,10 +91,25 @@ def backward(plan, edges: int, real: bool):
             lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
             for target in targets:
                 results[target] = selected[target] = f"g{target}"
-    lines.append(f"    if wanted is None: return [{', '.join(results)}]")
-    lines.append(f"    return [{', '.join(selected)}]")
+    if plan.single is not None:
+        lines.append(f"    return {results[plan.single]}")
+    else:
+        lines.append(f"    if wanted is None: return [{', '.join(results)}]")
+        lines.append(f"    return [{', '.join(selected)}]")
     exec("\n".join(lines), scope)
     return scope["straight"]
+
+
+def _written_out(function, given: list[str]) -> str:
+    """A formula that is an expression, with what it is given in the place of its parameters."""
+    values = dict(zip(inspect.signature(function).parameters, given, strict=True))
+
+    class Substitution(ast.NodeTransformer):
+        def visit_Name(self, node):
+            return ast.Name(values[node.id], node.ctx)
+
+    tree = Substitution().visit(copy.deepcopy(function.expression))
+    return f"({ast.unparse(tree)})"
 
 
 # -- calls --------------------------------------------------------------------------------------
@@ -143,6 +162,8 @@ def is_straight(op) -> bool:
     from impl.primitive import Operator
 
     plain = type(op) is Operator and op.list_position is None and op.tensor_positions
+    if op.refusal_of_complex is not None and op.promote is None and not op.bits:
+        return False  # there nothing would look at the dtype
     return bool(plain) and len(op.outputs) == 1 and op.node_name != "NotImplemented"
 
 
@@ -198,7 +219,7 @@ class _Call:
 
     def _plain(self, position: int) -> str:
         x = self.names[position]
-        test = f"type({x}) in PLAIN and {x}._strides is None"
+        test = f"(type({x}) is Tensor or type({x}) in PLAIN) and {x}._strides is None"
         return f"({x} is None or {test})" if position in self.op.optional else test
 
     def _read(self, position: int) -> None:
@@ -233,6 +254,9 @@ class _Call:
             self._add(f"    return {self._finished}")
         self._add("out = new_object(Tensor)")
         self._add("out._raw = r")
+        self._add("out._strides = out._memory = out._node = out._view = None")
+        self._add("out._requires_grad = False")
+        self._add("out._nr = 0")
         if edges:
             self._add("if path:")
             self.indent += 1
@@ -293,7 +317,16 @@ class _Call:
         self._add("else: return out")
         self._add("node.sequence = next_sequence()")
         self._add("kind = type(r)")
-        self._add("node.meta = kind if kind is not ndarray else (r.shape, r.dtype)")
+        if op.elementwise and len(edges) <= 2:
+            # Nodes of a chain share what they expect, which spares the comparison on the way back.
+            self._add("if kind is ndarray:")
+            nodes = " or ".join(f"n{i}" for i in edges)
+            self._add(f"    kind = ({nodes}).meta")
+            self._add("    if type(kind) is not tuple or kind[0] != r.shape or kind[1] is not d:")
+            self._add("        kind = (r.shape, r.dtype)")
+            self._add("node.meta = kind")
+        else:
+            self._add("node.meta = kind if kind is not ndarray else (r.shape, r.dtype)")
         self._add("out._node = node")
 
     def _node(self, present) -> None:
@@ -302,12 +335,21 @@ class _Call:
         op, names = self.op, self.names
         mask = sum(self.bits[i] for i in present)
         plan = self.scope[f"P{mask}"] = op.plan(mask, True)
-        self._add("node = new_object(NODE)")
+        self._add("node = NODE()")
         self._add(f"node.plan = P{mask}")
-        if plan.versions is not None:
+        if plan.versions is None:
+            self.scope[f"R{mask}"] = plan.straight
+            self._add(f"node.run = R{mask}")
+        else:
+            self._add("node.run = None")
             self._add(f"node.versions = P{mask}.versions")
         order = sorted(self.bits, key=lambda i: self.bits[i])
-        self._add(f"node.next = ({''.join(f'n{i}, ' if i in present else 'None, ' for i in order)})")
+        if plan.single is not None and plan.versions is None:
+            self._add(f"node.only = n{present[0]}")
+        else:
+            self._add("node.only = None")
+            nodes = [f"n{i}, " if i in present else "None, " for i in order]
+            self._add(f"node.next = ({''.join(nodes)})")
         self._add(f"if {' or '.join(f'{names[i]}._nr' for i in present)}:")
         numbers = [f"{names[i]}._nr, " if i in present else "0, " for i in order]
         self._add(f"    node.numbers = ({''.join(numbers)})")

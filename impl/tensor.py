@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from impl import messages
+from impl import inference, messages
 from impl.devices import CPU, device
 from impl.dtypes import BY_NUMPY, FLOATING, dtype, get_default_dtype
 from impl.layouts import layout, strided
@@ -69,23 +68,39 @@ class Tensor(metaclass=_TensorType):
     metadata, flags, the gradient, and the links to the graph.
     """
 
-    # Defaults on the class keep the creation of a tensor to the one attribute it always has,
-    # `_raw` (array, or NumPy scalar if 0-dim and never shared).
-    _memory: Storage | None = None  # None: nobody has shared or written it yet
-    _strides: Any = None  # None: row-major, and nothing else about it needs the long way
+    # What every operation reads and sets (see `blank`); the rest has defaults on the class.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_memory",  # the Storage; None: nobody has shared or written it yet
+        "_node",
+        "_nr",
+        "_raw",  # an array, or a NumPy scalar if 0-dim and never shared
+        "_requires_grad",
+        "_strides",  # None: row-major, and nothing else about it needs the long way
+        "_view",
+    )
+
+    _memory: Storage | None
+    _node: Any
+    _nr: int
+    _raw: Any
+    _requires_grad: bool
+    _strides: Any
+    _view: Any
+
     _offset = 0
-    _node: Any = None
-    _nr = 0
-    _requires_grad = False
     _grad: Any = None
-    _view: Any = None
+    _grad_dtype: Any = ...  # Ellipsis: the gradient has the tensor's own dtype; None: it has any
     _accumulator: Any = None
     _hooks: Any = None
     _post_accumulate: Any = None
     _retains_grad = False
+    _tangent: Any = None
+    _zero = False  # whether zeros in the place of a tangent that is not there
     _detached = False  # whether detach_() was called: what saved it before must notice
-
-    _raw: Any
+    _inference = False  # whether an inference tensor, and whether one without version counter
+    _uncounted = False
 
     if TYPE_CHECKING:  # the operators' methods, which their modules attach
 
@@ -189,8 +204,8 @@ class Tensor(metaclass=_TensorType):
         return self._strides is None or is_contiguous(self._raw.shape, self._strides)
 
     def is_inference(self) -> bool:
-        """Whether made in inference mode: never."""
-        return False
+        """Whether made in inference mode, or an alias of such a tensor."""
+        return self._inference
 
     def is_pinned(self) -> bool:
         """Whether in pinned memory: never."""
@@ -215,6 +230,8 @@ class Tensor(metaclass=_TensorType):
 
     @_field
     def _version(self) -> int:
+        if self._uncounted:
+            raise RuntimeError(messages.INFERENCE_VERSION)
         return 0 if self._memory is None else self._memory.version
 
     def _is_view(self) -> bool:
@@ -260,6 +277,8 @@ class Tensor(metaclass=_TensorType):
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
+        if value:
+            inference.check_flag(self)
         self._requires_grad = value
 
     @_field
@@ -307,8 +326,9 @@ class Tensor(metaclass=_TensorType):
             )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
-        if value._raw.dtype != self._raw.dtype:
-            raise RuntimeError(messages.GRAD_DTYPE.format(value.dtype.c_name, self.dtype.legacy))
+        wanted = self.dtype if self._grad_dtype is ... else self._grad_dtype
+        if wanted is not None and value.dtype is not wanted:
+            raise RuntimeError(messages.GRAD_DTYPE.format(value.dtype.c_name, wanted.legacy))
         if value._raw.shape != self._raw.shape:
             raise RuntimeError(
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
@@ -321,11 +341,34 @@ class Tensor(metaclass=_TensorType):
     def grad(self) -> None:
         self._grad = None
 
+    @_field
+    def grad_dtype(self) -> dtype | None:
+        """The dtype of the gradient, None for any. Raises RuntimeError on a non-leaf."""
+        if self.grad_fn is not None:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        return self.dtype if self._grad_dtype is ... else self._grad_dtype
+
+    @grad_dtype.setter
+    def grad_dtype(self, value) -> None:
+        if value is not None and not isinstance(value, dtype):
+            raise RuntimeError(
+                f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
+            )
+        held = self.grad
+        if self.grad_fn is not None:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if value is not None and held is not None and held.dtype is not value:
+            raise RuntimeError(messages.HELD_GRAD_DTYPE.format(value.legacy, held.dtype.c_name))
+        self._grad_dtype = value
+        node = self._accumulator and self._accumulator()
+        if node is not None:
+            node.expect(self)
+
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
         """Accumulate gradients into the leaves; see `autograd.backward`."""
-        from impl import engine
+        from impl import grad
 
-        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        grad.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook):
         """See `impl.hooks.register_tensor_hook`."""
@@ -351,7 +394,8 @@ class Tensor(metaclass=_TensorType):
         """The same storage and version counter, without history."""
         from impl import views
 
-        return views.alias(self, views.geometry(self))
+        result = views.alias(self, views.geometry(self))
+        return inference.detached(result) if self._inference else result
 
     def detach_(self) -> Tensor:
         """Drop the history in place. Raises RuntimeError on a view."""
@@ -362,7 +406,6 @@ class Tensor(metaclass=_TensorType):
         self._node = None
         self._nr = 0
         self._requires_grad = False
-        self._hooks = None
         return self
 
     @_field
@@ -386,6 +429,10 @@ class Tensor(metaclass=_TensorType):
         self._raw = value._array()
         self._storage = Replaced(value._storage, self._storage)
         self._strides, self._offset = value._strides, value._offset
+        from impl import pending
+
+        if pending.bits(self) != pending.bits(value):
+            pending.marked(self, *pending.bits(value))
 
     # -- to Python --------------------------------------------------------------------------
 
@@ -403,6 +450,8 @@ class Tensor(metaclass=_TensorType):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory itself as an array; writes on either side are seen on the other."""
+        if self._raw.dtype.kind == "V":
+            raise TypeError("Got unsupported ScalarType BFloat16")
         if force:
             return self.detach()._array()
         if STATE.enabled and requires_grad(self):
@@ -425,10 +474,20 @@ class Tensor(metaclass=_TensorType):
 
     def __float__(self) -> float:
         self._warn_conversion()
-        return float(self.item())
+        return float(self._real_item("double"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._real_item("int64_t"))
+
+    def _real_item(self, c_name: str):
+        value = self.item()
+        if isinstance(value, complex):
+            if value.imag:
+                raise RuntimeError(
+                    f"value cannot be converted to type {c_name} without overflow"
+                )
+            return value.real
+        return value
 
     def __complex__(self) -> complex:
         self._warn_conversion()
@@ -452,28 +511,28 @@ class Tensor(metaclass=_TensorType):
         return printing.text(self)
 
     def __format__(self, spec: str) -> str:
-        if self._raw.ndim == 0 and spec:
+        if self._raw.ndim == 0:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
-    def __deepcopy__(self, memo) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment.  If you were attempting to deepcopy a module, this may "
-                "be because of a torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001"
-            )
-        from impl import operator
-
-        result = operator.new(self._raw.copy())
-        result._requires_grad = self._requires_grad
-        result._grad = copy.deepcopy(self._grad, memo)
-        memo[id(self)] = result
-        return result
-
 
 PLAIN.add(Tensor)
+
+
+def blank(cls: type = Tensor):
+    """A tensor of the given class without a value yet, unrelated to anything."""
+    tensor = object.__new__(cls)
+    tensor._strides = tensor._memory = tensor._node = tensor._view = None
+    tensor._requires_grad = False
+    tensor._nr = 0
+    return tensor
+
+
+def assume(tensor: Tensor, source: Tensor) -> None:
+    """Make a tensor all that `source` is."""
+    for name in Tensor.__slots__[2:]:
+        setattr(tensor, name, getattr(source, name))
+    vars(tensor).update(vars(source))
 
 
 def _python(raw):

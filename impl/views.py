@@ -15,14 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl import hooks, messages
+from impl import forward, hooks, inference, messages
 from impl.graph import gradient_edge
 from impl.modes import STATE
 from impl.operator import FUNCTIONS, OPERATORS, RAW, TAPED, Operator, spelling, written
-from impl.storage import contiguous_strides, element_strides, extent, strided, strides_of
-from impl.tensor import Tensor, requires_grad
+from impl.pending import Pending, bits, marked
+from impl.storage import Memory, Storage, contiguous_strides, element_strides, extent, strided, strides_of
+from impl.tensor import Tensor, blank, requires_grad
 
-DEFAULT, NO_GRAD, MULTI = "default", "no_grad", "multi"
+DEFAULT, NO_GRAD, INFERENCE = "default", "no_grad", "inference"
+MULTI, FUNCTION = "multi", "function"
 
 
 class Geometry(NamedTuple):
@@ -35,14 +37,44 @@ class Geometry(NamedTuple):
 
 class View:
     """What a view knows of its base: the root tensor, how the view came about, and the version
-    of the storage up to which its grad_fn is current (torch's DifferentiableViewMeta)."""
+    of the storage up to which its grad_fn is current (torch's DifferentiableViewMeta).
 
-    __slots__ = ("base", "creation", "version")
+    `remake` makes the view again from another tensor in the place of the base; None where a
+    geometry is enough to do that.
+    """
 
-    def __init__(self, base: Tensor, creation: str, version: int) -> None:
+    __slots__ = ("base", "creation", "remake", "version")
+
+    def __init__(self, base: Tensor, creation: str, version: int, remake=None) -> None:
         self.base = base
         self.creation = creation
         self.version = version
+        self.remake = remake
+
+    @property
+    def forward_base(self) -> Tensor | None:
+        """The tensor of whose tangent the view's is a part (see `impl.forward`)."""
+        return self.base
+
+    @property
+    def forward_remake(self):
+        """How to make that part; None where a geometry is enough."""
+        return self.remake
+
+
+class DualView(View):
+    """A view of its base that shows another tensor's tangent: `forward_base`'s, or its own."""
+
+    __slots__ = ("_forward_base", "forward_remake")
+
+    def __init__(self, view: View, forward_base: Tensor | None) -> None:
+        super().__init__(view.base, view.creation, view.version, view.remake)
+        self._forward_base = forward_base
+        self.forward_remake = None
+
+    @property
+    def forward_base(self) -> Tensor | None:
+        return self._forward_base
 
 
 def geometry(tensor: Tensor) -> Geometry:
@@ -50,34 +82,90 @@ def geometry(tensor: Tensor) -> Geometry:
     return Geometry(tensor._raw.shape, tensor.stride(), tensor._offset)
 
 
-def alias(tensor: Tensor, target: Geometry) -> Tensor:
-    """A tensor over the same storage, counter included, with no history: what detach() returns."""
+def alias(tensor: Tensor, target: Geometry, dtype: np.dtype | None = None) -> Tensor:
+    """A tensor over the same storage, counter included, with no history: what detach() returns.
+
+    With `dtype` the memory is taken for elements of that type, in which the geometry counts.
+    """
     shape, strides, offset = target
     raw = tensor._array()
-    result = Tensor.__new__(Tensor)
+    result = blank()
     result._storage = storage = tensor._storage
-    if shape == raw.shape and offset == tensor._offset and strides == tensor.stride():
+    if dtype is not None:
+        result._raw = strided(elements(storage, dtype), shape, strides, offset)
+    elif shape == raw.shape and offset == tensor._offset and strides == tensor.stride():
         result._raw = raw
     else:
-        result._raw = strided(storage.flat, shape, strides, offset)
+        result._raw = strided(elements(storage, raw.dtype), shape, strides, offset)
     if strides != contiguous_strides(shape):
         result._strides = strides
     result._offset = offset
-    return result
+    if tensor._inference:
+        inference.mark(result)
+    return marked(result, *bits(tensor)) if isinstance(tensor, Pending) else result
 
 
-def view_of(tensor: Tensor, target: Geometry, multiple: bool = False) -> Tensor:
+def elements(storage: Storage, dtype: np.dtype) -> np.ndarray:
+    """The whole memory as one 1-d array of any dtype; bytes that are no whole element are left."""
+    flat = storage.flat
+    if flat.dtype == dtype:
+        return flat
+    return flat.view(np.uint8)[: flat.nbytes // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def view_of(tensor: Tensor, target: Geometry, multiple: bool = False, remake=None) -> Tensor:
     """A view of `tensor`, related to the root of its views, without a node yet."""
-    result = alias(tensor, target)
-    creation = (MULTI if multiple else DEFAULT) if STATE.enabled else NO_GRAD
+    return relate(alias(tensor, target), tensor, multiple, remake)
+
+
+def relate(result: Tensor, tensor: Tensor, multiple: bool = False, remake=None) -> Tensor:
+    """Make an alias of `tensor` a view, related to the root of its views, without a node yet.
+
+    `remake` makes such an alias from another tensor, where that takes more than a geometry, or is
+    asked for (`STATE.view_replay`).
+    """
+    if tensor._inference:  # whose views have no base
+        return result
+    creation = MULTI if multiple else DEFAULT
+    if not STATE.enabled:
+        creation = INFERENCE if STATE.inference else NO_GRAD
     parent = tensor._view
     base = tensor
     if parent is not None:
         base = parent.base
-        if creation == DEFAULT:
+        if creation == DEFAULT or parent.creation == INFERENCE:
             creation = parent.creation
-    result._view = View(base, creation, result._storage.version)
+    view = View(base, creation, result._storage.version)
+    view.remake = _remaking(result, remake, tensor, base, parent and parent.remake)
+    if isinstance(parent, DualView):
+        forward_base = tensor if parent.forward_base is None else parent.forward_base
+        view = DualView(view, forward_base)
+        view.forward_remake = _remaking(result, remake, tensor, forward_base, parent.forward_remake)
+    result._view = view
     return result
+
+
+def _remaking(result: Tensor, remake, tensor: Tensor, base: Tensor, before):
+    """How to make from a tensor in the place of `base` what `result` is; None if a geometry tells.
+
+    `remake` is how `result` was made of `tensor`, `before` how that is made of `base`.
+    """
+    if remake is None and before is None:
+        return None
+    if tensor is base:
+        return remake
+    return _chain(before or _restriding(tensor, base), remake or _restriding(result, tensor))
+
+
+def _restriding(result: Tensor, source: Tensor):
+    """How to make from another `source` the view of it that has the geometry of `result`."""
+    shape, strides, offset = geometry(result)
+    offset -= source._offset
+    return lambda tensor: as_strided(tensor, shape, strides, tensor._offset + offset)
+
+
+def _chain(first, second):
+    return lambda tensor: second(first(tensor))
 
 
 class ViewOperator(Operator):
@@ -101,20 +189,28 @@ class ViewOperator(Operator):
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
                 f"not {type(tensor).__name__}"
             )
-        targets = self.geometry(geometry(tensor), *args)
-        if not self.multiple:
-            targets = (targets,)
-        if self.bounded:
-            check_bounds(tensor, targets[0])
-        results = [view_of(tensor, t, self.multiple) for t in targets]
+        results = self.views(tensor, args)
         if results and STATE.enabled and self.bits and requires_grad(tensor):
+            if tensor._inference:
+                return tuple(results) if self.multiple else results[0]
             every = (tensor, *args)
             node = self.node(every, results, 1, (gradient_edge(tensor),))
             node.describe(results)
             for number, result in enumerate(results):
                 result._node = node
                 result._nr = number
+        forward.carry(self, (tensor, *args), results)
         return tuple(results) if self.multiple else results[0]
+
+    def views(self, tensor: Tensor, args) -> list[Tensor]:
+        """The views of the tensor, without nodes yet."""
+        targets = self.geometry(geometry(tensor), *args)
+        if not self.multiple:
+            targets = (targets,)
+        if self.bounded:
+            check_bounds(tensor, targets[0])
+        remake = (lambda other: self(other, *args)) if STATE.view_replay else None
+        return [view_of(tensor, t, self.multiple, remake) for t in targets]
 
     def inplace(self, tensor, *args):
         """Change the geometry of the tensor itself (`t_`, `squeeze_`); counts as a write."""
@@ -128,13 +224,14 @@ class ViewOperator(Operator):
         if STATE.enabled and requires_grad(tensor):
             node = self.node((tensor, *args), (tensor,), 1, (gradient_edge(tensor),))
             node.__class__ = self.inplace_class
+        tangent = forward.before_write(self, (tensor, *args))
         changed = alias(tensor, target)
         tensor._raw, tensor._strides, tensor._offset = (
-            changed._raw,
+            changed._array(),
             changed._strides,
             changed._offset,
         )
-        tensor._storage.version += 1
+        inference.count(tensor)
         if node is not None:
             node.describe((tensor,))
             # No value has changed: a view's base keeps its history, and what was to happen to the
@@ -142,7 +239,23 @@ class ViewOperator(Operator):
             tensor._node, tensor._nr = node, 0
             if tensor._view is not None:
                 tensor._view.version = tensor._storage.version
+        tangent.write()
         return tensor
+
+
+class Rereading(ViewOperator):
+    """A view that takes the memory for something else: conjugated, negated, numbers for parts.
+
+    `reread` makes the alias of a tensor; the kernel does to an array what formulas ask for.
+    """
+
+    def __init__(self, reread, kernel, node: str) -> None:
+        self.reread = reread
+        self.multiple = False
+        Operator.__init__(self, kernel, node, None, False, ("result",), True)
+
+    def views(self, tensor: Tensor, args) -> list[Tensor]:
+        return [relate(self.reread(tensor, *args), tensor, False, lambda t: self(t, *args))]
 
 
 def _array_kernel(function, multiple: bool):
@@ -171,22 +284,6 @@ def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
     window = np.asarray(Memory(array, start, target.shape, [s * size for s in target.strides]))
     # The array interface knows extension types (bfloat16) only as bytes.
     return window if window.dtype == array.dtype else window.view(array.dtype)
-
-
-class Memory:
-    """Describes a window of an array's memory to NumPy, and keeps the array alive."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, owner: np.ndarray, address: int, shape, strides) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "data": (address, False),
-            "shape": tuple(shape),
-            "strides": tuple(strides),
-            "typestr": owner.dtype.str,
-            "version": 3,
-        }
 
 
 def view(
@@ -240,7 +337,7 @@ def check_bounds(tensor: Tensor, target: Geometry) -> None:
     size, stride, offset = target
     itemsize = tensor._raw.dtype.itemsize
     needed = 0 if 0 in size else offset + extent(size, stride)
-    if needed > tensor._storage.flat.size:
+    if needed * itemsize > tensor._storage.nbytes():
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
             f"and itemsize {itemsize} requiring a storage size of {needed * itemsize} are out of "
@@ -264,16 +361,27 @@ def refresh(tensor: Tensor, record: View) -> None:
     Raises RuntimeError for a view whose creation forbids that (several views, no_grad).
     """
     check_creation(tensor, base_changed=True)
-    node = as_strided.node(
-        (record.base, tensor._raw.shape, tensor.stride(), tensor._offset),
-        (tensor,),
-        1,
-        (gradient_edge(record.base),),
-    )
+    if record.remake is not None:
+        node = _remade(record)
+    else:
+        node = as_strided.node(
+            (record.base, tensor._raw.shape, tensor.stride(), tensor._offset),
+            (tensor,),
+            1,
+            (gradient_edge(record.base),),
+        )
     hooks.move_to(node, tensor)
     tensor._node = node
     tensor._nr = 0
     record.version = tensor._storage.version
+
+
+def _remade(record: View):
+    enabled, STATE.enabled = STATE.enabled, True
+    try:
+        return record.remake(record.base)._node
+    finally:
+        STATE.enabled = enabled
 
 
 def check_creation(tensor: Tensor, base_changed: bool) -> None:
@@ -289,7 +397,7 @@ def alias_(self: Geometry) -> Geometry:
     return self
 
 
-alias_.gradient(self=lambda F, grad: grad)
+alias_.gradient(self=lambda F, grad: grad).forward(lambda F, self_t: self_t)
 
 
 def alias_view(tensor: Tensor) -> Tensor:

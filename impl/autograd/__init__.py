@@ -1,10 +1,48 @@
 """`torch.autograd`: backward, grad, and the grad modes."""
 
-from impl.autograd import grad_mode, graph
-from impl.engine import backward, grad
-from impl.modes import enable_grad, no_grad, set_grad_enabled
+from impl.anomaly import detect_anomaly, set_detect_anomaly
+from impl.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
+from impl.autograd.gradcheck import gradcheck, gradgradcheck
+from impl.functions import Function
+from impl.grad import backward, grad
+from impl.modes import (
+    _force_original_view_tracking,
+    enable_grad,
+    enforce_grad_layout_policy,
+    inference_mode,
+    is_multithreading_enabled,
+    is_view_replay_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from impl.tensor import Tensor
+from impl.versions import _unsafe_preserve_version_counter
 
 Variable = Tensor
 
-__all__ = ["backward", "enable_grad", "grad", "grad_mode", "graph", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "_force_original_view_tracking",
+    "_unsafe_preserve_version_counter",
+    "anomaly_mode",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "enforce_grad_layout_policy",
+    "forward_ad",
+    "function",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_multithreading_enabled",
+    "is_view_replay_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]

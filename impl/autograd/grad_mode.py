@@ -1,5 +1,21 @@
 """`torch.autograd.grad_mode`."""
 
-from impl.modes import enable_grad, no_grad, set_grad_enabled
+from impl.modes import (
+    _force_original_view_tracking,
+    enable_grad,
+    enforce_grad_layout_policy,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 
-__all__ = ["enable_grad", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "_force_original_view_tracking",
+    "enable_grad",
+    "enforce_grad_layout_policy",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]

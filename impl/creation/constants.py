@@ -8,6 +8,7 @@ from impl import allocation, dtypes, inplace
 from impl.creation.options import check_options, finish, publish, require, size_of, type_of
 from impl.layouts import contiguous_format
 from impl.operator import new
+from impl.operators.copies import storable
 from impl.sizes import sizes_of
 from impl.storage import contiguous_strides, extent, strided
 from impl.tensor import Tensor
@@ -95,7 +96,8 @@ def full(
         fill_value = fill_value.item()
     else:
         d = dtypes.dtype_of_number(fill_value)
-    raw = np.full(sizes_of((size,)), fill_value, (dtype or d).numpy)
+    target = (dtype or d).numpy
+    raw = np.full(sizes_of((size,)), storable(fill_value, target), target)
     if out is not None:
         inplace.write_out(out, raw)
         return out
@@ -172,7 +174,8 @@ def full_like(
 ) -> Tensor:
     """A tensor like `input` filled with one value (torch.full_like)."""
     result = shaped_like(input, dtype, memory_format)
-    result._raw[...] = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    result._raw[...] = storable(value, result._raw.dtype)
     return require(result, requires_grad, "full_like")
 
 

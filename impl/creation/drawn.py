@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl import dtypes, inplace, random
+from impl import dtypes, inference, inplace, random
 from impl.creation.constants import shaped_like
 from impl.creation.options import check_options, finish, publish, require, size_of, type_of
 from impl.operator import new
@@ -30,7 +30,7 @@ def _random(name: str, draw):
             if out._raw.shape != shape:
                 inplace.resize(out, shape)
             draw(out, generator)
-            out._storage.version += 1
+            inference.count(out)
             return out
         result = new(np.empty(shape, type_of(dtype)))
         draw(result, generator)

@@ -11,7 +11,7 @@ from impl.creation.options import check_options, publish, require
 from impl.dtypes import BY_NUMPY, dtype
 from impl.operator import new
 from impl.storage import Storage, contiguous_strides, element_strides, extent
-from impl.tensor import Tensor
+from impl.tensor import Tensor, blank
 
 COPY_WARNING = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -31,7 +31,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         return require(copy_of(data, dtype), requires_grad, "tensor")
     raw = array_of(data, dtype)
     check_options(device, pin_memory)
-    return require(new(raw), requires_grad, "tensor")
+    return require(new(raw if raw.ndim else raw[()]), requires_grad, "tensor")
 
 
 def copy_of(source: Tensor, d: dtype | None) -> Tensor:
@@ -88,7 +88,7 @@ def from_numpy(ndarray) -> Tensor:
     steps = element_strides(ndarray)
     length = extent(ndarray.shape, steps)
     memory = np.lib.stride_tricks.as_strided(ndarray, (length,), (ndarray.itemsize,))
-    result = Tensor.__new__(Tensor)
+    result = blank()
     result._storage = Storage(memory)
     result._raw = ndarray if ndarray.size else np.empty(ndarray.shape, ndarray.dtype)
     if steps != contiguous_strides(ndarray.shape):

@@ -31,7 +31,7 @@ def check_options(device=None, pin_memory=False, layout=None) -> None:
 
 def finish(raw, requires_grad: bool, strides=None, name: str = "tensor") -> Tensor:
     """A leaf over a new raw value; errors as `require`, in which `name` is the factory's."""
-    tensor = new(raw, strides)
+    tensor = new(raw if raw.ndim else raw[()], strides)
     if requires_grad:
         require(tensor, requires_grad, name)
     return tensor

@@ -1,6 +1,7 @@
-"""`torch.nn`: parameters, and the functional form of layers."""
+"""`torch.nn`: parameters, layers, their functional form, and how weights begin."""
 
-from impl.nn import functional
+from impl.nn import functional, init, utils
+from impl.nn.modules import *  # noqa: F403
 from impl.nn.parameter import Parameter
 
-__all__ = ["Parameter", "functional"]
+__all__ = ["Parameter", "functional", "init", "utils"]

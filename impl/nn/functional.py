@@ -44,10 +44,35 @@ from impl.nn.loss import (
     mse_loss,
     smooth_l1_loss,
 )
+from impl.operators.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
+from impl.operators.attention import (
+    multi_head_attention_forward,
+    scaled_dot_product_attention,
+)
 from impl.operators.average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
+from impl.operators.batch_norm import batch_norm, instance_norm
+from impl.operators.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from impl.operators.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from impl.operators.embedding import embedding
 from impl.operators.gathering import one_hot
+from impl.operators.layer_norm import group_norm, layer_norm, rms_norm
 from impl.operators.losses_nll import cross_entropy, nll_loss
 from impl.operators.norms import cosine_similarity, normalize, pairwise_distance
+from impl.operators.padding import pad
 from impl.operators.pooling import (
     max_pool1d,
     max_pool1d_with_indices,

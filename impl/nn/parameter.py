@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl import inference
 from impl.dtypes import FLOATING, get_default_dtype
 from impl.operator import new
-from impl.tensor import PLAIN, Tensor
+from impl.tensor import PLAIN, Tensor, assume, blank
 
 
 class Parameter(Tensor):
@@ -23,14 +24,21 @@ class Parameter(Tensor):
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
-        result = Tensor.__new__(cls)
-        for name, value in vars(source).items():
-            setattr(result, name, value)
+        if requires_grad:
+            inference.check_flag(source)
+        result = blank(cls)
+        assume(result, source)
         result._requires_grad = bool(requires_grad)
         return result
 
     def __init__(self, data=None, requires_grad=True) -> None:
         pass
+
+    def __deepcopy__(self, memo: dict) -> Parameter:
+        """A parameter with a copy of the values; its gradient is not copied."""
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return memo[id(self)]
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()

@@ -15,7 +15,7 @@ from impl.operators import activation_derivatives  # noqa: F401  the formulas be
 from impl.operators.selection import at_least, at_most
 from impl.operators.special import erf_of
 from impl.precision import rounded_once
-from impl.refusals import refuse_bool, refuse_integers
+from impl.refusals import refuse_bool, refuse_integers, require_floating
 
 HIDDEN: dict[str, Any] = {
     "function": False,
@@ -74,7 +74,7 @@ hardtanh.gradient(
 @rounded_once
 def hardsigmoid(self: Array) -> Array:
     """relu6(self + 3) / 6 (F.hardsigmoid)."""
-    refuse_integers(self, "hardsigmoid_cpu")
+    require_floating(self, "hardsigmoid_cpu")
     return _relu6(self + self.dtype.type(3)) / self.dtype.type(6)
 
 
@@ -82,7 +82,7 @@ def hardsigmoid(self: Array) -> Array:
 @rounded_once
 def hardswish(self: Array) -> Array:
     """self * relu6(self + 3) / 6 (F.hardswish)."""
-    refuse_integers(self, "hardswish_cpu")
+    require_floating(self, "hardswish_cpu")
     return self * _relu6(self + self.dtype.type(3)) / self.dtype.type(6)
 
 
@@ -97,7 +97,7 @@ hardswish.gradient(self=lambda F, grad, self: F.hardswish_backward(grad, self))
 @operator(elementwise=True, out=True)
 def hardshrink(self: Array, lambd=0.5) -> Array:
     """self outside [-lambd, lambd], 0 inside (torch.hardshrink)."""
-    refuse_integers(self, "hardshrink_cpu")
+    require_floating(self, "hardshrink_cpu")
     return np.where((self >= -lambd) & (self <= lambd), self.dtype.type(0), self)
 
 
@@ -112,7 +112,7 @@ def softshrink(self: Array, lambd) -> Array:
 
 @softshrink.checked
 def _check_range(self, lambd) -> None:
-    refuse_integers(self, "softshrink_check")
+    require_floating(self, "softshrink_check")
     highest = float(ml_dtypes.finfo(self.dtype).max)
     if not 0 <= lambd <= highest:
         raise RuntimeError(
@@ -131,7 +131,7 @@ softshrink.gradient(self=lambda F, grad, self, lambd: F.softshrink_backward(grad
 
 def leaky(value, slope):
     """The kernel that leaky_relu and rrelu share."""
-    refuse_integers(value, "leaky_relu_cpu")
+    require_floating(value, "leaky_relu_cpu")
     return np.where(value > 0, value, value * value.dtype.type(slope))
 
 
@@ -161,7 +161,7 @@ leaky_relu_into.gradient(
 
 
 def _elu(value, alpha, scale, input_scale):
-    refuse_integers(value, "elu_cpu")
+    require_floating(value, "elu_cpu")
     number = value.dtype.type
     below = np.expm1(value * number(input_scale)) * number(alpha * scale)
     return np.where(value <= 0, below, value * number(scale))
@@ -267,7 +267,7 @@ def _silu_slope(F, grad, self):
 @rounded_once
 def mish(self: Array) -> Array:
     """self * tanh(softplus(self)) (F.mish)."""
-    refuse_integers(self, "mish_cpu")
+    require_floating(self, "mish_cpu")
     return self * np.tanh(np.log1p(np.exp(self)))
 
 
@@ -285,7 +285,7 @@ def gelu(self: Array, approximate) -> Array:
     """self times the normal distribution's probability below it, or its tanh form (F.gelu)."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    refuse_integers(self, "GeluKernelImpl")
+    require_floating(self, "GeluKernelImpl")
     number = self.dtype.type
     if approximate == "none":
         return self * number(0.5) * (1 + erf_of(self * number(math.sqrt(0.5))))
@@ -302,7 +302,7 @@ gelu.gradient(
 @rounded_once
 def softplus(self: Array, beta, threshold) -> Array:
     """log(1 + exp(beta * self)) / beta; self where beta * self > threshold (F.softplus)."""
-    refuse_integers(self, "softplus_cpu")
+    require_floating(self, "softplus_cpu")
     scaled = self * self.dtype.type(beta)
     smooth = np.log1p(np.exp(scaled)) / self.dtype.type(beta)
     return np.where(scaled > threshold, self, smooth)
@@ -316,7 +316,7 @@ softplus.gradient(
 @operator(node="LogSigmoidBackward0", outputs=("output", "buffer"), function=False, method=False)
 @rounded_once
 def log_sigmoid_forward(self: Array):
-    refuse_integers(self, "log_sigmoid_cpu")
+    require_floating(self, "log_sigmoid_cpu")
     buffer = np.exp(-np.abs(self))
     return np.minimum(self, self.dtype.type(0)) - np.log1p(buffer), buffer
 
@@ -325,4 +325,7 @@ log_sigmoid_forward.name = "log_sigmoid"
 log_sigmoid_forward.differentiable("output")
 log_sigmoid_forward.gradient(
     self=lambda F, grad, self, buffer: F.log_sigmoid_backward(grad, self, buffer)
+)
+log_sigmoid_forward.forward(
+    output=lambda F, self_t, self, buffer: F.log_sigmoid_backward(self_t, self, buffer)
 )

@@ -103,6 +103,11 @@ addmm.gradient(
         F, grad, mat1, mat2_layout, alpha
     ),
 )
+addmm.forward(
+    lambda F, self_t, mat1_t, mat1, mat2_t, mat2, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.mm(mat1_t, mat2), F.mm(mat1, mat2_t)
+    )
+)
 
 
 @operator(out=True, numbers=False)
@@ -129,6 +134,11 @@ addmv.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     mat=lambda F, grad, vec, alpha: multiplied(F, F.outer(grad, conj_of(F, vec)), alpha),
     vec=lambda F, grad, mat, alpha: multiplied(F, F.mv(conj_of(F, F.t(mat)), grad), alpha),
+)
+addmv.forward(
+    lambda F, self_t, mat_t, mat, vec_t, vec, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.mv(mat_t, vec), F.mv(mat, vec_t)
+    )
 )
 
 
@@ -172,6 +182,11 @@ addr.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     vec1=lambda F, grad, vec2, alpha: multiplied(F, F.mv(grad, conj_of(F, vec2)), alpha),
     vec2=lambda F, grad, vec1, alpha: multiplied(F, F.mv(F.t(grad), conj_of(F, vec1)), alpha),
+)
+addr.forward(
+    lambda F, self_t, vec1_t, vec1, vec2_t, vec2, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.outer(vec1_t, vec2), F.outer(vec1, vec2_t)
+    )
 )
 
 
@@ -221,6 +236,16 @@ addbmm.gradient(
         alpha,
     ),
 )
+addbmm.forward(
+    lambda F, self_t, batch1_t, batch1, batch2_t, batch2, beta, alpha: _weighted_sum(
+        F,
+        self_t,
+        beta,
+        alpha,
+        F.sum_dim(F.bmm(batch1_t, batch2), (0,)),
+        F.sum_dim(F.bmm(batch1, batch2_t), (0,)),
+    )
+)
 
 
 @operator(out=True, numbers=False)
@@ -250,6 +275,18 @@ baddbmm.gradient(
         F, F.bmm(conj_of(F, F.transpose(batch1, 1, 2)), grad), alpha
     ),
 )
+baddbmm.forward(
+    lambda F, self_t, batch1_t, batch1, batch2_t, batch2, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.bmm(batch1_t, batch2), F.bmm(batch1, batch2_t)
+    )
+)
+
+
+def _weighted_sum(F, first, beta, alpha, *products):
+    total = first if beta == 1 else F.mul_scalar(first, beta)
+    for product in products:
+        total = total + (product if alpha == 1 else F.mul_scalar(product, alpha))
+    return total
 
 
 # -- written in place -------------------------------------------------------------------------

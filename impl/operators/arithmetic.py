@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import BOOL, CATEGORY, FLOATING, category_of_number
+from impl.dtypes import BOOL, CATEGORY, COMPLEX, FLOATING, REDUCED, category_of_number
 from impl.inplace import same_dtype_out
 from impl.messages import (
     ADD_BOOL_ALPHA,
+    ADD_COMPLEX_ALPHA,
     ADD_FLOAT_ALPHA,
     NEGATE_BOOL,
     SUBTRACT_BOOL,
@@ -102,10 +103,21 @@ def div_scalar(self: Array, other) -> Array:
     return self / other
 
 
-mul_scalar.gradient(self=lambda F, grad, other: F.mul_scalar(grad, other))
-add_scalar.gradient(self=lambda F, grad: grad)
-sub_scalar.gradient(self=lambda F, grad: grad)
-div_scalar.gradient(self=lambda F, grad, other: F.div_scalar(grad, other))
+mul_scalar.gradient(self="F.mul_scalar(grad, other_conj)")
+add_scalar.gradient(self="grad")
+sub_scalar.gradient(self="grad")
+div_scalar.gradient(self="F.div_scalar(grad, other_conj)")
+
+
+def _multiple(value, alpha, beside):
+    """value * alpha in the dtype of the operands, one of which may still be a number."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        dtype = beside.dtype
+        value = dtype.type(value)
+    if dtype in REDUCED:
+        alpha = dtype.type(alpha)
+    return (value * alpha).astype(dtype)
 
 
 # -- addition and subtraction ------------------------------------------------------------------
@@ -119,6 +131,8 @@ def _check_alpha(self, other, alpha) -> None:
         raise RuntimeError(ADD_BOOL_ALPHA)
     if highest < FLOATING and not isinstance(alpha, int):
         raise RuntimeError(ADD_FLOAT_ALPHA)
+    if highest < COMPLEX and isinstance(alpha, complex):
+        raise RuntimeError(ADD_COMPLEX_ALPHA)
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
@@ -127,14 +141,19 @@ def add(self: Array, other: Array, *, alpha=1) -> Array:
 
     Raises RuntimeError for a floating `alpha` with integers, and a bool one with numbers.
     """
-    return self + other if alpha == 1 else self + (other * alpha).astype(other.dtype)
+    return self + other if alpha == 1 else self + _multiple(other, alpha, self)
 
 
 add.checked(_check_alpha)
 add.gradient(
-    self=lambda F, grad: grad,
+    self="grad",
     other=lambda F, grad, alpha: grad if alpha == 1 else F.mul_scalar(grad, conj_of(F, alpha)),
 )
+add.forward(lambda F, self_t, other_t, alpha: self_t + _multiplied(F, other_t, alpha))
+
+
+def _multiplied(F, value, number):
+    return value if number == 1 else F.mul_scalar(value, number)
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
@@ -143,7 +162,7 @@ def sub(self: Array, other: Array, *, alpha=1) -> Array:
 
     Raises RuntimeError when an operand is bool.
     """
-    return self - other if alpha == 1 else self - (other * alpha).astype(other.dtype)
+    return self - other if alpha == 1 else self - _multiple(other, alpha, self)
 
 
 @sub.checked
@@ -155,9 +174,10 @@ def _check_subtraction(self, other, alpha) -> None:
 
 
 sub.gradient(
-    self=lambda F, grad: grad,
+    self="grad",
     other=lambda F, grad, alpha: _times(F, -grad, alpha),
 )
+sub.forward(lambda F, self_t, other_t, alpha: self_t - _multiplied(F, other_t, alpha))
 
 
 def _times(F, value, alpha):
@@ -166,14 +186,14 @@ def _times(F, value, alpha):
 
 @operator(promote="arithmetic", elementwise=True, function=False, method=False)
 def rsub(self: Array, other: Array, *, alpha=1) -> Array:
-    return other - self if alpha == 1 else other - (self * alpha).astype(self.dtype)
+    return other - self if alpha == 1 else other - _multiple(self, alpha, other)
 
 
 @operator(
     node="RsubBackward1", promote="arithmetic", elementwise=True, function=False, method=False
 )
 def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
-    return other - self if alpha == 1 else other - (self * alpha).astype(self.dtype)
+    return other - self if alpha == 1 else other - _multiple(self, alpha, other)
 
 
 # It is computed as other - self, in that order: so are layouts and refusals.
@@ -185,6 +205,7 @@ rsub.gradient(
     self=lambda F, grad, alpha: _times(F, -grad, alpha),
     other=lambda F, grad: grad,
 )
+rsub.forward(lambda F, self_t, other_t, alpha: -_multiplied(F, self_t, alpha) + other_t)
 rsub_scalar.gradient(self=lambda F, grad, alpha: _times(F, -grad, alpha))
 
 
@@ -203,7 +224,7 @@ def neg(self: Array) -> Array:
 
 
 neg.validate_out = same_dtype_out
-neg.gradient(self=lambda F, grad: -grad)
+neg.gradient(self="-grad")
 
 
 @function()
@@ -223,10 +244,9 @@ def mul(self: Array, other: Array) -> Array:
     return self * other
 
 
-mul.gradient(
-    self=lambda F, grad, other_conj: grad * other_conj,
-    other=lambda F, grad, self_conj: grad * self_conj,
-)
+mul.gradient(self="grad * other_conj", other="grad * self_conj")
+mul.forward(lambda F, self_t, self, other_t, other: other_t * self + self_t * other)
+mul.exact_number = True
 
 
 alias("sub", "subtract")

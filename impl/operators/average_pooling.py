@@ -44,7 +44,7 @@ def _avg_pool_backward(grad, shape, windows: Windows, include_pad: bool, divisor
 def _check_dtype(raw, ndim: int) -> None:
     """Raise NotImplementedError for the dtypes that torch's loops leave out."""
     kind = BY_NUMPY[raw.dtype]
-    if kind.name == "int64" or (kind.category >= FLOATING and (ndim < 3 or kind.itemsize > 2)):
+    if kind.name == "int64" or (kind.category == FLOATING and (ndim < 3 or kind.itemsize > 2)):
         return
     loop = "avg_pool2d" if ndim == 2 else "avg_pool3d_out_frame"
     raise not_implemented(loop, kind)
@@ -107,7 +107,7 @@ def _avg_pool_operators(ndim: int):
         window = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return getattr(F, name)(grad, *window)
 
-    apply.gradient(self=to_input)
+    apply.gradient(self=to_input).forward("linear")
     apply_backward.gradient(
         grad_output=to_gradient,
         self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),

@@ -40,12 +40,12 @@ def _define(name: str, compare, words: str) -> None:
     # In place the result has the tensor's dtype, so it stays in the graph, with slope 0.
     node = name.capitalize() + "Backward"
     by_number = primitive(f"{name}_number_into", f"{node}0")
-    by_number.gradient(self=_zeros_of_self)
+    by_number.gradient(self=_zeros_of_self).forward("zeroed")
     by_tensor = primitive(f"{name}_tensor_into", f"{node}1")
     by_tensor.gradient(
         self=_zeros_of_self,
         other=written(lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype)),
-    )
+    ).forward("zeroed")
     publish(
         name,
         op,

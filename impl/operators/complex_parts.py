@@ -4,68 +4,313 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY
-from impl.operator import Array, function, operator
+from impl import pending
+from impl.dtypes import BY_NUMPY, COMPLEX, FLOATING, bfloat16, bool_, complex_of, real_of
+from impl.inplace import store
+from impl.operator import (
+    FUNCTIONS,
+    OPERATORS,
+    RAW,
+    TAPED,
+    Array,
+    formula_operation,
+    function,
+    operator,
+)
+from impl.pending import bits, marked
 from impl.tensor import Tensor
+from impl.views import Geometry, Rereading, alias, geometry
 
 
-@operator(function=False, method=False, node="ConjBackward0", elementwise=True)
-def conj_complex(self: Array) -> Array:
-    return np.conj(self)
+def rereading(node: str, kernel):
+    """Define a view that takes memory for something else, from how the alias is made.
+
+    `kernel` does the same to an array in formulas.
+    """
+
+    def define(reread) -> Rereading:
+        op = Rereading(reread, kernel, node)
+        op.name = reread.__name__
+        OPERATORS[op.name] = op
+        setattr(RAW, op.name, kernel)
+        setattr(TAPED, op.name, op)
+        return op
+
+    return define
 
 
-conj_complex.gradient(self=lambda F, grad: F.conj_complex(grad))
+def _is_complex(tensor: Tensor) -> bool:
+    return BY_NUMPY[tensor._raw.dtype].category == COMPLEX
+
+
+@formula_operation
+def is_complex(value) -> bool:
+    """Whether a value of a formula is complex."""
+    return value.dtype.kind == "c"
+
+
+TAPED.is_complex = _is_complex
+
+
+@function(method=False)
+def isreal(input):
+    """Where the imaginary part is zero (torch.isreal)."""
+    return input.imag == 0 if _is_complex(input) else FUNCTIONS["ones_like"](input, dtype=bool_)
+
+
+Tensor.isreal = isreal
+
+
+# -- conjugates and negatives -------------------------------------------------------------------
+
+
+@rereading("ConjBackward0", lambda self: pending.conjugated(self))
+def conj_view(tensor: Tensor) -> Tensor:
+    conjugated, negated = bits(tensor)
+    return marked(alias(tensor, geometry(tensor)), not conjugated, negated)
+
+
+@rereading("NegViewBackward0", lambda self: -self)
+def neg_view(tensor: Tensor) -> Tensor:
+    conjugated, negated = bits(tensor)
+    return marked(alias(tensor, geometry(tensor)), conjugated, not negated)
+
+
+conj_view.gradient(self=lambda F, grad: F.conj_view(grad))
+neg_view.gradient(self=lambda F, grad: -grad)
 
 
 @function("conj")
 def conj(input):
-    """The complex conjugate; a real tensor is returned as it is (torch.conj).
-
-    A copy, where torch makes a view that is conjugated when read.
-    """
-    return conj_complex(input) if input.is_complex() else input
+    """A view that is conjugated when it is read; a real tensor itself (torch.conj)."""
+    return conj_view(input) if _is_complex(input) else input
 
 
-@operator(function=False, method=False, node="RealBackward0", elementwise=True)
-def real_part(self: Array) -> Array:
-    return np.real(self).copy()
+@function("_neg_view")
+def _neg_view(input):
+    """A view that is negated when it is read (torch._neg_view)."""
+    return neg_view(input)
 
 
-@operator(function=False, method=False, node="ImagBackward0", elementwise=True)
-def imaginary_part(self: Array) -> Array:
-    return np.imag(self).copy()
+@operator(node="ConjPhysicalBackward0", function=False, method=False, elementwise=True)
+def conj_physical_copy(self: Array) -> Array:
+    return np.conj(self)
 
 
-@operator(function=False, method=False, node="ComplexBackward0", elementwise=True)
-def complex_of(real: Array, imag: Array) -> Array:
-    target = np.complex128 if real.dtype == np.float64 else np.complex64
-    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), target)
-    result.real, result.imag = real, imag
-    return result
+@operator(node="ConjPhysicalBackward1", function=False, method=False, elementwise=True)
+def conj_physical_inplace(self: Array) -> Array:
+    return np.conj(self)
 
 
-real_part.gradient(self=lambda F, grad: F.complex_of(grad, F.zeros_like(grad)))
-imaginary_part.gradient(self=lambda F, grad: F.complex_of(F.zeros_like(grad), grad))
-complex_of.gradient(
-    real=lambda F, grad: F.real_part(grad), imag=lambda F, grad: F.imaginary_part(grad)
-)
+for _op in (conj_physical_copy, conj_physical_inplace):
+    _op.gradient(self=lambda F, grad: F.conj_physical_copy(grad)).forward("linear")
+
+
+@function()
+def conj_physical(input):
+    """The conjugate in new memory; a real tensor itself (torch.conj_physical)."""
+    return conj_physical_copy(input) if _is_complex(input) else input
+
+
+@function()
+def conj_physical_(input):
+    """Conjugate in place (torch.Tensor.conj_physical_)."""
+    return conj_physical_inplace.inplace(input)
+
+
+@function()
+def is_conj(input) -> bool:
+    """Whether the tensor is conjugated when it is read (torch.is_conj)."""
+    return bits(input)[0]
+
+
+@function()
+def is_neg(input) -> bool:
+    """Whether the tensor is negated when it is read (torch.is_neg)."""
+    return bits(input)[1]
+
+
+@function()
+def resolve_conj(input):
+    """The tensor itself, or if it is a conjugated view, a copy (torch.resolve_conj)."""
+    return input.clone() if is_conj(input) else input
+
+
+@function()
+def resolve_neg(input):
+    """The tensor itself, or if it is a negated view, a copy (torch.resolve_neg)."""
+    return input.clone() if is_neg(input) else input
+
+
+# -- numbers as pairs ---------------------------------------------------------------------------
+
+
+def _pairs(self) -> np.ndarray:
+    array = np.ascontiguousarray(self)
+    parts = array.view(real_of(BY_NUMPY[array.dtype]).numpy)
+    return parts.reshape(*np.shape(self), 2)
+
+
+def _numbers(self) -> np.ndarray:
+    array = np.ascontiguousarray(self)
+    return array.view(complex_of(BY_NUMPY[array.dtype]).numpy).reshape(array.shape[:-1])
+
+
+@rereading("ViewAsRealBackward0", _pairs)
+def view_as_real(tensor: Tensor) -> Tensor:
+    """A view of complex numbers as pairs of real ones: (...) becomes (..., 2)."""
+    if not _is_complex(tensor):
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_conj(tensor):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+            "the resulting tensor will NOT alias the original."
+        )
+    shape, strides, offset = geometry(tensor)
+    target = Geometry((*shape, 2), (*(2 * s for s in strides), 1), 2 * offset)
+    return alias(tensor, target, real_of(tensor.dtype).numpy)
+
+
+@rereading("ViewAsComplexBackward0", _numbers)
+def view_as_complex(tensor: Tensor) -> Tensor:
+    """A view of pairs of real numbers as complex ones: (..., 2) becomes (...)."""
+    d = tensor.dtype
+    if d.category != FLOATING or d is bfloat16:
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {d.legacy}"
+        )
+    shape, strides, offset = geometry(tensor)
+    if not shape:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    target = Geometry(shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2)
+    return alias(tensor, target, complex_of(d).numpy)
+
+
+view_as_real.gradient(self=lambda F, grad: F.view_as_complex(F.contiguous(grad)))
+view_as_complex.gradient(self=lambda F, grad: F.view_as_real(F.resolve_conj(F.contiguous(grad))))
+FUNCTIONS["view_as_real"], FUNCTIONS["view_as_complex"] = view_as_real, view_as_complex
+
+RAW.contiguous = RAW.resolve_conj = lambda value: value  # the kernels above see to it
+TAPED.contiguous, TAPED.resolve_conj = lambda tensor: tensor.contiguous(), resolve_conj
+
+
+# -- parts --------------------------------------------------------------------------------------
 
 
 def real(input):
-    """The real part; a real tensor is returned as it is (torch.real)."""
-    return real_part(input) if input.is_complex() else input
+    """A view of the real part; a real tensor is returned as it is (torch.real)."""
+    if not _is_complex(input):
+        return input
+    resolved = conj_view(input) if is_conj(input) else input
+    return view_as_real(resolved).select(-1, 0)
 
 
 def imag(input):
-    """The imaginary part (torch.imag). Raises RuntimeError for a real tensor."""
-    if not input.is_complex():
+    """A view of the imaginary part (torch.imag). Raises RuntimeError for a real tensor."""
+    if not _is_complex(input):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return imaginary_part(input)
+    if is_conj(input):
+        return neg_view(view_as_real(conj_view(input))).select(-1, 1)
+    return view_as_real(input).select(-1, 1)
+
+
+def _writing(part):
+    def write(self, value) -> None:
+        part(self).copy_(value)
+
+    return write
 
 
 for _part in (real, imag):
     function(_part.__name__, method=False)(_part)
-    setattr(Tensor, _part.__name__, property(_part))
+    setattr(Tensor, _part.__name__, property(_part, _writing(_part)))
+
+
+@formula_operation
+def real_part(value):
+    """The real part of a gradient; a real one as it is."""
+    known = pending.source_of(value)
+    source = value if known is None or not known[1] else known[0]
+    return source.real if source.dtype.kind == "c" else source
+
+
+@formula_operation
+def imaginary_part(value):
+    """The imaginary part of a gradient."""
+    known = pending.source_of(value)
+    if known is not None and known[1]:
+        return pending.negated(known[0].imag)
+    return value.imag
+
+
+TAPED.real_part, TAPED.imaginary_part = real, imag
+
+
+# -- numbers from parts -------------------------------------------------------------------------
+
+
+@operator(function=False, method=False, node="ComplexBackward0", elementwise=True)
+def complex_of_parts(real: Array, imag: Array) -> Array:
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), _joined(real))
+    result.real, result.imag = real, imag
+    return result
+
+
+@operator(function=False, method=False, node="PolarBackward0", elementwise=True)
+def polar_of_parts(abs: Array, angle: Array) -> Array:
+    result = np.empty(np.broadcast_shapes(abs.shape, angle.shape), _joined(abs))
+    result.real, result.imag = abs * np.cos(angle), abs * np.sin(angle)
+    return result
+
+
+def _joined(part) -> np.dtype:
+    return complex_of(BY_NUMPY[part.dtype]).numpy
+
+
+complex_of_parts.gradient(
+    real=lambda F, grad: F.real_part(grad), imag=lambda F, grad: F.imaginary_part(grad)
+)
+polar_of_parts.gradient(
+    abs=lambda F, grad, result: F.real_part(F.conj(grad) * F.sgn(result)),
+    angle=lambda F, grad, result: F.real_part(F.conj(grad) * F.mul_scalar(result, 1j)),
+)
+complex_of_parts.forward("linear")
+polar_of_parts.forward(
+    lambda F, abs_t, abs, angle_t, angle: F.complex_of_parts(
+        abs_t * F.cos(angle) - angle_t * abs * F.sin(angle),
+        abs_t * F.sin(angle) + angle_t * abs * F.cos(angle),
+    )
+)
+
+
+def _check_parts(name: str, parts: dict) -> None:
+    for place, (part, value) in enumerate(parts.items(), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{name}(): argument '{part}' (position {place}) must be Tensor, "
+                f"not {type(value).__name__}"
+            )
+    first, second = (BY_NUMPY[t._raw.dtype] for t in parts.values())
+    if not all(d.category == FLOATING and d is not bfloat16 for d in (first, second)):
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{first.legacy} and {second.legacy}"
+        )
+    if first is not second:
+        raise RuntimeError(
+            f"Expected object of scalar type {first.legacy} but got scalar type {second.legacy} "
+            "for second argument"
+        )
 
 
 @function("complex", method=False)
@@ -74,25 +319,20 @@ def complex_(real, imag, *, out=None):
 
     Raises RuntimeError unless both are of the same floating dtype.
     """
-    first, second = (BY_NUMPY[t._raw.dtype] for t in (real, imag))
-    if first is not second:
-        raise RuntimeError(
-            f"Expected object of scalar type {first.legacy} but got scalar type {second.legacy} "
-            "for second argument"
-        )
-    return complex_of(real, imag)
+    _check_parts("complex", {"real": real, "imag": imag})
+    result = complex_of_parts(real, imag)
+    return result if out is None else store("complex", out, result)
 
 
-@function()
-def resolve_conj(input):
-    """The tensor itself: conjugation is never put off here (torch.resolve_conj)."""
-    return input
+@function(method=False)
+def polar(abs, angle, *, out=None):
+    """Complex numbers from their lengths and angles (torch.polar).
 
-
-@function()
-def resolve_neg(input):
-    """The tensor itself: negation is never put off here (torch.resolve_neg)."""
-    return input
+    Raises RuntimeError unless both are of the same floating dtype.
+    """
+    _check_parts("polar", {"abs": abs, "angle": angle})
+    result = polar_of_parts(abs, angle)
+    return result if out is None else store("polar", out, result)
 
 
 __all__ = ["conj", "imag", "real"]

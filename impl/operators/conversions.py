@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 
-from impl import dtypes
+from impl import dtypes, messages
 from impl.allocation import dense_strides
 from impl.devices import check_device
 from impl.dtypes import CATEGORY, COMPLEX, dtype
 from impl.layouts import contiguous_format, preserve_format
-from impl.operator import RAW, TAPED, Array, function, operator
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
 from impl.operators.copies import converted
 from impl.storage import empty_strided
 from impl.tensor import Tensor
@@ -27,7 +27,8 @@ def to_copy(self: Array, numpy_dtype, strides) -> Array:
     return copy
 
 
-to_copy.gradient(self=lambda F, grad, self_dtype: F.cast(grad, self_dtype))
+to_copy.gradient(self=lambda F, grad, self_dtype: F.cast_gradient(grad, self_dtype))
+to_copy.forward("linear")
 
 
 def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=preserve_format):
@@ -36,11 +37,7 @@ def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=prese
     if source == numpy_dtype and not copy:
         return tensor
     if CATEGORY[source] == COMPLEX and CATEGORY[numpy_dtype] not in (COMPLEX, dtypes.BOOL):
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            UserWarning,
-            stacklevel=3,
-        )
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
     strides = None if format is contiguous_format else dense_strides(tensor)
     result = to_copy(tensor, numpy_dtype, strides)
     if strides is not None:
@@ -48,8 +45,21 @@ def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=prese
     return result
 
 
-RAW.cast = lambda value, dtype: value.astype(dtype, copy=False)
-TAPED.cast = cast
+@formula_operation
+def cast_gradient(value, dtype):
+    """A gradient in another NumPy dtype; of a complex one a real input gets the real part."""
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        value = RAW.real_part(value)
+    return value.astype(dtype, copy=False)
+
+
+def _cast_gradient(value: Tensor, dtype: np.dtype) -> Tensor:
+    if value._raw.dtype.kind == "c" and dtype.kind != "c":
+        value = TAPED.real_part(value)
+    return cast(value, dtype)
+
+
+TAPED.cast_gradient = _cast_gradient
 
 
 @function("to", torch=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from impl import views
+from impl import messages, views
 from impl.allocation import dense_strides
 from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
@@ -26,6 +28,7 @@ def clone_layout(self: Array, strides) -> Array:
 
 
 clone_layout.gradient(self=lambda F, grad: grad)
+clone_layout.forward("linear")
 
 
 @function()
@@ -65,6 +68,8 @@ def copy(self: Array, src: Array) -> Array:
                 f"output with shape {list(self.shape)} doesn't match the broadcast shape "
                 f"{list(shape)}"
             )
+    if src.dtype.kind == "c" and self.dtype.kind not in "cb":
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     value = converted(src, self.dtype)
     # A copy: what is written may be what is read.
     return np.array(np.broadcast_to(value, self.shape))
@@ -72,8 +77,18 @@ def copy(self: Array, src: Array) -> Array:
 
 copy.gradient(
     self=lambda F, grad: F.zeros_like(grad),
-    src=lambda F, grad, src_dtype: F.cast(grad, src_dtype),
+    src=lambda F, grad, src_dtype: F.cast_gradient(grad, src_dtype),
 )
+copy.forward(lambda F, self_t, self, src_t: _passed_on(self_t, self, src_t), writes=True)
+
+
+def _passed_on(own, self, tangent):
+    """The tangent of what is copied, written to `own`, that of what it is copied to, if any."""
+    if own is not None:
+        return own.fill_(0) if tangent._zero else own.copy_(tangent)
+    if tangent._raw.shape == self._raw.shape:
+        return tangent.clone()
+    return TAPED.expand(tangent, self._raw.shape)
 
 
 @operator(function=False, method=False, node="CopyBackwards")
@@ -86,6 +101,7 @@ copy_itself.gradient(
     self=lambda F, grad: F.zeros_like(grad),
     src=lambda F, grad: grad,
 )
+copy_itself.forward(lambda F, self_t: self_t.copy_(self_t), writes=True)
 
 
 def converted(raw, dtype: np.dtype):
@@ -174,6 +190,10 @@ for _op in (fill_tensor, fill_tensor_inplace):
 # Writing one value everywhere gives the same result however the elements overlap.
 for _op in (fill_scalar_inplace, zero):
     _op.overlaps = True
+for _op in (fill_scalar, fill_scalar_inplace):
+    _op.forward("reapplied", value=0)
+for _op in (fill_tensor, fill_tensor_inplace, zero):
+    _op.forward("reapplied")
 fill_tensor_inplace.guarded = ()  # one element is read before any is written
 
 
@@ -238,6 +258,13 @@ def _clone_for_leaf(gradient: Tensor, leaf: Tensor) -> Tensor:
     return clone(gradient, memory_format=contiguous_format)
 
 
+def _rewritten(tangent: Tensor) -> Tensor:
+    """A copy written once. torch makes one where a result's memory is larger than the result, for
+    then the tangent's has to be, too."""
+    return TAPED.zeros_like(tangent).copy_(tangent)
+
+
+TAPED.rewritten = _rewritten
 TAPED.clone_strided = _clone_strided
 TAPED.clone_for_leaf = _clone_for_leaf
 

@@ -56,6 +56,7 @@ def _reversed_cumsum(F, value, dim):
 cumsum_along.gradient(
     self=lambda F, grad, dim, self_dtype: _reversed_cumsum(F, F.cast_to(grad, self_dtype), dim)
 )
+cumsum_along.forward("linear")
 
 
 def _cumprod_backward(F, grad, value, dim, result):
@@ -65,7 +66,7 @@ def _cumprod_backward(F, grad, value, dim, result):
     if value.shape[dim] == 1:
         return grad
     if F.count_zeros(value):
-        return F.cumprod_backward_at_zeros(grad, value, dim, result)
+        return F.cumprod_backward_at_zeros(grad, F.conj(value), dim, F.conj(result))
     return _reversed_cumsum(F, conj_of(F, result) * grad, dim) / conj_of(F, value)
 
 
@@ -129,6 +130,25 @@ TAPED.cast_to = lambda value, dtype: (
 )
 
 
+def _cumprod_tangent(F, tangent, value, result, dim):
+    # Up to a row's first zero the sum of the relative changes, which divides by no zero; from there
+    # on the products with the zero's tangent in its place, for all others have the zero in them.
+    zero = value == 0
+    if value.ndim == 0:
+        return F.rewritten(F.where(zero, tangent, tangent / value * result))
+    relative = F.cumsum_along(tangent / value, dim) * result
+    first = zero & (F.cumsum_along(zero, dim) == 1)
+    through_zero = F.cumprod_along(F.where(first, tangent, value), dim)
+    return F.where(F.cumsum_along(first, dim) != 0, through_zero, relative)
+
+
+cumprod_along.forward(
+    lambda F, self_t, self, result, dim: F.cast_to(
+        _cumprod_tangent(F, self_t, self, result, dim), result._raw.dtype
+    )
+)
+
+
 # -- log-sum-exp ------------------------------------------------------------------------------
 
 
@@ -139,8 +159,18 @@ def logcumsumexp_along(self: Array, dim) -> Array:
     refuse_integers(raw, "logcumsumexp_out_cpu")
     if not raw.ndim:
         return raw.copy()[()]
+    if raw.dtype.kind == "c":
+        return _complex_logcumsumexp(raw, dim)
     wide = widened(raw)
     return np.ascontiguousarray(np.logaddexp.accumulate(wide, axis=dim)).astype(raw.dtype)
+
+
+def _complex_logcumsumexp(raw, dim: int):
+    result = np.array(raw, order="C")
+    rows = np.moveaxis(result, dim, 0)
+    for i in range(1, len(rows)):
+        rows[i] = RAW.logaddexp(rows[i - 1], rows[i])
+    return result
 
 
 def _reversed_logcumsumexp(F, value, dim):
@@ -151,6 +181,9 @@ def _logcumsumexp_backward(F, grad, value, result, dim):
     if value.ndim == 0 or F.numel(value) == 0:
         return grad
     dim = wrap_dim(dim, value.ndim)
+    if F.is_complex(grad):
+        logarithm = F.log(F.conj(grad)) - result
+        return F.conj(F.exp(_reversed_logcumsumexp(F, logarithm, dim) + value))
     size = F.log(F.abs(grad))
     low = F.lowest_like(size)
     parts = []
@@ -162,6 +195,18 @@ def _logcumsumexp_backward(F, grad, value, result, dim):
 
 logcumsumexp_along.gradient(
     self=lambda F, grad, self, result, dim: _logcumsumexp_backward(F, grad, self, result, dim)
+)
+
+
+def _logcumsumexp_tangent(F, tangent, value, dim):
+    if value.ndim == 0 or F.numel(value) == 0:
+        return tangent
+    exponentials = F.exp(value - F.amax_dim(value, (dim,), True))
+    return F.cumsum_along(exponentials * tangent, dim) / F.cumsum_along(exponentials, dim)
+
+
+logcumsumexp_along.forward(
+    lambda F, self_t, self, dim: F.rewritten(_logcumsumexp_tangent(F, self_t, self, dim))
 )
 
 

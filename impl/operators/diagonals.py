@@ -18,6 +18,7 @@ diagonal_copy.gradient(
         grad, self_shape, offset, dim1, dim2
     )
 )
+diagonal_copy.forward("linear")
 
 
 @operator()
@@ -37,6 +38,7 @@ def diag_embed(self: Array, offset=0, dim1=-2, dim2=-1) -> Array:
 
 
 diag_embed.gradient(self=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, offset, dim1, dim2))
+diag_embed.forward("linear")
 
 
 @function("diag")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.dtypes import result_dtype
 from impl.operator import TAPED, Array, alias, formula_operation, function, operator
 from impl.operators.arithmetic import conj_of
 from impl.overloads import publish
-from impl.refusals import no_derivative, refuse_bool
+from impl.refusals import no_derivative, not_implemented, refuse_bool
 
 
 @operator(node="DivBackward0", promote="float", elementwise=True, function=False, method=False)
@@ -25,6 +26,7 @@ def _minus_quotient(F, grad, self, other):
 
 
 true_div.gradient(self=_by_other, other=_minus_quotient)
+true_div.forward(lambda F, self_t, other_t, other, result: (self_t - other_t * result) / other)
 
 
 @operator(node="DivBackward2", promote="arithmetic", elementwise=True, function=False, method=False)
@@ -37,11 +39,16 @@ def div_unrounded(self: Array, other: Array, rounding_mode) -> Array:
     return np.true_divide(self, other)
 
 
+true_div.exact_number = div_rounded.exact_number = div_unrounded.exact_number = True
+
+
 def quotient(a, b, rounding_mode):
     """a / b rounded towards zero ("trunc") or down ("floor"), in the dtype of a and b.
 
     Raises RuntimeError for a zero divisor among integers.
     """
+    if "c" in (_kind(a), _kind(b)):
+        raise not_implemented(f"div_{rounding_mode}_cpu", result_dtype([a, b]))
     if _kind(a) in "iub" and _kind(b) in "iub":
         return _integer_quotient(a, b, rounding_mode)
     if rounding_mode == "trunc":
@@ -87,6 +94,14 @@ for _op in (div_rounded, div_unrounded):
     _op.checked(_check_rounding)
     _op.gradient(self=_dividend_gradient, other=_divisor_gradient)
     _op.name = "div"
+for _op in (div_rounded, div_unrounded):
+    _op.forward(
+        lambda F, self_t, self, other_t, other, rounding_mode, result: (
+            self_t / other - other_t * (self / other) / other
+            if rounding_mode is None
+            else F.zeros_like(result)
+        )
+    )
 
 _UNSET = object()
 
@@ -227,9 +242,19 @@ fmod.gradient(
     self=lambda F, grad: grad,
     other=lambda F, grad, self, other: -grad * F.quotient_towards(self, other, "trunc"),
 )
+fmod.forward(
+    lambda F, self_t, self, other_t, other: (
+        self_t - other_t * F.quotient_towards(self, other, "trunc")
+    )
+)
 remainder.gradient(
     self=lambda F, grad: grad,
     other=lambda F, grad, self, other: -grad * F.quotient_towards(self, other, "floor"),
+)
+remainder.forward(
+    lambda F, self_t, self, other_t, other: (
+        self_t - other_t * F.quotient_towards(self, other, "floor")
+    )
 )
 fmod_scalar.gradient(self=lambda F, grad: grad)
 remainder_scalar.gradient(self=lambda F, grad: grad)

@@ -82,18 +82,37 @@ def logaddexp2(self: Array, other: Array) -> Array:
 
 def _log_of_sum(a, b, power, log1p, kernel: str):
     refuse_integers(a, kernel)
+    if a.dtype.kind == "c":
+        return _log_of_complex_sum(a, b)
     largest = np.maximum(a, b)
     with_rest = largest + log1p(power(-np.abs(a - b)))
     return np.where(np.isinf(a) & (a == b), a, with_rest).astype(a.dtype)
+
+
+def _log_of_complex_sum(a, b):
+    largest, least = np.where(a.real < b.real, b, a), np.where(a.real < b.real, a, b)
+    return largest + np.log1p(np.exp(least - largest))
 
 
 logaddexp.gradient(
     self=lambda F, grad, self, other: grad / conj_of(F, F.add_scalar(F.exp(other - self), 1)),
     other=lambda F, grad, self, other: grad / conj_of(F, F.add_scalar(F.exp(self - other), 1)),
 )
+logaddexp.forward(
+    lambda F, self_t, self, other_t, other: (
+        self_t / F.add_scalar(F.exp(other - self), 1)
+        + other_t / F.add_scalar(F.exp(self - other), 1)
+    )
+)
 logaddexp2.gradient(
     self=lambda F, grad, self, other: grad / F.add_scalar(F.pow_of_scalar(2, other - self), 1),
     other=lambda F, grad, self, other: grad / F.add_scalar(F.pow_of_scalar(2, self - other), 1),
+)
+logaddexp2.forward(
+    lambda F, self_t, self, other_t, other: (
+        self_t / F.add_scalar(F.pow_of_scalar(2, other - self), 1)
+        + other_t / F.add_scalar(F.pow_of_scalar(2, self - other), 1)
+    )
 )
 
 
@@ -141,6 +160,11 @@ def xlogy_number(x, y):
 TAPED.xlogy_number = lambda x, y: xlogy_scalar(x, y)
 
 xlogy.gradient(self=_of_factor, other=lambda F, grad, self, other: grad * self / other)
+xlogy.forward(
+    lambda F, self_t, self, other_t, other: (
+        _of_factor(F, self_t, self, other) + other_t * self / other
+    )
+)
 xlogy_scalar.gradient(self=_of_factor_by_number)
 xlogy_of_scalar.gradient(other=lambda F, grad, self, other: F.mul_scalar(grad, self) / other)
 

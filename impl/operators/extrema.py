@@ -14,7 +14,7 @@ import numpy as np
 from impl import inplace
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.operator import TAPED, Array, formula_operation, function, operator, written
-from impl.refusals import not_implemented
+from impl.operators.reductions import restore
 from impl.tensor import Tensor
 
 
@@ -57,7 +57,21 @@ _to_smaller_self = written(
     lambda F, grad, self, other: _halve(F, grad, self == other, self > other)
 )
 maximum.gradient(self=_to_larger_self, other=_to_smaller_self)
+maximum.forward(
+    lambda F, self_t, self, other_t, other, result: _weighed(
+        F, self_t, other_t, F.cast_like(self > other, result), self == other
+    )
+)
 minimum.gradient(self=_to_smaller_self, other=_to_larger_self)
+minimum.forward(
+    lambda F, self_t, self, other_t, other, result: _weighed(
+        F, self_t, other_t, F.cast_like(self < other, result), self == other
+    )
+)
+
+
+def _weighed(F, tangent, other_tangent, wins, tied):
+    return other_tangent + F.where(tied, 0.5, wins) * (tangent - other_tangent)
 
 
 @operator(promote="arithmetic", elementwise=True, out=True)
@@ -81,6 +95,16 @@ fmax.gradient(
         grad, F.logical_not(_first_of(F, self >= other, other)), 0
     ),
     other=lambda F, grad, self, other: F.masked_fill(grad, _first_of(F, self >= other, other), 0),
+)
+fmax.forward(
+    lambda F, self_t, self, other_t, other: (
+        other_t + _first_of(F, self > other, other) * (self_t - other_t)
+    )
+)
+fmin.forward(
+    lambda F, self_t, self, other_t, other: (
+        other_t + _first_of(F, self <= other, other) * (self_t - other_t)
+    )
 )
 fmin.gradient(
     self=lambda F, grad, self, other: F.masked_fill(
@@ -151,6 +175,16 @@ def min_all(self: Array) -> Array:
 
 evenly = written(lambda F, grad, self, result: _evenly(F, grad, self, result))
 max_all.gradient(self=evenly)
+
+
+def read_evenly(F, self_t, self, result):
+    """The mean of the tangents of all elements equal to the result."""
+    mask = self == result
+    return F.sum_all(mask * (self_t / mask.sum()))
+
+
+max_all.forward(read_evenly)
+min_all.forward(read_evenly)
 min_all.gradient(self=evenly)
 
 
@@ -172,6 +206,16 @@ for _op in (amax_dim, amin_dim):
             F, grad, self, result, dim, keepdim
         )
     )
+
+
+def _mean_of_tied(F, self_t, self, result, dim, keepdim):
+    axes = None if dim is None else wrap_dims(dim, self.ndim)
+    mask = self == (result if dim is None else restore(F, result, axes, keepdim, self.ndim))
+    return F.sum_dim(F.where(mask, self_t, 0.0), axes, keepdim) / F.sum_dim(mask, axes, keepdim)
+
+
+amax_dim.forward(_mean_of_tied)
+amin_dim.forward(_mean_of_tied)
 
 
 @function()
@@ -216,8 +260,16 @@ aminmax_dim.gradient(
         lambda F, self, dim, keepdim, grad_min, grad_max, min, max: _aminmax_backward(
             F, self, dim, keepdim, grad_min, grad_max, min, max
         ),
-        times=all,  # the second output's share is added in place to the first's
+        times=lambda arrived, gradient: all(arrived),  # the second output's share is added in place to the first's
     )
+)
+aminmax_dim.forward(
+    min=lambda F, self_t, self, min, dim, keepdim: _mean_of_tied(
+        F, self_t, self, min, None if dim is None else (dim,), keepdim
+    ),
+    max=lambda F, self_t, self, max, dim, keepdim: _mean_of_tied(
+        F, self_t, self, max, None if dim is None else (dim,), keepdim
+    ),
 )
 
 
@@ -289,9 +341,15 @@ for _op in (max_dim, min_dim):
     _op.differentiable("values").gradient(self=selected)
 
 
-def _no_complex(name: str, input) -> None:
-    if isinstance(input, Tensor) and input.dtype.is_complex:
-        raise not_implemented(f"{name}_all", input.dtype)
+def read_at(F, self_t, dim, indices, keepdim):
+    """The tangents of the elements that were selected."""
+    if keepdim:
+        return F.gather(self_t, dim, indices)
+    return F.squeeze_dim(F.gather(self_t, dim, F.unsqueeze(indices, dim)), dim)
+
+
+max_dim.forward(values=read_at)
+min_dim.forward(values=read_at)
 
 
 @function("max")
@@ -300,7 +358,6 @@ def max_(input, dim=None, keepdim=False, *, other=None, out=None):
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return maximum(input, other) if out is None else maximum.into(out, (input, other))
-    _no_complex("max", input)
     result = max_all(input) if dim is None else indexed(max_dim(input, dim, keepdim))
     return result if out is None else inplace.store("max", out, result)
 
@@ -311,7 +368,6 @@ def min_(input, dim=None, keepdim=False, *, other=None, out=None):
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
         return minimum(input, other) if out is None else minimum.into(out, (input, other))
-    _no_complex("min", input)
     result = min_all(input) if dim is None else indexed(min_dim(input, dim, keepdim))
     return result if out is None else inplace.store("min", out, result)
 
@@ -346,4 +402,4 @@ def argmin(self: Array, dim=None, keepdim=False) -> Array:
     return _arg(self, dim, keepdim, np.argmin, "argmin")
 
 
-__all__ = ["evenly", "indexed", "select", "selected", "to_index"]
+__all__ = ["evenly", "indexed", "read_at", "read_evenly", "select", "selected", "to_index"]

@@ -66,6 +66,7 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
 gather.gradient(
     self=written(lambda F, grad, self, dim, index: F.gather_backward(grad, self.shape, dim, index))
 )
+gather.forward("linear")
 RAW.gather_backward = lambda grad, shape, dim, index: RAW.scatter_add(
     np.zeros(shape, grad.dtype), dim, index, grad
 )
@@ -109,6 +110,7 @@ index_select.gradient(
         )
     )
 )
+index_select.forward("linear")
 RAW.index_select_backward = lambda grad, shape, dim, index: RAW.index_add(
     np.zeros(shape, grad.dtype), dim, index, grad
 )

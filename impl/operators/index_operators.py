@@ -172,6 +172,7 @@ def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=
 index_.gradient(
     self=written(lambda F, grad, self_shape, indices: F.index_backward(grad, self_shape, indices))
 )
+index_.forward("linear")
 for _op in (index_put, index_put_impl):
     _op.overlaps = ("index_put_", "tensor[indices] = tensor")
     _op.gradient(
@@ -182,6 +183,8 @@ for _op in (index_put, index_put_impl):
         ),
         values=lambda F, grad, indices: F.index(grad, indices),
     )
+index_put.forward("reapplied")
+index_put_impl.forward("reapplied")
 
 RAW.dtype_of = lambda value: value.dtype
 TAPED.dtype_of = lambda value: value._raw.dtype
@@ -304,6 +307,7 @@ def _put_gradient(F, grad, index, source_shape, accumulate):
 
 
 take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self.shape, index)))
+take.forward("linear")
 RAW.take_backward = lambda grad, shape, index: RAW.put(
     np.zeros(shape, grad.dtype), index, grad, True
 )
@@ -314,6 +318,7 @@ put.gradient(
     self=_put_gradient,
     source=lambda F, grad, index, source_shape: F.reshape(F.take(grad, index), source_shape),
 )
+put.forward("reapplied")
 
 
 def from_scalar(value, like: Tensor) -> Tensor:

@@ -77,6 +77,7 @@ def _index_add_source(F, grad, dim, index, source, alpha):
 
 
 index_add.gradient(self=lambda F, grad: grad, source=_index_add_source)
+index_add.forward("linear")
 
 
 @operator(inplace=True)
@@ -137,6 +138,7 @@ index_copy.gradient(
     self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0),
     source=lambda F, grad, dim, index, source: _selected(F, grad, dim, index, source),
 )
+index_copy.forward("reapplied")
 
 
 def _filled_at(self, dim, index, value):
@@ -175,6 +177,8 @@ TAPED.distinct = lambda index: new(np.unique(index._raw))
 for _op in (index_fill_scalar, index_fill_tensor):
     _op.gradient(self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0))
 index_fill_tensor.gradient(value=_distinct)
+index_fill_scalar.forward("reapplied", value=0)
+index_fill_tensor.forward("reapplied")
 for _op in (index_fill_scalar, index_fill_tensor):
     _op.overlaps = ("index_fill_", "tensor[mask] = scalar")
 index_copy.disjoint = True

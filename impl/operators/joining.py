@@ -54,12 +54,14 @@ def _cat_gradient(F, grad, tensors_shape, tensors_dtype, dim):
         if _is_legacy_empty(shape):
             result.append(F.zeros(shape, dtype))
             continue
-        result.append(F.slice(grad, dim, start, start + shape[dim], 1))
+        whole = F.real_part(grad) if F.is_complex(grad) and dtype.kind != "c" else grad
+        result.append(F.slice(whole, dim, start, start + shape[dim], 1))
         start += shape[dim]
     return result
 
 
 cat.gradient(tensors=_cat_gradient)
+cat.forward("linear")
 
 
 def _tensor_list(name: str, tensors) -> list[Tensor]:
@@ -113,6 +115,7 @@ stack.gradient(
         F.select(grad, dim, i) for i in range(len(tensors_shape))
     ]
 )
+stack.forward("linear")
 
 
 @function("stack", method=False)

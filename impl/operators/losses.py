@@ -12,7 +12,7 @@ from impl.messages import SUBTRACT_BOOLS
 from impl.operator import TAPED, Array, formula_operation, function, operator
 from impl.operators.special import expit
 from impl.precision import accumulator, rounded_once, rounded_once_in
-from impl.refusals import refuse_integers
+from impl.refusals import require_floating
 
 NONE, MEAN, SUM = 0, 1, 2
 _SECOND: dict[str, Any] = {
@@ -51,7 +51,7 @@ def _count(value, reduction: int):
 
 @operator(**_FIRST)
 def mse_loss(self: Array, target: Array, reduction) -> Array:
-    refuse_integers(self, "mse_cpu")
+    require_floating(self, "mse_cpu")
     difference = self - target
     return reduced(difference * difference, reduction)
 
@@ -69,6 +69,15 @@ mse_loss.gradient(
     target=lambda F, grad, self, target, reduction: F.mse_loss_backward(
         grad, target, self, reduction
     ),
+)
+mse_loss.forward(
+    lambda F, self_t, self, target_t, target, reduction: _reduced_tangent(
+        F,
+        F.mse_loss_backward(self_t, self, target, NONE)
+        + F.mse_loss_backward(target_t, target, self, NONE),
+        self,
+        reduction,
+    )
 )
 
 
@@ -103,12 +112,18 @@ def _reduced_gradient(values, like, reduction):
 TAPED.reduced_gradient = _reduced_gradient
 
 
+def _reduced_tangent(F, values, like, reduction):
+    """The mean or sum of tangents; torch has the losses' in memory of the size before that."""
+    tangent = F.reduced_gradient(values, like, reduction)
+    return tangent if reduction == NONE or values.numel() <= 1 else F.rewritten(tangent)
+
+
 # -- absolute error, smoothed at 0 -------------------------------------------------------------
 
 
 @operator(**_FIRST)
 def smooth_l1_loss(self: Array, target: Array, reduction, beta) -> Array:
-    refuse_integers(self, "smooth_l1_cpu")
+    require_floating(self, "smooth_l1_cpu")
     return reduced(_smoothed(self, target, beta), reduction)
 
 
@@ -140,7 +155,7 @@ def huber_loss(self: Array, target: Array, reduction, delta) -> Array:
 def _check_huber(self, target, reduction, delta) -> None:
     common = result_dtype([self, target]).numpy
     check_cast(common, self.dtype)
-    refuse_integers(np.empty(0, common), "huber_cpu")
+    require_floating(np.empty(0, common), "huber_cpu")
 
 
 @rounded_once_in(float16.numpy)
@@ -166,6 +181,23 @@ smooth_l1_loss.gradient(
     target=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
         grad, target, self, reduction, beta
     ),
+)
+smooth_l1_loss.forward(
+    lambda F, self_t, self, target_t, target, reduction, beta: _reduced_tangent(
+        F,
+        F.smooth_l1_loss_backward(self_t, self, target, NONE, beta)
+        + F.smooth_l1_loss_backward(target_t, target, self, NONE, beta),
+        self,
+        reduction,
+    )
+)
+huber_loss.forward(
+    lambda F, self_t, self, target_t, target, reduction, delta: F.reduced_gradient(
+        F.huber_loss_backward(self_t, self, target, NONE, delta)
+        + F.huber_loss_backward(target_t, target, self, NONE, delta),
+        self,
+        reduction,
+    )
 )
 huber_loss.gradient(
     self=lambda F, grad, self, target, reduction, delta: _huber_slope(
@@ -279,6 +311,15 @@ binary_cross_entropy.gradient(
     ),
     target=_bce_of_target,
 )
+binary_cross_entropy.forward(
+    lambda F, self_t, self, target_t, target, weight, reduction: _reduced_tangent(
+        F,
+        F.binary_cross_entropy_backward(self_t, self, target, weight, NONE)
+        + _bce_of_target(F, target_t, self, target, weight, NONE),
+        self,
+        reduction,
+    )
+)
 
 
 def _bce_curvature(F, grad, grad_output, self, target, weight, reduction):
@@ -318,7 +359,7 @@ def binary_cross_entropy_with_logits(
 
 @binary_cross_entropy_with_logits.checked
 def _check_logits(self, target, weight, pos_weight, reduction) -> None:
-    refuse_integers(self, "log_sigmoid_cpu")
+    require_floating(self, "log_sigmoid_cpu")
     # torch computes (1 - target) * self in place of the former, whose dtype and layout stay.
     if target.dtype.kind == "b":
         raise RuntimeError(SUBTRACT_BOOLS)

@@ -63,7 +63,7 @@ def _picked(self, target, weight, ignore_index: int):
 
 
 def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame: str):
-    if BY_NUMPY[self.dtype].category < FLOATING:
+    if BY_NUMPY[self.dtype].category != FLOATING:
         raise not_implemented(frame, BY_NUMPY[self.dtype])
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     kind = self.dtype
@@ -149,6 +149,11 @@ def _nll_operators(name: str, node: str, frame: str):
         self=lambda F, grad, self, target, weight, reduction, ignore_index, total_weight: getattr(
             F, name + "_backward"
         )(grad, self, target, weight, reduction, ignore_index, total_weight)
+    )
+    apply.forward(
+        output=lambda F, self_t, target, weight, reduction, ignore_index: apply(
+            self_t, target, weight, reduction, ignore_index
+        )[0]
     )
     apply_backward.gradient(
         grad_output=lambda F, grad, target, weight, reduction, ignore_index: getattr(

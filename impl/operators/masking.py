@@ -41,6 +41,8 @@ def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
 for _op in (masked_fill_scalar, masked_fill_tensor):
     _op.gradient(self=lambda F, grad, mask: F.masked_fill(grad, mask, 0))
     _op.overlaps = ("masked_fill_", "tensor[mask] = scalar")
+masked_fill_scalar.forward("reapplied", value=0)
+masked_fill_tensor.forward("reapplied")
 masked_fill_tensor.gradient(value=lambda F, grad, mask: F.sum_all(F.masked_select(grad, mask)))
 
 
@@ -97,6 +99,7 @@ def _zeros_for(shape, mask) -> tuple[int, ...]:
 masked_select.gradient(
     self=written(lambda F, grad, self, mask: F.masked_select_backward(grad, self.shape, mask))
 )
+masked_select.forward("linear")
 RAW.masked_select_backward = lambda grad, shape, mask: _scattered(
     np.zeros(_zeros_for(shape, mask), grad.dtype), mask, grad
 )
@@ -159,6 +162,7 @@ masked_scatter.gradient(
     self=lambda F, grad, mask: F.masked_fill(grad, mask, 0),
     source=lambda F, grad, mask, source_shape: F.masked_scatter_backward(grad, mask, source_shape),
 )
+masked_scatter.forward("reapplied")
 masked_scatter_backward.gradient(
     grad_output=lambda F, grad, grad_output_shape, mask: F.masked_scatter(
         F.new_zeros(grad, grad_output_shape), mask, grad

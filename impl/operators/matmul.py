@@ -11,6 +11,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY, INTEGRAL
 from impl.operator import TAPED, Array, formula_operation, new, operator
 from impl.operators.arithmetic import conj_of
+from impl.pending import bits, deferred
 from impl.precision import accumulator, widened
 from impl.refusals import refuse_bool
 
@@ -104,6 +105,7 @@ mm.gradient(
     self=lambda F, grad, mat2, self_layout: left_gradient(F, grad, mat2, self_layout),
     mat2=lambda F, grad, self, mat2_layout: right_gradient(F, grad, self, mat2_layout),
 )
+mm.forward(lambda F, self_t, self, mat2_t, mat2: F.mm(self_t, mat2) + F.mm(self, mat2_t))
 
 
 @operator(out=True, numbers=False)
@@ -147,6 +149,7 @@ bmm.gradient(
     self=lambda F, grad, mat2: F.bmm(grad, conj_of(F, F.transpose(mat2, 1, 2))),
     mat2=lambda F, grad, self: F.bmm(conj_of(F, F.transpose(self, 1, 2)), grad),
 )
+bmm.forward(lambda F, self_t, self, mat2_t, mat2: F.bmm(self_t, mat2) + F.bmm(self, mat2_t))
 
 
 @operator(out=True, numbers=False)
@@ -184,6 +187,7 @@ mv.gradient(
     self=lambda F, grad, vec: F.outer(grad, conj_of(F, vec)),
     vec=lambda F, grad, self: F.mv(F.t(conj_of(F, self)), grad),
 )
+mv.forward(lambda F, self_t, self, vec_t, vec: F.mv(self_t, vec) + F.mv(self, vec_t))
 
 
 def _inner_product(self, other):
@@ -217,6 +221,7 @@ dot.gradient(
     self=lambda F, grad, tensor: grad * conj_of(F, tensor),
     tensor=lambda F, grad, self: grad * conj_of(F, self),
 )
+dot.forward(lambda F, self_t, self, tensor_t, tensor: F.dot(self_t, tensor) + F.dot(self, tensor_t))
 
 
 @operator(out=True, numbers=False)
@@ -229,6 +234,22 @@ vdot.gradient(
     self=lambda F, grad, other: conj_of(F, grad) * other,
     other=lambda F, grad, self: grad * self,
 )
+vdot.forward(lambda F, self_t, self, other_t, other: F.vdot(self_t, other) + F.vdot(self, other_t))
+
+
+def _deferring(op, conjugates: tuple[bool, bool]) -> None:
+    """Of operands with these conj bits torch takes the other product, and defers its conjugate."""
+    finish = op.finish
+
+    def finished(result, raws, args, mask, strided=False):
+        output = finish(result, raws, args, mask, strided)
+        return deferred(output) if tuple(bits(a)[0] for a in args) == conjugates else output
+
+    op.finish = finished
+
+
+_deferring(dot, (True, True))
+_deferring(vdot, (False, True))
 
 
 @operator()
@@ -259,3 +280,4 @@ def _on_diagonal_tensor(value, shape):
 
 TAPED.on_diagonal = _on_diagonal_tensor
 trace.gradient(self=lambda F, grad, self_shape: F.on_diagonal(grad, self_shape))
+trace.forward("linear")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from impl import inplace, views
+import numpy as np
+
+from impl import inference, inplace, views
+from impl.modes import STATE
 from impl.operator import function
 from impl.sizes import sizes_of
-from impl.storage import contiguous_strides
+from impl.storage import Replaced, Storage, contiguous_strides, strided
 from impl.tensor import Tensor, requires_grad
 
 
@@ -14,14 +17,14 @@ def resize_(self, *sizes, memory_format=None):
     """Give the tensor other sizes, row-major, over memory that grows where needed.
 
     Elements beyond the old ones are unspecified. Raises RuntimeError for a tensor that requires
-    grad (torch.Tensor.resize_).
+    grad, unless it is an inference tensor or in inference mode (torch.Tensor.resize_).
     """
-    if requires_grad(self):
+    if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
     shape = sizes_of(sizes)
     if shape != self._raw.shape:
         inplace.resize(self, shape)
-        self._storage.version += 1
+        inference.count(self)
     return self
 
 
@@ -33,31 +36,32 @@ def resize_as_(self, the_template, memory_format=None):
 
 @function("set_", torch=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Make the tensor one over the memory of another (torch.Tensor.set_).
+    """Make the tensor one over the memory of another, or over a storage (torch.Tensor.set_).
 
     Raises RuntimeError for another dtype.
     """
     inplace.check(self, requires_grad(self))
     if source is None:
-        from impl import creation
-
-        source = creation.empty(0, dtype=self.dtype)
+        source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
     if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:
         raise RuntimeError(
             "Could not set tensor of type "
             f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
         )
-    target = views.geometry(source)
+    if isinstance(source, Storage):
+        memory, target = source, views.Geometry((source.flat.size,), (1,), 0)
+    else:
+        memory, target = source.untyped_storage(), views.geometry(source)
     if size is not None:
-        size = tuple(size)
-        target = views.Geometry(
-            size, contiguous_strides(size) if stride is None else tuple(stride), storage_offset
-        )
-    version = self._storage.version
-    shared = views.alias(source, target)
-    self._raw, self._strides, self._offset = shared._raw, shared._strides, shared._offset
-    self._storage = source._storage.sharing()
-    self._storage.version = version + 1
+        shape = tuple(size)
+        strides = contiguous_strides(shape) if stride is None else tuple(stride)
+        target = views.Geometry(shape, strides, storage_offset)
+    self._raw = strided(views.elements(memory, self._raw.dtype), *target)
+    self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides
+    self._offset = target.offset
+    # The counter stays the tensor's own, so that what was saved before is seen to be stale.
+    self._storage = Replaced(memory, self._storage)
+    self._storage.version += 1
     return self
 
 

@@ -122,6 +122,40 @@ vector_norm_dims.gradient(
 )
 
 
+def norm_tangent(F, tangent, value, order: float, norm, dim, keepdim):
+    """The tangent of a norm of `value`, with the operations and in the order of torch's."""
+    if order == 0:
+        return F.zeros_like(norm)
+    if order == 1:
+        return F.sum_dim(F.sgn(value) * tangent, dim, keepdim)
+    if order == 2:
+        along = F.sum_dim(value * tangent, dim, keepdim)
+        return F.fill_fresh(along.div_(norm), norm == 0, 0)
+    if math.isinf(order):
+        norm = restore(F, norm, dim, keepdim, value.ndim)
+        both_nan = F.logical_and(F.isnan(value), F.isnan(norm))
+        ties = F.cast_like(F.logical_or(F.abs(value) == norm, both_nan), norm)
+        count = F.count_along(ties != 0, dim, norm)
+        return F.sum_dim(F.sgn(value) * tangent * ties / count, dim, keepdim)
+    size = F.abs(value)
+    if order < 1:
+        steep = F.fill_fresh(F.pow_fresh(size, order - 1), value == 0, 0)
+        along = F.sum_dim(steep * (F.sgn(value) * tangent), dim, keepdim)
+        return along * F.pow_scalar(norm, 1 - order)
+    if order < 2:
+        along = F.sum_dim(F.pow_fresh(size, order - 1) * (F.sgn(value) * tangent), dim, keepdim)
+    else:
+        along = F.sum_dim(F.pow_fresh(size, order - 2) * (value * tangent), dim, keepdim)
+    return F.fill_fresh(along / F.pow_scalar(norm, order - 1), norm == 0, 0)
+
+
+vector_norm_dims.forward(
+    lambda F, self_t, self, ord, result, dim, keepdim: norm_tangent(
+        F, self_t, self, float(ord), result, dim, keepdim
+    )
+)
+
+
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The norm of all elements, or over `dim`, of any order (torch.linalg.vector_norm).
 
@@ -284,6 +318,11 @@ dist.gradient(
         F, grad, self - other, p, result
     ),
 )
+dist.forward(
+    lambda F, self_t, self, other_t, other, p, result: norm_tangent(
+        F, self_t - other_t, self - other, float(p), result, (), False
+    )
+)
 
 
 @operator(node="NormBackward1", function=False, method=False)
@@ -295,6 +334,11 @@ def norm_dims(self: Array, p, dim, keepdim) -> Array:
 norm_dims.gradient(
     self=lambda F, grad, self, p, result, dim, keepdim: norm_backward(
         F, grad, self, float(p), result, dim, keepdim
+    )
+)
+norm_dims.forward(
+    lambda F, self_t, self, p, result, dim, keepdim: norm_tangent(
+        F, self_t, self, float(p), result, dim, keepdim
     )
 )
 
@@ -317,7 +361,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     broadcast.
     """
     common = dtypes.promote_types(x1.dtype, x2.dtype)
-    if common.category < FLOATING:
+    if common.category != FLOATING:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is " + common.legacy
         )
@@ -371,7 +415,9 @@ def _renorm_backward(F, grad, value, p, dim, maxnorm):
     axes = _other_dims(value.ndim, dim)
     kind = BY_NUMPY[_accumulation(F.dtype_of(grad))]
     length = F.vector_norm_dims(value, p, axes, True, kind)
-    along = F.sum_dim(value * grad, axes, True, kind)
+    along = F.sum_dim(F.conj(value) * grad, axes, True, kind)
+    if F.is_complex(value):
+        along = F.real_part(along)
     inner = norm_backward(F, along, value, float(p), length, axes, True)
     inverse = F.reciprocal(F.add_scalar(length, 1e-7))
     scaled = F.mul_scalar(inverse, maxnorm) * (grad - inverse * inner)

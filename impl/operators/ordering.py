@@ -10,7 +10,16 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.operator import Array, function, operator, written
-from impl.operators.extrema import evenly, first_nan_or, indexed, select, selected, to_index
+from impl.operators.extrema import (
+    evenly,
+    first_nan_or,
+    indexed,
+    read_at,
+    read_evenly,
+    select,
+    selected,
+    to_index,
+)
 from impl.storage import contiguous_strides, elementwise_strides, empty_strided, strides_of
 
 
@@ -89,6 +98,9 @@ for _op in (sort_default, sort_stable, topk_dim):
             times=2,
         )
     )
+for _op in (sort_default, sort_stable):
+    _op.forward(values=lambda F, self_t, dim, indices: read_at(F, self_t, dim, indices, True))
+topk_dim.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 
 
 @function()
@@ -163,6 +175,8 @@ def _median(flat, skip_nan: bool):
 
 
 median_all.gradient(self=evenly)
+median_all.forward(read_evenly)
+nanmedian_all.forward(read_evenly)
 nanmedian_all.gradient(self=evenly)
 
 
@@ -220,6 +234,8 @@ def _mode_index(row) -> int:
 
 for _op in (kthvalue_dim, median_dim, nanmedian_dim, mode_dim):
     _op.differentiable("values").gradient(self=selected)
+for _op in (kthvalue_dim, median_dim, nanmedian_dim, mode_dim):
+    _op.forward(values=read_at)
 
 
 @function()
@@ -292,6 +308,8 @@ for _op in (cummax_dim, cummin_dim):
             times=2,
         )
     )
+for _op in (cummax_dim, cummin_dim):
+    _op.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 
 
 @function()

@@ -8,19 +8,26 @@ from impl.operator import FUNCTIONS, Array, function, operator
 from impl.operators.activations import HIDDEN, leaky
 from impl.operators.special import expit
 from impl.precision import rounded_once
-from impl.refusals import refuse_integers
+from impl.refusals import no_derivative, require_floating, require_full_precision
 
 
 @operator(node="PreluKernelBackward0", numbers=False, **HIDDEN)
 @rounded_once
 def prelu_kernel(self: Array, weight: Array) -> Array:
-    refuse_integers(self, "prelu_cpu")
+    require_floating(self, "prelu_cpu")
     return np.where(self > 0, self, weight * self)
 
 
 @prelu_kernel.gradients("self", "weight")
 def _prelu_slopes(F, grad, self, weight):
     return F.prelu_kernel_backward(grad, self, weight)
+
+
+prelu_kernel.forward(
+    lambda F, self_t, self, weight_t, weight: F.where(
+        self >= 0, self_t, weight * self_t + weight_t * self
+    )
+)
 
 
 @function()
@@ -98,7 +105,7 @@ def glu(self: Array, dim) -> Array:
             f"Halving dimension must be even, but dimension {dim % self.ndim} is size "
             f"{self.shape[dim]}"
         )
-    refuse_integers(self, "glu_cpu")
+    require_floating(self, "glu_cpu")
     value, gate = np.split(self, 2, dim)
     return value * expit(gate)
 
@@ -112,3 +119,16 @@ def _half_layouts(args):
 
 glu.layouts = _half_layouts
 glu.gradient(self=lambda F, grad, self, dim: F.glu_backward(grad, self, dim))
+
+
+@operator(node="NotImplemented", function=False, method=False)
+@rounded_once
+def glu_jvp(glu: Array, x: Array, dx: Array, dim) -> Array:
+    require_full_precision(x, "glu_jvp_cpu")
+    gate = expit(np.split(x, 2, dim)[1])
+    of_value, of_gate = np.split(dx, 2, dim)
+    return of_value * gate + glu * (1 - gate) * of_gate
+
+
+glu_jvp.gradients("glu", "x", "dx")(no_derivative("glu_jvp"))
+glu.forward(lambda F, self_t, self, dim, result: F.glu_jvp(result, self, self_t, dim))

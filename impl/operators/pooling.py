@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, FLOATING
+from impl.forward import of as tangent_of
 from impl.modes import STATE
 from impl.operator import TAPED, Array, formula_operation, operator
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
@@ -84,6 +85,7 @@ def _max_pool_operators(ndim: int):
             )
         )
     )
+    apply.forward(result=lambda F, self_t, indices: F.gather_plane(self_t, indices, ndim))
     apply_backward.gradient(
         grad_output=lambda F, grad, indices: F.gather_plane(grad, indices, ndim),
         self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),
@@ -209,7 +211,7 @@ def max_pool1d(
     if return_indices:
         return max_pool1d_with_indices(input, *arguments)
     kernel, step, pad, gap = _check_max_pool1d(input, *arguments)
-    if STATE.enabled and requires_grad(input):
+    if (STATE.enabled and requires_grad(input)) or tangent_of(input) is not None:
         return max_pool1d_with_indices(input, *arguments)[0]
     if input.dtype.category < FLOATING:
         raise not_implemented("max_pool1d_impl", input.dtype)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, REDUCED, bfloat16, float64, result_dtype
+from impl.dtypes import BY_NUMPY, REDUCED, bfloat16, complex128, float64, result_dtype
 from impl.operator import TAPED, Array, formula_operation, function, operator
 from impl.operators.arithmetic import conj_of, require_tensor
 from impl.precision import rounded_once
@@ -47,7 +47,18 @@ def _power_by_number(base, exponent):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         return base ** base.dtype.type(exponent)
     exact = _EXACT.get(exponent)
-    return base**exponent if exact is None else exact(base)
+    if exact is None:
+        return _complex_power(base, exponent) if base.dtype.kind == "c" else base**exponent
+    return exact(base)
+
+
+def _complex_power(base, exponent):
+    """base ** exponent, at base 0 as C has it: by the logarithm, whatever comes of it."""
+    result = np.power(base, exponent)
+    zero = base == 0
+    if np.any(zero):
+        result = np.where(zero, np.exp(exponent * np.log(base)), result)
+    return result.astype(base.dtype)
 
 
 @operator(node="PowBackward1", promote="arithmetic", elementwise=True, function=False, method=False)
@@ -63,6 +74,8 @@ def pow_of_scalar(self: Array, exponent: Array) -> Array:
 
 def _power(base, exponent):
     refuse_bool(exponent, "pow")
+    if base.dtype.kind == "c":
+        return _complex_power(base, exponent)
     if exponent.dtype.kind not in "iu" or not np.any(exponent < 0):
         return np.power(base, exponent)
     # Rounded towards zero: only 1 and -1 have an inverse.
@@ -75,10 +88,19 @@ def _power(base, exponent):
 @formula_operation
 def log_beside(value, other):
     """The logarithm, of small integers too in the precision of `other`."""
-    return np.log(value if value.dtype.kind not in "iub" else value.astype(other.dtype))
+    exact = value.dtype.kind in "iub" or other.dtype.kind == "c"
+    return np.log(value.astype(other.dtype) if exact else value)
 
 
-TAPED.log_beside = lambda value, other: value.log()
+TAPED.log_beside = lambda value, other: (
+    value.to(other.dtype) if other.is_complex() else value
+).log()
+
+
+def _not_negative(F, exponent):
+    if not F.is_complex(exponent):
+        return exponent >= 0
+    return (F.imaginary_part(exponent) == 0) & (F.real_part(exponent) >= 0)
 
 
 def _of_base_by_number(F, grad, self, exponent):
@@ -95,22 +117,29 @@ def _of_base(F, grad, self, exponent):
 def _of_exponent(F, grad, self, exponent, result):
     # 0 ** e is 0 for every positive e, so its slope there is 0, where log(0) would give NaN.
     slope = result * F.log_beside(self, result)
-    return grad * F.where((self == 0) & (exponent >= 0), 0.0, conj_of(F, slope))
+    at_zero = (self == 0) & _not_negative(F, exponent)
+    return grad * F.where(at_zero, 0.0, conj_of(F, slope))
 
 
 def _of_exponent_over_number(F, grad, self, exponent, result):
-    slope = F.mul_scalar(result, _log(self))
+    slope = conj_of(F, F.mul_scalar(result, _log(self)))
     if self == 0:
-        slope = F.where(exponent >= 0, 0.0, slope)
-    return grad * conj_of(F, slope)
+        slope = F.where(_not_negative(F, exponent), 0.0, slope)
+    return grad * slope
 
 
 def _log(number) -> float:
-    return np.log(number) if isinstance(number, complex) else float(np.log(float(number)))
+    return complex(np.log(number)) if isinstance(number, complex) else float(np.log(float(number)))
 
 
 pow_scalar.gradient(self=_of_base_by_number)
 pow_tensor.gradient(self=_of_base, exponent=_of_exponent)
+pow_tensor.forward(
+    lambda F, self_t, self, exponent_t, exponent, result: (
+        _of_base(F, self_t, self, exponent)
+        + _of_exponent(F, exponent_t, self, exponent, result)
+    )
+)
 pow_of_scalar.gradient(exponent=_of_exponent_over_number)
 for _op in (pow_scalar, pow_tensor, pow_of_scalar):
     _op.name = "pow"
@@ -140,10 +169,16 @@ def pow_inplace(input, exponent):
 
 @function()
 def float_power(input, exponent, *, out=None):
-    """`pow` computed in float64 (torch.float_power)."""
-    input = input.to(float64) if isinstance(input, Tensor) else float(input)
-    exponent = exponent.to(float64) if isinstance(exponent, Tensor) else float(exponent)
+    """`pow` computed in float64, or complex128 (torch.float_power)."""
+    wide = complex128 if _is_complex(input) or _is_complex(exponent) else float64
+    number = complex if wide is complex128 else float
+    input = input.to(wide) if isinstance(input, Tensor) else number(input)
+    exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
     return pow_(input, exponent, out=out)
+
+
+def _is_complex(value) -> bool:
+    return value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
 
 
 @function()

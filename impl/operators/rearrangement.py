@@ -19,6 +19,7 @@ def flip(self: Array, dims) -> Array:
 
 
 flip.gradient(self=lambda F, grad, dims: F.flip(grad, dims))
+flip.forward("linear")
 
 
 @function("flip")
@@ -65,6 +66,7 @@ roll.gradient(
         grad, tuple(-s for s in reversed(shifts)), tuple(reversed(dims))
     )
 )
+roll.forward("linear")
 
 
 @function("roll")
@@ -88,6 +90,7 @@ def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
 
 
 rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))
+rot90.forward("linear")
 
 
 @function("rot90")
@@ -113,7 +116,7 @@ def _triangle(name: str, keep):
     kernel.__annotations__ = {"self": "Array"}
     kernel.__doc__ = f"One triangle of the last two dimensions, zeros elsewhere (torch.{name})."
     op = operator(inplace=True, out=True)(kernel)
-    op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal))
+    op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal)).forward("linear")
     op.overlaps = True
     return op
 

@@ -56,6 +56,7 @@ def sum_all(self: Array, dtype=None) -> Array:
 
 
 sum_all.gradient(self=lambda F, grad, self_shape: F.expand(grad, self_shape))
+sum_all.forward("linear")
 
 
 @operator(node="SumBackward1", function=False, method=False)
@@ -74,6 +75,7 @@ def _sum_backward(F, grad, shape, dim, keepdim):
 sum_dim.gradient(
     self=lambda F, grad, self_shape, dim, keepdim: _sum_backward(F, grad, self_shape, dim, keepdim)
 )
+sum_dim.forward("linear")
 
 
 @function("sum")
@@ -105,6 +107,7 @@ mean_all.gradient(
         F.expand(grad, self_shape), reduced_size(self_shape)
     )
 )
+mean_all.forward("linear")
 
 
 @operator(node="MeanBackward1", function=False, method=False)
@@ -118,6 +121,7 @@ mean_dim.gradient(
         _sum_backward(F, grad, self_shape, dim, keepdim), reduced_size(self_shape, dim)
     )
 )
+mean_dim.forward("linear")
 
 
 @function()
@@ -151,6 +155,11 @@ def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
 nansum_dim.gradient(
     self=lambda F, grad, self, self_shape, dim, keepdim: (
         _sum_backward(F, grad, self_shape, dim, keepdim) * F.logical_not(F.isnan(self))
+    )
+)
+nansum_dim.forward(
+    lambda F, self_t, self, dim, keepdim, dtype: F.sum_dim(
+        F.where(F.isnan(self), 0, self_t), dim, keepdim, dtype
     )
 )
 
@@ -209,13 +218,13 @@ def _prod_backward(F, grad, value, result):
         return F.zeros_like(value)
     zeros = F.count_zeros(value)
     if not zeros:
-        return grad * (result / value)
+        return grad * F.conj(result / value)
     if zeros > 1 and not F.records:
         return F.zeros_like(value)
     if F.numel(value) == 1:
         return F.reshape(grad, value.shape)
     flat = F.reshape(value, (-1,))
-    return grad * F.reshape(_products_of_others(F, flat, 0), value.shape)
+    return F.reshape(grad * F.conj(_products_of_others(F, flat, 0)), value.shape)
 
 
 def _prod_dim_backward(F, grad, value, result, dim, keepdim):
@@ -225,16 +234,31 @@ def _prod_dim_backward(F, grad, value, result, dim, keepdim):
     if not keepdim:
         grad, result = F.unsqueeze(grad, dim), F.unsqueeze(result, dim)
     if not F.count_zeros(value):
-        return grad * (result / value)
+        return grad * F.conj(result / value)
     if value.shape[dim] == 1:
         return grad
-    return grad * _products_of_others(F, value, dim)
+    return grad * F.conj(_products_of_others(F, value, dim))
 
 
 prod_all.gradient(self=lambda F, grad, self, result: _prod_backward(F, grad, self, result))
+prod_all.forward(
+    lambda F, self_t, self, result: F.sum_all(
+        _prod_backward(F, F.expand(F.ones_like(result), result.shape), self, result) * self_t
+    )
+)
 prod_dim.gradient(
     self=lambda F, grad, self, result, dim, keepdim: _prod_dim_backward(
         F, grad, self, result, dim, keepdim
+    )
+)
+prod_dim.forward(
+    lambda F, self_t, self, result, dim, keepdim: F.sum_dim(
+        _prod_dim_backward(
+            F, F.expand(F.ones_like(result), result.shape), self, result, dim, keepdim
+        )
+        * self_t,
+        (dim,),
+        keepdim,
     )
 )
 

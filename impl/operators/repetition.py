@@ -47,6 +47,7 @@ def _repeat_gradient(F, grad, self_shape, self_dtype, repeats):
 
 
 repeat.gradient(self=_repeat_gradient)
+repeat.forward("linear")
 
 
 @function("repeat", torch=False)

@@ -10,7 +10,7 @@ from impl.inplace import same_dtype_out
 from impl.messages import OUT_BOOL_ONLY
 from impl.operator import Array, alias, function, operator, written
 from impl.overloads import publish
-from impl.refusals import no_derivative, refuse_bool, refuse_integers
+from impl.refusals import no_derivative, refuse_bool, require_floating
 
 
 @operator(elementwise=True, inplace=True, out=True)
@@ -21,6 +21,15 @@ def abs_(self: Array) -> Array:
 
 
 abs_.gradient(self=lambda F, grad, self: grad * F.sgn(self))
+abs_.forward(lambda F, self_t, self: F.real_part(F.conj(self_t) * F.sgn(self)))
+
+
+@function("abs_")
+def abs_inplace(input):
+    """`abs` in place. Raises RuntimeError for complex numbers, whose absolute value is real."""
+    if input._raw.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return abs_.inplace(input)
 
 
 def _sign(value):
@@ -45,7 +54,44 @@ def sgn(self: Array) -> Array:
 
 
 sign.gradient(self=lambda F, grad: F.zeros_like(grad))
-sgn.gradient(self=lambda F, self, grad, result: F.zeros_like(grad))
+
+
+def _sgn_backward(F, self, grad, result):
+    if not F.is_complex(grad):
+        return F.zeros_like(grad)
+    size = F.abs(self)
+    turned = grad - result * result * F.conj(grad)
+    return F.fill_fresh(turned / F.mul_scalar(size, 2), size == 0, 0)
+
+
+sgn.gradient(
+    self=written(_sgn_backward, times=lambda arrived, gradient: gradient.dtype.kind == "c")
+)
+sgn.forward(lambda F, self_t, self, result: _sgn_backward(F, self, self_t, result))
+
+
+@operator(promote="float", elementwise=True, out=True)
+def angle(self: Array) -> Array:
+    """The angle of complex numbers; of real ones 0, or pi below zero (torch.angle).
+
+    Its slope is 0 for real numbers, and at 0.
+    """
+    if self.dtype.kind == "c":
+        return np.angle(self)
+    return np.where(np.isnan(self), self, np.where(self < 0, np.pi, 0.0)).astype(self.dtype)
+
+
+def _angle_backward(F, grad, self):
+    if not F.is_complex(self):
+        return F.zeros_like(self)
+    turn = F.mul_scalar(grad * self / F.pow_scalar(F.abs(self), 2), 1j)
+    return F.where(self == 0, 0.0, turn)
+
+
+angle.gradient(self=_angle_backward)
+angle.forward(
+    lambda F, self_t, self: F.real_part(F.conj(_angle_backward(F, F.conj(self_t), self)))
+)
 
 
 @operator(elementwise=True, out=True)
@@ -99,7 +145,7 @@ def round_whole(self: Array) -> Array:
 
 @operator(node="RoundBackward1", elementwise=True, function=False, method=False)
 def round_decimals(self: Array, decimals) -> Array:
-    refuse_integers(self, "round_cpu" if decimals else "round_vml_cpu")
+    require_floating(self, "round_cpu" if decimals else "round_vml_cpu")
     factor = self.dtype.type(10.0 ** abs(decimals))
     if decimals < 0:
         return np.rint(self / factor) * factor
@@ -109,7 +155,7 @@ def round_decimals(self: Array, decimals) -> Array:
 @operator(elementwise=True, inplace=True, out=True)
 def frac(self: Array) -> Array:
     """What truncation takes away; floating dtypes only (torch.frac)."""
-    refuse_integers(self, "frac_cpu")
+    require_floating(self, "frac_cpu")
     return self - np.trunc(self)
 
 
@@ -161,6 +207,7 @@ copysign.gradient(
     other=written(lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype)),
 )
 copysign_scalar.gradient(self=_of_magnitude)
+copysign.forward(lambda F, self_t, self, result: _of_magnitude(F, self_t, self, result))
 publish(
     "copysign",
     copysign,

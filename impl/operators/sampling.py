@@ -22,7 +22,7 @@ def _fill(name: str, node: str):
     kernel.__name__ = name
     kernel.__annotations__ = {"self": "Array"}
     op = operator(function=False, method=False, node=node)(kernel)
-    return op.gradient(self=lambda F, grad: F.zeros_like(grad))
+    return op.gradient(self=lambda F, grad: F.zeros_like(grad)).forward("zeroed")
 
 
 uniform_drawn = _fill("uniform_drawn", "UniformBackward0")

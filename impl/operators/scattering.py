@@ -88,6 +88,8 @@ scatter_src.gradient(
     self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0),
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),
 )
+scatter_src.forward("reapplied")
+scatter_value.forward("reapplied", value=0)
 scatter_value.gradient(self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0))
 
 
@@ -179,6 +181,7 @@ scatter_add.gradient(
     self=lambda F, grad: grad,
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),
 )
+scatter_add.forward("linear")
 
 for _op in (scatter_src, scatter_value, scatter_add):
     _op.disjoint = "late"

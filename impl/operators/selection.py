@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from impl import messages
-from impl.dtypes import BY_NUMPY, result_dtype
+from impl.dtypes import BY_NUMPY, bfloat16, result_dtype
 from impl.operator import FUNCTIONS, RAW, Array, alias, function, operator
 from impl.tensor import Tensor
 
@@ -39,8 +39,20 @@ where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
 )
+where.node_class.takes_real_part = False  # torch forgot to
+where.forward(lambda F, condition, self_t, other_t: F.where(condition, self_t, other_t))
 del RAW.where
-RAW.where = np.where  # in formulas one side is a number, which adapts to the other's dtype
+
+
+def _where(condition, a, b):
+    """np.where in formulas, where one side may be a number: it adapts to the other's dtype."""
+    result = np.where(condition, a, b)
+    dtype = a.dtype if hasattr(a, "dtype") else getattr(b, "dtype", None)
+    # NumPy adapts no number to bfloat16.
+    return result.astype(dtype) if dtype == bfloat16.numpy else result
+
+
+RAW.where = _where
 
 
 def _select(condition, self, other, out):
@@ -57,8 +69,18 @@ def _select(condition, self, other, out):
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{BY_NUMPY[d].legacy}"
         )
-    args = (condition, self, other)
+    args = (condition, *_beside_number(self, other))
     return where(*args) if out is None else where.into(out, args)
+
+
+def _beside_number(self, other):
+    """A tensor beside a number is cast to their common dtype first, which is recorded."""
+    d = result_dtype([v._raw if isinstance(v, Tensor) else v for v in (self, other)])
+    if not isinstance(other, Tensor) and isinstance(self, Tensor):
+        return self.to(d), other
+    if not isinstance(self, Tensor) and isinstance(other, Tensor):
+        return self, other.to(d)
+    return self, other
 
 
 _UNSET = object()
@@ -145,6 +167,19 @@ def _of_maximum(F, grad, self, min, max):
 
 clamp_numbers.gradient(self=_of_value)
 clamp_tensors.gradient(self=_of_value, min=_of_minimum, max=_of_maximum)
+clamp_tensors.forward(
+    lambda F, self_t, self, min_t, min, max_t, max: _clamped_tangent(
+        F, self_t, self, min_t, min, max_t, max
+    )
+)
+
+
+def _clamped_tangent(F, self_t, self, min_t, min, max_t, max):
+    if max is None:
+        return F.where(self >= min, self_t, min_t)
+    if min is None:
+        return F.where(self <= max, self_t, max_t)
+    return F.where(min > max, max_t, F.where(self < min, min_t, F.where(self > max, max_t, self_t)))
 
 
 def _one_bound(which: str):
@@ -171,6 +206,11 @@ def _one_bound(which: str):
     number = operator(node=f"{node}0", **settings)(kernel).gradient(self=value)
     kernel.__name__ = f"clamp_{which}_tensor"
     tensor = operator(node=f"{node}1", **settings)(kernel).gradient(self=value, bound=limit)
+    tensor.forward(
+        lambda F, self_t, self, bound_t, bound: F.where(
+            self >= bound if low else self <= bound, self_t, bound_t
+        )
+    )
     number.name = tensor.name = f"clamp_{which}"
     return number, tensor
 

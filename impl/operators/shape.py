@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from impl import views
+from impl import forward, views
 from impl.dimensions import wrap_dim
 from impl.dtypes import dtype as element_type
 from impl.graph import gradient_edge
@@ -47,6 +47,7 @@ def _unsafe_view(tensor: Tensor, shape) -> Tensor:
     result = views.alias(tensor, target)
     if tensor._node is not None:
         result._node = unsafe_view.node((tensor, shape), (result,), 1, (gradient_edge(tensor),))
+    forward.carry(unsafe_view, (tensor, shape), (result,))
     return result
 
 
@@ -56,6 +57,7 @@ def unsafe_view(self: Geometry, size) -> Geometry:
 
 
 unsafe_view.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
+unsafe_view.forward(lambda F, self_t, size: _unsafe_view(self_t, size))
 
 
 @function("view", torch=False)

@@ -57,6 +57,7 @@ select.gradient(
     self=lambda F, grad, self_shape, dim, index: F.select_backward(grad, self_shape, dim, index)
 )
 select_backward.gradient(grad_output=lambda F, grad, dim, index: F.select(grad, dim, index))
+select_backward.forward("linear")
 
 
 # -- slices -----------------------------------------------------------------------------------
@@ -111,6 +112,7 @@ slice_.gradient(
 slice_backward.gradient(
     grad_output=lambda F, grad, dim, start, end, step: F.slice(grad, dim, start, end, step)
 )
+slice_backward.forward("linear")
 
 
 @function("narrow")
@@ -184,6 +186,7 @@ diagonal.gradient(
 diagonal_backward.gradient(
     grad_output=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, offset, dim1, dim2)
 )
+diagonal_backward.forward("linear")
 
 
 # -- windows ----------------------------------------------------------------------------------
@@ -233,6 +236,7 @@ unfold.gradient(
     )
 )
 unfold_backward.gradient(grad_in=lambda F, grad, dim, size, step: F.unfold(grad, dim, size, step))
+unfold_backward.forward("linear")
 
 
 # -- what writing such a part leaves of a copy ------------------------------------------------
@@ -254,6 +258,7 @@ select_scatter.gradient(
     ),
     src=lambda F, grad, dim, index: F.select(grad, dim, index),
 )
+select_scatter.forward("linear")
 
 
 @operator()
@@ -272,6 +277,7 @@ slice_scatter.gradient(
     ),
     src=lambda F, grad, dim, start, end, step: F.slice(grad, dim, start, end, step),
 )
+slice_scatter.forward("linear")
 
 
 @operator()
@@ -290,6 +296,7 @@ diagonal_scatter.gradient(
     ),
     src=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, offset, dim1, dim2),
 )
+diagonal_scatter.forward("linear")
 
 
 def _check_fits(part, src) -> None:

@@ -192,13 +192,34 @@ def _logsumexp_backward(F, grad, value, result, dim, keepdim):
     if dim:
         grad = restore(F, grad, dim, keepdim, value.ndim)
         result = restore(F, result, dim, keepdim, value.ndim)
-    return grad * F.exp(value - result)
+    return grad * F.conj(F.exp(value - result))
 
 
 logsumexp_dims.gradient(
     self=lambda F, grad, self, result, dim, keepdim: _logsumexp_backward(
         F, grad, self, result, dim, keepdim
     )
+)
+
+
+def _logsumexp_tangent(F, tangent, value, dim, keepdim):
+    """The mean of the tangents, weighted by the exponentials."""
+    highest = F.amax_dim(value, dim, True) if F.numel(value) else None
+    exponentials = F.exp(value if highest is None else value - highest)
+    total = F.sum_dim(exponentials * tangent, dim, keepdim)
+    return total.div_(F.sum_dim(exponentials, dim, keepdim))
+
+
+logsumexp_dims.forward(
+    lambda F, self_t, self, dim, keepdim: _logsumexp_tangent(F, self_t, self, dim, keepdim)
+)
+softmax_along.forward(
+    lambda F, self_t, self, result, dim: (
+        result * (self_t - _logsumexp_tangent(F, self_t, self, (dim,), True))
+    )
+)
+log_softmax_along.forward(
+    lambda F, self_t, self, dim: self_t - _logsumexp_tangent(F, self_t, self, (dim,), True)
 )
 
 

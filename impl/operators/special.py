@@ -10,13 +10,19 @@ import scipy.special
 from impl.dtypes import bfloat16
 from impl.operator import RAW, Array, formula_operation, function, operator
 from impl.precision import at_least_float32, rounded_once, rounded_once_in
-from impl.refusals import refuse_integers
+from impl.refusals import require_floating
 from impl.tensor import Tensor
 
 erf_of = at_least_float32(scipy.special.erf)
 _erfc = at_least_float32(scipy.special.erfc)
 _erfinv = at_least_float32(scipy.special.erfinv)
-expit = at_least_float32(scipy.special.expit)
+_real_expit = at_least_float32(scipy.special.expit)
+
+
+def expit(value):
+    """The logistic sigmoid of real or complex values."""
+    return 1 / (1 + np.exp(-value)) if value.dtype.kind == "c" else _real_expit(value)
+
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -143,14 +149,16 @@ def sigmoid(self: Array) -> Array:
 )
 @rounded_once_in(bfloat16.numpy)
 def sigmoid_backward(grad_output: Array, output: Array) -> Array:
+    if output.dtype.kind == "c":
+        return grad_output * np.conj((1 - output) * output)
     return grad_output * (1 - output) * output
 
 
 sigmoid.gradient(self=lambda F, grad, result: F.sigmoid_backward(grad, result))
 sigmoid_backward.gradient(
-    grad_output=lambda F, grad, output: F.sigmoid_backward(grad, output),
-    output=lambda F, grad, grad_output, output: (
-        grad * grad_output * F.add_scalar(F.mul_scalar(output, -2), 1)
+    grad_output=lambda F, grad, output_conj: F.sigmoid_backward(grad, output_conj),
+    output=lambda F, grad, grad_output, output_conj: (
+        F.conj(grad) * grad_output * F.add_scalar(F.mul_scalar(output_conj, -2), 1)
     ),
 )
 
@@ -199,17 +207,20 @@ def _of_frequency(F, grad, self):
     angle = F.mul_scalar(self, math.pi)
     square = F.mul_scalar(self * self, math.pi)
     slope = (angle * F.cos(angle) - F.sin(angle)) / square
-    return F.where(square == 0.0, 0.0, grad * slope)
+    return F.where(square == 0.0, 0.0, grad * F.conj(slope))
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
 def hypot(self: Array, other: Array) -> Array:
     """sqrt(self ** 2 + other ** 2) without overflow (torch.hypot)."""
-    refuse_integers(self, "hypot_cpu")
+    require_floating(self, "hypot_cpu")
     return np.hypot(self, other)
 
 
 hypot.gradient(
     self=lambda F, grad, self, result: grad * self / result,
     other=lambda F, grad, other, result: grad * other / result,
+)
+hypot.forward(
+    lambda F, self_t, self, other_t, other, result: self_t * self / result + other_t * other / result
 )

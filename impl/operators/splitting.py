@@ -143,8 +143,10 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0):
 
 def _unrelated(results):
     for result in results:
-        result._view = None
-        result._storage = result._storage.sharing()
+        for part in (result, result._tangent):
+            if part is not None:
+                part._view = None
+                part._storage = part._storage.sharing()
     return results
 
 

@@ -166,6 +166,7 @@ def adjoint(input):
     if not input._raw.ndim:
         _warn_of_scalar("adjoint()", "Consider using x.conj().")
         return input
+    _require_matrix("adjoint()", input)
     result = TAPED.transpose(input, -2, -1)
     return result.conj() if input.is_complex() else result
 
@@ -195,10 +196,7 @@ def _matrix_transpose(self):
     if not ndim:
         _warn_of_scalar("Tensor.mT", "This function is the identity in these cases.")
         return self
-    if ndim < 2:
-        raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor."
-        )
+    _require_matrix("mT", self)
     return TAPED.transpose(self, -2, -1)
 
 
@@ -207,12 +205,17 @@ def _matrix_adjoint(self):
     if not ndim:
         _warn_of_scalar("Tensor.mH", "Consider using x.conj().")
         return self
+    _require_matrix("mH", self)
+    return adjoint(self)
+
+
+def _require_matrix(name: str, tensor) -> None:
+    ndim = tensor._raw.ndim
     if ndim < 2:
         raise RuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-            f"{ndim}-D tensor."
+            f"tensor.{name} is only supported on matrices or batches of matrices. "
+            f"Got {ndim}-D tensor."
         )
-    return adjoint(self)
 
 
 def _hermitian(self):

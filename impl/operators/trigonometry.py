@@ -59,7 +59,7 @@ def _one_minus_square(F, value):
 
 
 asin.gradient(self=lambda F, grad, self: grad * conj_of(F, F.rsqrt(_one_minus_square(F, self))))
-acos.gradient(self=lambda F, grad, self: grad * conj_of(F, -F.rsqrt(_one_minus_square(F, self))))
+acos.gradient(self=lambda F, grad, self: grad * -conj_of(F, F.rsqrt(_one_minus_square(F, self))))
 atan.gradient(self=lambda F, grad, self: grad / conj_of(F, F.add_scalar(self * self, 1)))
 
 
@@ -78,6 +78,11 @@ def _of_coordinates(F, grad, self, other, needs):
         grad * other * inverse if needs[0] else None,
         grad * -self * inverse if needs[1] else None,
     )
+atan2.forward(
+    lambda F, self_t, self, other_t, other: (
+        (-self * other_t + other * self_t) / (F.pow_scalar(self, 2) + F.pow_scalar(other, 2))
+    )
+)
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -103,15 +108,18 @@ def tanh(self: Array) -> Array:
 )
 @rounded_once
 def tanh_backward(grad_output: Array, output: Array) -> Array:
-    return grad_output * (1 - output * output)
+    slope = 1 - output * output
+    return grad_output * (np.conj(slope) if slope.dtype.kind == "c" else slope)
 
 
 sinh.gradient(self=lambda F, grad, self: grad * conj_of(F, F.cosh(self)))
 cosh.gradient(self=lambda F, grad, self: grad * conj_of(F, F.sinh(self)))
 tanh.gradient(self=lambda F, grad, result: F.tanh_backward(grad, result))
 tanh_backward.gradient(
-    grad_output=lambda F, grad, output: F.tanh_backward(grad, output),
-    output=lambda F, grad, grad_output, output: grad * (F.mul_scalar(output, -2) * grad_output),
+    grad_output=lambda F, grad, output_conj: F.tanh_backward(grad, output_conj),
+    output=lambda F, grad, grad_output, output_conj: (
+        F.conj(grad) * (F.mul_scalar(output_conj, -2) * grad_output)
+    ),
 )
 
 
@@ -136,7 +144,16 @@ def atanh(self: Array) -> Array:
 asinh.gradient(
     self=lambda F, grad, self: grad * conj_of(F, F.rsqrt(F.add_scalar(F.pow_scalar(self, 2), 1)))
 )
-acosh.gradient(self=lambda F, grad, self: grad * F.rsqrt(F.sub_scalar(self * self, 1)))
+
+
+def _acosh_backward(F, grad, self):
+    if F.is_complex(self):
+        slope = F.rsqrt(F.add_scalar(self, 1)) * F.rsqrt(F.sub_scalar(self, 1))
+        return grad * F.conj(slope)
+    return grad * F.rsqrt(F.sub_scalar(self * self, 1))
+
+
+acosh.gradient(self=_acosh_backward)
 atanh.gradient(
     self=lambda F, grad, self: F.mul_scalar(grad, 1) / conj_of(F, F.sub(1, F.pow_scalar(self, 2)))
 )
@@ -161,7 +178,7 @@ def _in_place_only(op) -> None:
         "method": False,
     }
     into = operator(node=f"{op.name.capitalize()}Backward1", **settings)(kernel)
-    into.gradient(self=refuse)
+    into.gradient(self=refuse).forward("unsupported", name=f"{op.name}_")
 
     def write(input):
         return into.inplace(input)

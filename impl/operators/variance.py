@@ -8,9 +8,7 @@ import warnings
 import numpy as np
 
 from impl.dimensions import wrap_dims
-from impl.dtypes import (
-    FLOATING,
-)
+from impl.dtypes import BY_NUMPY, FLOATING, real_of
 from impl.operator import Array, function, operator
 from impl.operators.reductions import mean_of, reduced_size, restore
 from impl.precision import widened
@@ -28,14 +26,17 @@ def _variance(raw, dim, correction, keepdim):
     wide = widened(raw)
     mean = mean_of(wide, dims, True)
     deviation = wide - mean
-    total = np.sum(deviation * deviation, axis=dims, keepdims=keepdim)
+    squares = deviation * deviation
+    if raw.dtype.kind == "c":  # distances squared, which are real
+        squares = deviation.real**2 + deviation.imag**2
+    total = np.sum(squares, axis=dims, keepdims=keepdim)
     divisor = max(reduced_size(raw.shape, dim) - correction, 0)
     return total / total.dtype.type(divisor)
 
 
 @operator(node="VarBackward0", function=False, method=False)
 def var_correction(self: Array, dim, correction, keepdim) -> Array:
-    return _variance(self, dim, correction, keepdim).astype(self.dtype)
+    return _variance(self, dim, correction, keepdim).astype(_real(self.dtype))
 
 
 def _mean_keeping(F, value, dim):
@@ -62,7 +63,11 @@ var_correction.gradient(
 
 @operator(node="StdBackward0", function=False, method=False)
 def std_correction(self: Array, dim, correction, keepdim) -> Array:
-    return np.sqrt(_variance(self, dim, correction, keepdim)).astype(self.dtype)
+    return np.sqrt(_variance(self, dim, correction, keepdim)).astype(_real(self.dtype))
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    return real_of(BY_NUMPY[dtype]).numpy
 
 
 def _std_backward(F, grad, value, result, dim, correction, keepdim):
@@ -77,13 +82,32 @@ std_correction.gradient(
 )
 
 
+def _var_tangent(F, tangent, value, dim, correction, keepdim):
+    slope = _var_backward(F, tangent, value, dim, correction, True)
+    return F.sum_dim(slope, dim, keepdim)
+
+
+var_correction.forward(
+    lambda F, self_t, self, dim, correction, keepdim: _var_tangent(
+        F, self_t, self, dim, correction, keepdim
+    )
+)
+std_correction.forward(
+    lambda F, self_t, self, result, dim, correction, keepdim: F.fill_fresh(
+        _var_tangent(F, self_t, self, dim, correction, keepdim) / F.mul_scalar(result, 2.0),
+        result == 0,
+        0,
+    )
+)
+
+
 def _spread(apply, input, dim, unbiased, correction, keepdim):
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
     fix = _correction(correction, unbiased)
     name = "var" if apply is var_correction else "std"
     if input.dtype.category < FLOATING:
-        raise RuntimeError(f"{name} only supports floating point and complex dtypes")
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
     if (input.numel() // kept if kept else 0) - fix <= 0:

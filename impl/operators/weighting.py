@@ -35,6 +35,8 @@ def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
 
 @lerp_number.checked
 def _check_lerp(self, end, weight) -> None:
+    if isinstance(weight, complex) and self.dtype.kind != "c":
+        raise RuntimeError("value cannot be converted to type double without overflow")
     for name, value in (("end", end), ("weight", weight)):
         d = getattr(value, "dtype", self.dtype)
         if d != self.dtype:
@@ -48,13 +50,19 @@ lerp_tensor.checked(_check_lerp)
 
 
 lerp_number.gradient(
-    self=lambda F, grad, weight: F.mul_scalar(grad, 1 - weight),
-    end=lambda F, grad, weight: F.mul_scalar(grad, weight),
+    self=lambda F, grad, weight_conj: F.mul_scalar(grad, 1 - weight_conj),
+    end=lambda F, grad, weight_conj: F.mul_scalar(grad, weight_conj),
 )
 lerp_tensor.gradient(
     self=lambda F, grad, weight: grad * conj_of(F, F.sub(1, weight)),
     end=lambda F, grad, weight: grad * conj_of(F, weight),
     weight=lambda F, grad, self, end: grad * conj_of(F, end - self),
+)
+lerp_number.forward("linear")
+lerp_tensor.forward(
+    lambda F, self_t, self, end_t, end, weight_t, weight: (
+        F.lerp_tensor(self_t, end_t, weight) + weight_t * (end - self)
+    )
 )
 lerp_number.validate_out = lerp_tensor.validate_out = same_dtype_out
 lerp_number.name = lerp_tensor.name = "lerp"
@@ -90,6 +98,17 @@ addcmul.gradient(
     tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, F.mul_scalar(tensor2, value)),
     tensor2=lambda F, grad, tensor1, value: grad * conj_of(F, F.mul_scalar(tensor1, value)),
 )
+addcmul.forward(
+    lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
+        self_t
+        + _times(F, tensor1_t * tensor2, value)
+        + _times(F, tensor2_t * tensor1, value)
+    )
+)
+
+
+def _times(F, value, number):
+    return value if number == 1 else F.mul_scalar(value, number)
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
@@ -119,7 +138,16 @@ addcdiv.gradient(
         -grad * conj_of(F, F.mul_scalar(tensor1, value) / (tensor2 * tensor2))
     ),
 )
+addcdiv.forward(
+    lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
+        self_t
+        + _times(F, tensor1_t / tensor2, value)
+        - _times(F, tensor2_t * (tensor1 / tensor2) / tensor2, value)
+    )
+)
 
 
 def _over(F, number, value):
-    return number / value if F is RAW else FUNCTIONS["true_divide"](number, value)
+    if F is RAW:
+        return value.dtype.type(number) / value
+    return FUNCTIONS["true_divide"](number, value)

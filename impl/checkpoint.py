@@ -1,0 +1,269 @@
+"""`torch.utils.checkpoint`: calls whose saved tensors are computed again when backward needs them.
+
+Without reentrance the call records an ordinary graph, in which `impl.rerun` stands in for what was
+saved. With it the call is one `Function`, whose backward runs a backward pass of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator
+
+from impl import random
+from impl.functions import Function
+from impl.grad import backward
+from impl.modes import STATE, enable_grad, no_grad
+from impl.rerun import Call, CheckpointError, GraphExecGroup
+from impl.tensor import Tensor
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "GraphExecGroup",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
+
+_UNSTATED = (
+    "without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you "
+    "need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
+    "for more details on the differences between the two variants."
+)
+
+
+def noop_context_fn():
+    """Two contexts that do nothing, the default `context_fn`."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+# What of a tensor must be equal in forward and rerun.
+_CHECKS = {
+    "default": lambda t: {"shape": t.shape, "dtype": t.dtype, "device": t.device},
+    "none": lambda t: None,
+}
+# What overrules the arguments of the same names, None for nothing.
+_OVERRULING: dict[str, bool | None] = {"early_stop": None, "debug": None}
+
+
+@contextlib.contextmanager
+def _overruling(name: str, value: bool | None) -> Iterator[None]:
+    before, _OVERRULING[name] = _OVERRULING[name], value
+    try:
+        yield
+    finally:
+        _OVERRULING[name] = before
+
+
+def _in_force(name: str, argument: bool) -> bool:
+    value = _OVERRULING[name]
+    return argument if value is None else value
+
+
+def set_checkpoint_early_stop(enable: bool):
+    """A block in which it decides over `early_stop` of the checkpointed calls made inside."""
+    return _overruling("early_stop", enable)
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None):
+    """A block in which it decides over `debug` of the checkpointed calls made inside."""
+    return _overruling("debug", enabled)
+
+
+def checkpoint(
+    function,
+    *args,
+    use_reentrant: bool | None = None,
+    context_fn=noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs,
+):
+    """`function(*args, **kwargs)`, computed again in backward instead of saving its tensors.
+
+    Args:
+        use_reentrant: the variant; True, with a warning, if not given.
+        context_fn: returns the contexts of the first run and of reruns.
+        determinism_check: "default" or "none", whether shapes and dtypes of a rerun are compared.
+        debug: accepted; torch's errors then also list the operators that were run.
+        early_stop: end a rerun as soon as it has saved what is needed.
+        kwargs: for the function; and `preserve_rng_state` (True), whether a rerun draws the random
+            numbers of the first run.
+
+    Raises ValueError for arguments that do not go together, RuntimeError when a forward context
+    swallows an exception, and in backward CheckpointError (torch.utils.checkpoint.checkpoint).
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
+            f"Starting in PyTorch 2.9, calling checkpoint {_UNSTATED}",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError(
+                "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+            )
+        return CheckpointFunction.apply(function, preserve, *args)
+    if _in_force("debug", debug) and context_fn is not noop_context_fn:
+        raise ValueError("debug=True is incompatible with non-default context_fn")
+    if determinism_check not in _CHECKS:
+        raise ValueError(
+            f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}"
+        )
+    forward_context, rerun_context = context_fn()
+    random_state = random.get_rng_state() if preserve else None
+    if not STATE.enabled:
+        return function(*args, **kwargs)
+
+    def run_again(*args) -> None:
+        with _random_numbers_from(random_state), rerun_context:
+            function(*args, **kwargs)
+
+    stops = _in_force("early_stop", early_stop)
+    call = Call(run_again, args, stops, _CHECKS[determinism_check])
+    with call.hooks(), forward_context:
+        result = function(*args, **kwargs)
+        call.returned = True
+    if not call.returned:
+        raise RuntimeError(
+            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an "
+            "exception raised during the checkpointed forward. This is not supported because "
+            "checkpoint cannot return a value for a failed forward."
+        )
+    return result
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+    """Apply functions (or the children of a Sequential) one after the other to a tensor.
+
+    They are cut into segments, of which all but the last are checkpointed. Arguments as
+    `checkpoint` (torch.utils.checkpoint.checkpoint_sequential).
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
+            "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "
+            f"passed. {_UNSTATED.partition('. ')[2]}",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    steps = list(functions.children() if hasattr(functions, "children") else functions)
+    size = len(steps) // segments
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(
+            _composed(steps[start:end]),
+            input,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve,
+        )
+    return _composed(steps[end:])(input)
+
+
+def _composed(steps):
+    def run(value):
+        for step in steps:
+            value = step(value)
+        return value
+
+    return run
+
+
+@contextlib.contextmanager
+def _random_numbers_from(state: Tensor | None) -> Iterator[None]:
+    """Draw numbers as from `state` inside the block, and go on as before after it."""
+    if state is None:
+        yield
+        return
+    with random.fork_rng():
+        random.set_rng_state(state)
+        yield
+
+
+# -- the reentrant variant --------------------------------------------------------------------
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The tensors of a tuple as leaves with the same flags, everything else as it is.
+
+    Raises RuntimeError for anything but a tuple.
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(_leaf(value) if isinstance(value, Tensor) else value for value in inputs)
+
+
+def _leaf(tensor: Tensor) -> Tensor:
+    leaf = tensor.detach()
+    leaf.requires_grad = tensor.requires_grad
+    return leaf
+
+
+def check_backward_validity(inputs: Iterable) -> None:
+    """Warn if none of the tensors among the inputs requires grad."""
+    if not any(i.requires_grad for i in inputs if isinstance(i, Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
+
+
+class CheckpointFunction(Function):
+    """A call as one operation: run unrecorded, and again, recorded, in backward."""
+
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.random_state = random.get_rng_state() if preserve_rng_state else None
+        ctx.others = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.positions))
+        with no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        if not STATE.whole:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
+            )
+        arguments = list(ctx.others)
+        for i, tensor in zip(ctx.positions, ctx.saved_tensors, strict=True):
+            arguments[i] = tensor
+        leaves = detach_variable(tuple(arguments))
+        with _random_numbers_from(ctx.random_state), enable_grad():
+            outputs = ctx.run_function(*leaves)
+        outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
+        pairs = [
+            (output, grad)
+            for output, grad in zip(outputs, grads, strict=False)
+            if isinstance(output, Tensor) and output.requires_grad
+        ]
+        if not pairs:
+            raise RuntimeError(
+                "none of output has requires_grad=True, this checkpoint() is not necessary"
+            )
+        roots, seeds = zip(*pairs, strict=True)
+        backward(roots, seeds)
+        return (None, None, *(leaf.grad if isinstance(leaf, Tensor) else None for leaf in leaves))

@@ -1,0 +1,253 @@
+"""Forward mode: dual tensors, the level they live in, and how tangents keep to their primals.
+
+A dual is a tensor with a tangent. The tangent lies in memory as its primal does: a view's tangent
+is a view of the base's tangent, and a write in place writes the tangent in place. How operators
+compute the tangents of their results is in `impl.tangents`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from impl import inference, messages
+from impl.dtypes import DIFFERENTIABLE
+from impl.graph import Node, gradient_edge
+from impl.modes import STATE, count_everywhere
+from impl.storage import strided
+from impl.tensor import Tensor, requires_grad
+
+_level: Level | None = None  # the only one there can be, for all threads
+
+
+class Level:
+    """What holds duals together: when it is left, they lose their tangents."""
+
+    number = 0
+
+    def __init__(self) -> None:
+        self.duals: list[weakref.ref] = []
+
+
+def is_seen() -> bool:
+    """Whether tangents are seen in this thread."""
+    return STATE.forward and not STATE.inference
+
+
+def enter() -> int:
+    """Enter the level and return its number. Raises RuntimeError if it has been entered."""
+    global _level
+    if _level is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _level = Level()
+    count_everywhere(1)
+    return _level.number
+
+
+def leave() -> None:
+    """Leave the level: all tangents are gone. Raises RuntimeError if there is none."""
+    global _level
+    if _level is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    for reference in _level.duals:
+        dual = reference()
+        if dual is not None:
+            dual._tangent = None
+    _level = None
+    count_everywhere(-1)
+
+
+# -- duals ------------------------------------------------------------------------------------
+
+
+def make_dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
+    """A view of `primal` that carries `tangent` (the very tensor, if it lies in memory alike).
+
+    Raises RuntimeError for another level than the one there is, a primal or a tangent that is a
+    dual, and a tangent of another shape.
+    """
+    if of(primal) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            f"same level {level} is not supported."
+        )
+    from impl.operator import TAPED
+
+    dual = unrelated(TAPED.view(primal, primal._raw.shape))
+    if level != 0:
+        raise RuntimeError("Invalid level given to _make_dual")
+    give(dual, tangent)
+    return dual
+
+
+def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
+    """The primal of a tensor, a view of it, and its tangent. Raises RuntimeError as `make_dual`."""
+    if not isinstance(dual, Tensor):
+        raise TypeError(
+            "_unpack_dual(): argument 'dual' (position 1) must be Tensor, "
+            f"not {type(dual).__name__}"
+        )
+    if level != 0:
+        raise RuntimeError("Invalid level given to _fw_primal")
+    return primal(dual), of(dual)
+
+
+class CppFunction(Node):
+    """What records the taking of a primal; torch has no better class for it, but a name."""
+
+    def evaluate(self, grads, interpretation, wanted):
+        return grads
+
+    def name(self) -> str:
+        return "torch::autograd::Identity"
+
+
+def primal(value: Any) -> Any:
+    """A view of a tensor that has no tangent; anything else as it is."""
+    if not isinstance(value, Tensor):
+        return value
+    from impl import views
+
+    result = unrelated(views.view_of(value, views.geometry(value)))
+    if STATE.enabled and requires_grad(value):
+        node = CppFunction()
+        node.connect((gradient_edge(value),))
+        node.describe((value,))
+        result._node = node
+    return result
+
+
+def unrelated(view: Tensor) -> Tensor:
+    """The view, made to have a tangent of its own, not its base's."""
+    from impl import views
+
+    view._view = views.DualView(view._view, None)
+    return view
+
+
+# -- tangents ---------------------------------------------------------------------------------
+
+
+def of(tensor: Tensor) -> Tensor | None:
+    """The tangent of a tensor, or None: its own, or the part of its base's that it shows."""
+    if _level is None or not is_seen():
+        return None
+    tangent = tensor._tangent
+    if tangent is None and tensor._view is not None:
+        base = tensor._view.forward_base
+        whole = None if base is None else of(base)
+        if whole is not None:
+            tangent = _part(whole, tensor)
+            _attach(tensor, tangent)
+    return tangent
+
+
+def give(tensor: Tensor, tangent: Tensor, written: bool = False) -> None:
+    """Make `tangent` the tangent of a tensor that has none; a copy of it, if it lies otherwise.
+
+    `written` says that the tensor was written in place: then its base, if it is a view, gets a
+    tangent too, which is zero elsewhere. Raises RuntimeError for a tangent that has one itself, or
+    another shape.
+    """
+    if of(tangent) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not "
+            "supported."
+        )
+    if tensor._raw.shape != tangent._raw.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor._raw.shape)} while the "
+            f"given forward gradient is of size {list(tangent._raw.shape)}."
+        )
+    base = tensor._view.forward_base if written and tensor._view is not None else None
+    if base is not None and of(base) is None:
+        if _alike(tangent, base) and _alike(tangent, tensor):
+            whole = tangent
+        else:
+            whole = _zeros(base)
+            tangent = _part(whole, tensor).copy_(tangent)
+        _attach(base, whole)
+    if not _alike(tangent, tensor):
+        tangent = _zeros(tensor).copy_(tangent)
+    _attach(tensor, tangent)
+
+
+def _attach(tensor: Tensor, tangent: Tensor) -> None:
+    assert _level is not None
+    tensor._tangent = tangent
+    _level.duals.append(weakref.ref(tensor))
+    inference.keep_long_way(tensor)  # in every thread
+
+
+def _part(whole: Tensor, view: Tensor) -> Tensor:
+    from impl.operator import TAPED
+
+    remake = view._view.forward_remake
+    if remake is not None:
+        return remake(whole)
+    return TAPED.as_strided(whole, view._raw.shape, view.stride(), view._offset)
+
+
+def _alike(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors lie in memory alike: size of the storage, offset, sizes and strides."""
+    if a._storage.flat.nbytes != b._storage.flat.nbytes or a._offset != b._offset:
+        return False
+    shape = a._raw.shape
+    if shape != b._raw.shape:
+        return False
+    strides = zip(shape, a.stride(), b.stride(), strict=True)
+    return 0 in shape or all(n == 1 or mine == other for n, mine, other in strides)
+
+
+def _zeros(like: Tensor) -> Tensor:
+    """Zeros that lie in memory as a tensor does, in a storage of the same size."""
+    from impl.operator import new
+
+    size = like._storage.flat.nbytes // like._raw.dtype.itemsize  # which may be of another dtype
+    result = new(np.zeros(size, like._raw.dtype))
+    strides = like.stride()
+    result._raw = strided(result._storage.flat, like._raw.shape, strides, like._offset)
+    result._strides, result._offset = strides, like._offset
+    return result
+
+
+def can_have(tensor: Tensor) -> bool:
+    """Whether the dtype is one that tangents exist for."""
+    return tensor._raw.dtype in DIFFERENTIABLE
+
+
+def refuse_out(name: str, tensors) -> None:
+    """Raise NotImplementedError when an operand of a call with out=, or `out`, has a tangent."""
+    if any(isinstance(t, Tensor) and of(t) is not None for t in tensors):
+        raise NotImplementedError(messages.FORWARD_OUT.format(name))
+
+
+# -- operators ----------------------------------------------------------------------------------
+
+
+class _Nothing:
+    """What there is to do about a tangent outside of a level."""
+
+    @staticmethod
+    def write() -> None:
+        pass
+
+
+def carry(op, args, outputs) -> None:
+    """Give the results of an operator their tangents; see `impl.tangents.carry`."""
+    if _level is not None:
+        from impl import tangents
+
+        tangents.carry(op, args, outputs)
+
+
+def before_write(op, args):
+    """What is called before a write in place, and by `write()` afterwards writes the tangent."""
+    if _level is None:
+        return _Nothing
+    from impl import tangents
+
+    return tangents.Write(op, args)

@@ -1,0 +1,178 @@
+"""What the forward of a custom Function returned, made into outputs with a history.
+
+What an output is decides what happens to it (torch/csrc/autograd/custom_function.cpp): a new tensor
+gets the node; an argument declared dirty gets it as after an in-place operator; an argument that is
+returned as it came is replaced by a view; what is not differentiable loses its history.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from impl import function_tangents, inplace, messages
+from impl.dtypes import DIFFERENTIABLE
+from impl.graph import meta_of
+from impl.modes import no_grad, without_tangents
+from impl.saved import SavedTensor
+from impl.tensor import Tensor
+from impl.views import FUNCTION, MULTI, geometry, view_of
+
+
+def outputs(node, tensors: list[Tensor], returned: tuple, recorded: bool, split: bool) -> list:
+    """The outputs of a Function: of `returned` the tensors with a history, all else as it is.
+
+    `tensors` are its tensor arguments; `recorded` says whether the node gets to be a history,
+    `split` whether there is a setup_context. Raises RuntimeError and TypeError for declarations
+    that cannot be met (see `reference/spec/10-functions.md`).
+    """
+    saved = _declared_saved(node, recorded)
+    kept = {*_identities(saved), *_identities(node.saved_for_forward)} if split else set()
+    constant = _declared(node, "non_differentiable", messages.MARK_NON_DIFFERENTIABLE)
+    dirty = _declared(node, "dirty_tensors", messages.MARK_DIRTY)
+    for tensor in dirty:
+        tensor._storage.version += 1
+    placing = _Placing(node if recorded else None, tensors, returned, constant, dirty, kept)
+    results = placing.outputs()
+    function_tangents.push(node, tensors, placing, results)
+    if recorded:
+        node._saved = [None if t is None else _saved(t, node) for t in saved]
+        node._outputs = [_described(result) for result in results]
+    node.to_save = node.saved_for_forward = None
+    return results
+
+
+def _saved(tensor: Tensor, node) -> SavedTensor:
+    return SavedTensor(tensor, tensor.grad_fn is node)
+
+
+def _described(result):
+    return (result._raw.shape, result._raw.dtype) if isinstance(result, Tensor) else None
+
+
+def describe(node, tensors) -> None:
+    """Note what gradients must meet, for outputs some of which are None: they get no gradient."""
+    metas = [None if t is None else meta_of(t._raw) for t in tensors]
+    if len(metas) == 1:
+        node.meta = metas[0]
+    else:
+        node.metas = tuple(metas)
+
+
+def _declared_saved(node, recorded: bool) -> tuple:
+    saved = node.to_save
+    if saved is None:
+        return ()
+    if not isinstance(saved, tuple):
+        raise RuntimeError(messages.NO_TUPLE.format("to_save"))
+    if recorded:
+        for i, value in enumerate(saved):
+            if not (value is None or isinstance(value, Tensor)):
+                raise TypeError(messages.SAVE_FOR_BACKWARD.format(i, type(value).__name__))
+    return saved
+
+
+def _declared(node, attribute: str, refusal: str) -> tuple:
+    declared = getattr(node, attribute)
+    setattr(node, attribute, None)
+    if declared is None:
+        return ()
+    if not isinstance(declared, tuple):
+        raise RuntimeError(messages.NO_TUPLE.format(attribute))
+    if not all(isinstance(value, Tensor) for value in declared):
+        raise RuntimeError(refusal)
+    return declared
+
+
+def _identities(tensors) -> set[int]:
+    return {id(tensor) for tensor in tensors or () if isinstance(tensor, Tensor)}
+
+
+class _Placing:
+    """One call's outputs, while they find their place; `node` is None if nothing is recorded."""
+
+    def __init__(self, node, tensors, returned: tuple, constant, dirty, kept: set[int]) -> None:
+        self.node = node
+        self.returned = returned
+        self.arguments = _identities(tensors)
+        self.constant = _identities(constant)
+        self.dirty = _identities(dirty)
+        self.kept = kept  # what must not be returned as it came, because it is saved
+
+    def is_differentiable(self, value: Tensor) -> bool:
+        """Whether a returned tensor may have a history, if anything is recorded."""
+        return id(value) not in self.constant and value._raw.dtype in DIFFERENTIABLE
+
+    def outputs(self) -> list:
+        """What `returned` becomes, one entry each."""
+        results = []
+        metas: list = []
+        for number, value in enumerate(self.returned):
+            differentiable = False
+            if isinstance(value, Tensor):
+                differentiable = self.node is not None and self.is_differentiable(value)
+                value = self._placed(value, number, differentiable)
+            results.append(value)
+            metas.append(value if differentiable else None)
+        if self.node is not None:
+            describe(self.node, metas)
+            self.node.width = len(metas)
+        if sum(meta is not None for meta in metas) > 1:
+            for value in results:
+                if isinstance(value, Tensor) and value._view is not None:
+                    value._view.creation = MULTI
+        if not self.dirty <= _identities(self.returned):
+            raise RuntimeError(messages.DIRTY_NOT_RETURNED)
+        return results
+
+    def _placed(self, value: Tensor, number: int, differentiable: bool) -> Tensor:
+        is_argument, is_dirty = id(value) in self.arguments, id(value) in self.dirty
+        result = value
+        if not differentiable:
+            result = self._constant(value, is_argument, is_dirty)
+        elif is_dirty:
+            self._rewrite(value, number, is_argument)
+        else:
+            if is_argument:
+                result = self._view_of_itself(value)
+            _set_history(result, self.node, number)
+        if result._view is not None and not (is_argument and is_dirty):
+            result._view.creation = FUNCTION
+        return result
+
+    def _constant(self, value: Tensor, is_argument: bool, is_dirty: bool) -> Tensor:
+        if not value.requires_grad:
+            return self._view_of_itself(value) if is_argument and not is_dirty else value
+        if is_argument:
+            self._check_kept(value)
+            return value.detach()
+        if value._view is None:
+            value.detach_()
+        return value
+
+    def _rewrite(self, value: Tensor, number: int, is_argument: bool) -> None:
+        # Its version has gone up: to ask for `grad_fn` would make a view a new one too early.
+        if value._node is None and value.requires_grad:
+            raise RuntimeError(messages.LEAF_DIRTY)
+        if not is_argument:
+            warnings.warn(messages.DIRTY_NO_ARGUMENT, UserWarning, stacklevel=5)
+        if value._view is not None:
+            if len(self.returned) > 1:
+                raise RuntimeError(messages.DIRTY_VIEW)
+            inplace.check_view(value)
+        inplace.rebase(value, self.node, number)
+
+    def _view_of_itself(self, value: Tensor) -> Tensor:
+        self._check_kept(value)
+        with no_grad(), without_tangents():
+            return view_of(value, geometry(value))
+
+    def _check_kept(self, value: Tensor) -> None:
+        if id(value) in self.kept:
+            raise RuntimeError(messages.RETURNED_AND_SAVED)
+
+
+def _set_history(tensor: Tensor, node, number: int) -> None:
+    tensor._node, tensor._nr = node, number
+    tensor._hooks = None
+    if tensor._view is not None:
+        tensor._view.version = tensor._storage.version

@@ -1,0 +1,96 @@
+"""Forward mode through custom Functions: the author's jvp, and where its tangents go.
+
+The checks are those of torch/csrc/autograd/custom_function.cpp: what the forward wrote in place or
+returned as a view, the jvp must have written in place or returned as a view too.
+"""
+
+from __future__ import annotations
+
+from impl import forward, messages
+from impl.dtypes import DIFFERENTIABLE
+from impl.modes import without_tangents
+from impl.tensor import Tensor
+
+
+def push(node, tensors: list[Tensor], placing, outputs: list) -> None:
+    """Give a Function's outputs the tangents that its jvp makes of those of its arguments.
+
+    Nothing happens if no tensor argument has one. Raises RuntimeError for a wrong number of
+    tangents, for what is no tensor, and where there must or must not be one.
+    """
+    tangents = [forward.of(tensor) for tensor in tensors]
+    if all(tangent is None for tangent in tangents):
+        return
+    versions = [None if tangent is None else tangent._version for tangent in tangents]
+    with without_tangents():
+        results = _jvp(node, tensors, tangents)
+    if len(results) != len(outputs):
+        raise RuntimeError(messages.JVP_COUNT.format(len(outputs), len(results)))
+    arguments = {id(t): given for t, *given in zip(tensors, tangents, versions, strict=True)}
+    bases = {
+        id(_base(tensor)): _base(tangent)
+        for tensor, tangent in zip(tensors, tangents, strict=True)
+        if tangent is not None
+    }
+    for number, (value, output) in enumerate(zip(placing.returned, outputs, strict=True)):
+        tangent = results[number]
+        if not isinstance(output, Tensor):
+            continue
+        if not placing.is_differentiable(value):
+            if tangent is not None:
+                raise RuntimeError(messages.JVP_NOT_DIFFERENTIABLE.format(number))
+        elif id(value) in placing.dirty:
+            if id(value) not in arguments:
+                raise RuntimeError(messages.JVP_DIRTY)
+            _write(output, tangent, *arguments[id(value)])
+        else:
+            if output._view is not None:
+                _check_view(tangent, bases.get(id(_base(output))))
+            _give(output, tangent)
+
+
+def _jvp(node, tensors, tangents) -> tuple:
+    given = iter(zip(tensors, tangents, strict=True))
+    arguments = [_argument(node, *next(given)) if t else None for t in node.are_tensors]
+    results = node.call(node.apply_jvp, *arguments)
+    if not isinstance(results, tuple):
+        results = (results,)
+    for number, tangent in enumerate(results):
+        if not (tangent is None or isinstance(tangent, Tensor)):
+            raise RuntimeError(messages.JVP_KIND.format(type(tangent).__name__, number))
+    return results
+
+
+def _argument(node, tensor: Tensor, tangent: Tensor | None) -> Tensor | None:
+    if tangent is None and tensor._raw.dtype in DIFFERENTIABLE:
+        return node.zeros(tensor._raw.shape, tensor._raw.dtype)
+    return tangent
+
+
+def _base(tensor: Tensor) -> Tensor:
+    return tensor if tensor._view is None else tensor._view.base
+
+
+def _give(output: Tensor, tangent: Tensor | None, written: bool = False) -> None:
+    if tangent is None or tangent._raw.dtype not in DIFFERENTIABLE:
+        raise RuntimeError(messages.JVP_DTYPE)
+    forward.give(output, tangent, written)
+
+
+def _write(output: Tensor, tangent: Tensor | None, former: Tensor | None, version: int) -> None:
+    if former is None:
+        _give(output, tangent, written=True)
+    elif tangent is None or tangent._version == version:
+        raise RuntimeError(messages.JVP_NOT_WRITTEN)
+    elif tangent is not former:
+        raise RuntimeError(messages.JVP_NOT_RETURNED)
+
+
+def _check_view(tangent: Tensor | None, base: Tensor | None) -> None:
+    """`base` is that of the tangent of the argument that an output shows, if it has one."""
+    if base is None or tangent is None:
+        return
+    if tangent._view is None:
+        raise RuntimeError(messages.JVP_NO_VIEW)
+    if _base(tangent) is not base:
+        raise RuntimeError(messages.JVP_OTHER_VIEW)

@@ -1,0 +1,434 @@
+"""`torch.autograd.Function`: an operation whose forward and backward its author writes.
+
+The context that the author's code receives is the node of the graph. `Function.apply` makes it,
+runs the forward unrecorded, and leaves to `impl.function_outputs` what becomes of the results;
+`BackwardCFunction.evaluate` runs the author's backward, and believes it once the number and the
+kinds of what it returns are right.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import warnings
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from impl import function_outputs, messages
+from impl.graph import Node, accumulator, gradient_edge
+from impl.modes import STATE, no_grad, without_tangents
+from impl.operator import new
+from impl.saved import tensor_of
+from impl.tensor import Tensor
+
+
+class FunctionCtx:
+    """What the author of a Function declares; looked at after the forward. The last call counts."""
+
+    to_save: Any = None
+    saved_for_forward: Any = None
+    dirty_tensors: Any = None
+    non_differentiable: Any = None
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keep tensors (or None), of any shapes and dtypes, for `saved_tensors` in backward."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors) -> None:
+        """Keep tensors (or None) for `saved_tensors` in jvp. Raises AssertionError for others."""
+        for tensor in tensors:
+            if not (isinstance(tensor, Tensor) or tensor is None):
+                raise AssertionError(messages.SAVE_FOR_FORWARD)
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args) -> None:
+        """Declare arguments that the forward changes in place; they must be returned too."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args) -> None:
+        """Declare outputs that do not require grad."""
+        self.non_differentiable = args
+
+    def mark_shared_storage(self, *pairs) -> None:
+        """Does nothing but warn: shared storages are known."""
+        warnings.warn(messages.SHARED_STORAGE, FutureWarning, stacklevel=2)
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients and tangents that are not there are passed as zeros, not as None."""
+        self.materialize_grads = value
+
+
+class _attribute(property):
+    """A property of a node that, where it is read-only, says so in torch's words."""
+
+    def __set__(self, instance, value) -> None:
+        if self.fset is None:
+            assert self.fget is not None
+            raise AttributeError(messages.FUNCTION_ATTRIBUTE.format(self.fget.__name__, "writable"))
+        super().__set__(instance, value)
+
+
+class BackwardCFunction(Node, FunctionCtx):
+    """A Function's node, and the context its author's code receives; one class per Function."""
+
+    _forward_cls: Any
+    takes_real_part = False
+    width: Any = 1  # the number of outputs
+    needs_input_grad: tuple[bool, ...] = ()
+    are_tensors: tuple[bool, ...] = ()  # for each argument, whether it is a tensor
+    _outputs: Any = ()  # for each output its (shape, NumPy dtype), None for what is no tensor
+    _materializes = True
+    _saved: Any = ()
+    _is_freed = False
+    _is_cleared = False
+    _shadowing: Any = MappingProxyType(
+        {}
+    )  # the author's attributes that have the name of a field of ours
+
+    # -- what the author sees -----------------------------------------------------------------
+
+    @_attribute
+    def saved_tensors(self) -> tuple:
+        """What `save_for_backward` kept, or while a jvp runs, `save_for_forward`.
+
+        Raises RuntimeError when it was freed, or changed in place since.
+        """
+        if self.saved_for_forward is not None:
+            return self.saved_for_forward
+        if self._is_cleared:
+            raise RuntimeError(messages.CLEARED)
+        if self._is_freed:
+            raise RuntimeError(messages.FREED)
+        tensors = tuple(None if saved is None else tensor_of(saved, self) for saved in self._saved)
+        if self._forward_cls.clear_saved_tensors_on_access:
+            self._saved, self._is_cleared = (), True
+        return tensors
+
+    @_attribute
+    def saved_variables(self) -> tuple:
+        """The former name of `saved_tensors`."""
+        warnings.warn(messages.SAVED_VARIABLES, DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @_attribute
+    def _raw_saved_tensors(self) -> tuple:
+        if self._is_freed:
+            raise RuntimeError(messages.FREED)
+        return tuple(self._saved)
+
+    @_attribute
+    def next_functions(self) -> tuple:
+        """One (node, input number) pair per tensor argument; (None, 0) where no gradient goes."""
+        return super().next_functions
+
+    @_attribute
+    def requires_grad(self) -> bool:
+        """True, whatever was recorded."""
+        return True
+
+    @_attribute
+    def materialize_grads(self):
+        """Can only be set."""
+        text = messages.FUNCTION_ATTRIBUTE.format("materialize_grads", "readable")
+        raise AttributeError(text)
+
+    @materialize_grads.setter
+    def materialize_grads(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(messages.MATERIALIZE_GRADS)
+        self._materializes = value
+
+    def __call__(self, *args):
+        raise TypeError(f"'{type(self).__name__}' object is not callable")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__name__} object at {id(self):#x}>"
+
+    # -- the author's methods -----------------------------------------------------------------
+
+    def _get_user_fn(self):
+        backward, vjp = self._forward_cls.backward, self._forward_cls.vjp
+        if backward is not Function.backward and vjp is not Function.vjp:
+            raise RuntimeError(messages.BACKWARD_AND_VJP)
+        return backward if vjp is Function.vjp else vjp
+
+    def apply(self, *args):
+        """The author's backward of one gradient for each output."""
+        if self._forward_cls.boxed_grads_call:
+            args = (list(args),)
+        return self._get_user_fn()(self, *args)
+
+    def apply_boxed(self, *args):
+        """The author's backward of the arguments as they are."""
+        return self._get_user_fn()(self, *args)
+
+    def apply_jvp(self, *args):
+        """The author's jvp of one tangent for each argument."""
+        return self._forward_cls.jvp(self, *args)
+
+    def call(self, function, *args):
+        """Run the author's code, during which attributes that hide a field of ours are his."""
+        fields = vars(self)
+        ours = {name: fields[name] for name in _FIELDS & fields.keys()}
+        fields.update(self._shadowing)
+        try:
+            return function(*args)
+        finally:
+            self._shadowing = {
+                name: fields.pop(name)
+                for name in _FIELDS & fields.keys()
+                if name not in ours or fields[name] is not ours[name]
+            }
+            fields.update(ours)
+
+    # -- the node -------------------------------------------------------------------------------
+
+    def begin(self, args: tuple, tensors: list[Tensor]) -> bool:
+        """Note what the arguments are, and connect the node; returns whether to record."""
+        self.are_tensors = tuple([isinstance(a, Tensor) for a in args])
+        self.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
+        if not (STATE.enabled and any(self.needs_input_grad)):
+            return False
+        self.connect([gradient_edge(tensor) for tensor in tensors])
+        return True
+
+    def evaluate(self, grads, interpretation, wanted):
+        """The gradients that the author's backward returns for the tensor arguments.
+
+        Raises RuntimeError for a wrong number of them, for what is neither a tensor nor None, and
+        for one that belongs to no tensor. The engine makes shapes and dtypes fit.
+        """
+        enabled = STATE.enabled
+        try:
+            arguments = self._arguments(grads, interpretation)
+            results = self.call(type(self).apply, self, *arguments)
+        finally:
+            STATE.enabled = enabled
+        del arguments  # so that memory that the results do not keep is free
+        values = list(results) if isinstance(results, tuple) else [results]
+        del results
+        values = self._of_tensors(values)
+        values.reverse()
+        gradients = []
+        for target in self.next:
+            value = values.pop()
+            if value is None or target is None:
+                gradients.append(None)
+            elif sys.getrefcount(value) <= 2:
+                gradients.append(interpretation.adopt(value))
+            else:
+                gradients.append(interpretation.lower(value))
+        return gradients
+
+    def _arguments(self, grads, interpretation) -> list:
+        arguments = []
+        for gradient, output in zip(grads, self._outputs, strict=True):
+            if gradient is not None:
+                arguments.append(interpretation.lift(gradient))
+            elif output is None:
+                arguments.append(None)
+            else:
+                zeros = self.zeros(*output)
+                if zeros is not None:
+                    zeros._storage.version = 1  # torch writes them
+                arguments.append(zeros)
+        return arguments
+
+    def zeros(self, shape, dtype: np.dtype) -> Tensor | None:
+        """What the author gets for a gradient or a tangent that is not there."""
+        return new(np.zeros(shape, dtype)) if self._materializes else None
+
+    def _of_tensors(self, values: list) -> list[Tensor | None]:
+        """Of the values returned for the arguments, those for tensors."""
+        count = len(self.are_tensors)
+        if all(value is None for value in values[count:]):
+            del values[count:]
+        if len(values) != count:
+            raise RuntimeError(
+                f"function {Node.name(self)} returned an incorrect number of gradients "
+                f"(expected {count}, got {len(values)})"
+            )
+        for i, (value, is_tensor) in enumerate(zip(values, self.are_tensors, strict=True)):
+            if value is None:
+                continue
+            if not is_tensor:
+                raise RuntimeError(
+                    f"function {Node.name(self)} returned a gradient different than None at "
+                    f"position {i + 1}, but the corresponding forward input was not a Variable"
+                )
+            if not isinstance(value, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(value).__name__})")
+        return [v for v, is_tensor in zip(values, self.are_tensors, strict=True) if is_tensor]
+
+    def release(self) -> None:
+        self._saved = ()
+        self._is_freed = True
+
+
+# The names that nodes use for themselves, less those that users know them by, and those of hooks,
+# which may be registered in a forward. An author may set any of them on the context.
+_FIELDS = frozenset({n for n in dir(BackwardCFunction) if not n.startswith("_")} | {"sequence"}) - {
+    *dir(FunctionCtx),
+    *("needs_input_grad", "saved_tensors", "saved_variables", "materialize_grads"),
+    *("next_functions", "requires_grad", "metadata", "register_hook", "register_prehook"),
+    *("run", "tensor_hooks", "retained", "pre_hooks", "post_hooks"),
+}
+
+
+class FunctionMeta(type):
+    """Gives every Function the class of its nodes, `_backward_cls`."""
+
+    def __init__(cls, name: str, bases: tuple, attributes: dict) -> None:
+        fields = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        cls._backward_cls: Any = type(name + "Backward", (BackwardCFunction,), fields)
+        super().__init__(name, bases, attributes)
+
+
+class Function(FunctionCtx, metaclass=FunctionMeta):
+    """Base class of custom operations (torch.autograd.Function).
+
+    An author overrides the static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; or
+    instead of the first, `forward(*args)` and `setup_context(ctx, inputs, output)`.
+    """
+
+    clear_saved_tensors_on_access = False
+    boxed_grads_call = False
+    generate_vmap_rule = False
+
+    def __init__(self, *args, **kwargs) -> None:
+        text = messages.FUNCTION_INSTANCE.format(type(self))
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(messages.LEGACY_FUNCTION)
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """What the operation computes, from arguments of any kind; run with grad mode off."""
+        raise NotImplementedError(messages.NO_FORWARD)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Declare what backward needs, where `forward` takes no context."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """One gradient, or None, for each argument of `forward`, from one for each output."""
+        raise NotImplementedError(messages.NO_BACKWARD)
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """One tangent, or None, for each output, from one for each argument of `forward`."""
+        raise NotImplementedError(messages.NO_JVP)
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """How to run over a batch: accepted and never called, as there is no vmap here."""
+        raise NotImplementedError(messages.NO_VMAP)
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Run the forward, and record the Function if grad mode is on and a tensor requires grad.
+
+        Keyword arguments are put in the order of the forward's parameters. Returns what the forward
+        returned (a tuple for any tuple), with tensors that have the node as their history. Raises
+        TypeError for arguments that do not fit and for saving what is no tensor, RuntimeError for
+        what `impl.function_outputs` refuses.
+        """
+        split = cls.setup_context is not Function.setup_context
+        if split:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        if kwargs:
+            args = _in_order(cls.forward, args, kwargs, 0 if split else 1)
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        node = cls._backward_cls()
+        recorded = node.begin(args, tensors)
+        with no_grad(), without_tangents():
+            if split:
+                returned = cls.forward(*args)
+                node.call(cls.setup_context, node, args, returned)
+            else:
+                returned = node.call(cls.forward, node, *args)
+        results = returned if isinstance(returned, tuple) else (returned,)
+        outputs = function_outputs.outputs(node, tensors, results, recorded, split)
+        return tuple(outputs) if isinstance(returned, tuple) else outputs[0]
+
+
+def _in_order(function, args: tuple, kwargs: dict, skipped: int) -> tuple:
+    """Arguments by position, up to the last that is given; `skipped` parameters are not theirs."""
+    code = function.__code__
+    names = code.co_varnames[skipped : code.co_argcount]
+    given = dict(enumerate(args))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        if names.index(name) < len(args):
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+        given[names.index(name)] = value
+    for position in range(max(given)):
+        if position not in given:
+            raise TypeError(
+                f"forward() missing required argument: '{names[position]}' (position {position})"
+            )
+    return tuple(given[position] for position in range(len(given)))
+
+
+# -- a backward that cannot be differentiated ----------------------------------------------------
+
+
+class Error(Node):
+    """What gradients that must not be differentiated again hang on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def evaluate(self, grads, interpretation, wanted):
+        raise RuntimeError(self.text)
+
+
+def once_differentiable(function):
+    """Decorate a backward: it runs unrecorded, and differentiating its results again raises.
+
+    That is a RuntimeError, from the backward that reaches the results; they require grad only if
+    the function is called in grad mode with a gradient that does.
+    """
+
+    @functools.wraps(function)
+    def wrapper(ctx, *args, **kwargs):
+        with no_grad():
+            outputs = function(ctx, *args, **kwargs)
+        required = any(isinstance(a, Tensor) and a.requires_grad for a in args)
+        if not (STATE.enabled and required):
+            return outputs
+        gradients = outputs if isinstance(outputs, tuple) else (outputs,)
+        results = _undifferentiable(gradients, messages.ONCE_DIFFERENTIABLE)
+        return tuple(results) if len(results) > 1 else results[0]
+
+    return wrapper
+
+
+def _undifferentiable(gradients, text: str) -> list[Tensor | None]:
+    """Aliases that require grad but raise RuntimeError when they are differentiated."""
+    node = Error(text)
+    leaves = [None if g is None else g.detach() for g in gradients]
+    for leaf in leaves:
+        if leaf is not None:
+            leaf.requires_grad = True
+    node.connect([None if leaf is None else (accumulator(leaf), 0) for leaf in leaves])
+    function_outputs.describe(node, leaves)
+    results: list[Tensor | None] = []
+    for number, leaf in enumerate(leaves):
+        result = None if leaf is None else leaf.data  # which counts its writes apart
+        if result is not None:
+            result._node, result._nr = node, number
+        results.append(result)
+    return results

@@ -1,0 +1,169 @@
+"""`autograd.backward` and `autograd.grad`: their arguments, and what they make of a pass."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
+
+from impl import creation, engine, messages, seeds
+from impl.graph import GradientEdge
+from impl.modes import enable_grad, no_grad
+from impl.operator import FUNCTIONS
+from impl.tensor import Tensor
+
+
+def backward(
+    tensors,
+    grad_tensors=None,
+    retain_graph=None,
+    create_graph=False,
+    grad_variables=None,
+    inputs=None,
+) -> None:
+    """Accumulate the gradients of `tensors`, weighted by their cotangents, into the leaves.
+
+    Args:
+        tensors: a tensor or a sequence of them, of any shape; each must require grad.
+        grad_tensors: for each its cotangent (same shape, cast to its dtype) or None, which is
+            allowed for one real element and means one.
+        retain_graph: keep what the graph saved; by default as `create_graph`.
+        create_graph: record the computation of the gradients.
+        grad_variables: the former name of `grad_tensors`.
+        inputs: accumulate into these tensors only (one, a sequence, or the values of a dict).
+
+    Raises RuntimeError on a shape mismatch, a missing cotangent, a freed graph, or a saved tensor
+    that was modified; TypeError for arguments of other types (torch.autograd.backward).
+    """
+    if grad_variables is not None:
+        warnings.warn(messages.GRAD_VARIABLES, FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(messages.BOTH_GRAD_VARIABLES)
+        grad_tensors = grad_variables
+    targets = None if inputs is None else _targets(inputs, "backward")
+    roots = _roots(tensors)
+    cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_tensors, len(roots)))
+    keep_graph, create_graph, _ = _flags(retain_graph, create_graph, True)
+    seeds.check_count(roots, cotangents)
+    engine.execute(roots, cotangents, keep_graph, create_graph, targets, accumulate=True)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of `outputs`, weighted by their cotangents, with respect to `inputs`.
+
+    Returns a tuple with one tensor per input (of its shape and dtype), or None for one that was
+    not used when `allow_unused`; zeros with `materialize_grads`. For a dict of inputs, a dict.
+    With `is_grads_batched` the first dimension of every cotangent counts a batch, which comes first
+    in every result. Arguments and errors as `backward`; also RuntimeError for an input that does
+    not require grad or was not used (torch.autograd.grad).
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(messages.MATERIALIZE_UNUSED)
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    roots = _roots(outputs)
+    targets = _targets(inputs, "grad")
+    if not only_inputs:
+        warnings.warn(messages.ONLY_INPUTS, FutureWarning, stacklevel=2)
+    batched = bool(is_grads_batched)
+    cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_outputs, len(roots)), batched)
+    size = seeds.batch_size(cotangents) if batched else 0
+    keep_graph, recorded, allow_unused = _flags(retain_graph, create_graph, allow_unused)
+    seeds.check_count(roots, cotangents)
+    if batched:
+        results = _batch(roots, cotangents, size, keep_graph, recorded, targets)
+    else:
+        results = engine.execute(roots, cotangents, keep_graph, recorded, targets, False)
+    for i, result in enumerate(results):
+        if result is None and not allow_unused:
+            raise RuntimeError(messages.UNUSED.format(i))
+    if materialize_grads:
+        if any(r is None and isinstance(t, GradientEdge) for r, t in zip(results, targets)):
+            raise RuntimeError(messages.MATERIALIZE_EDGE)
+        results = [
+            creation.zeros_like(targets[i], requires_grad=create_graph) if r is None else r
+            for i, r in enumerate(results)
+        ]
+    return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
+
+
+def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, targets) -> list:
+    """One pass for each row of the cotangents, and the rows of the results put together."""
+    passes = []
+    for k in range(size):
+        with nullcontext() if create_graph else no_grad():
+            row = [cotangent[k] for cotangent in cotangents]
+        keep = keep_graph or k + 1 < size
+        passes.append(engine.execute(roots, row, keep, create_graph, targets, False))
+    results = []
+    for rows in zip(*passes, strict=True):
+        present = [r for r in rows if r is not None]
+        if present:
+            rows = [creation.zeros_like(present[0]) if r is None else r for r in rows]
+        results.append(_stacked(rows, create_graph) if present else None)
+    return results
+
+
+def _stacked(rows, create_graph: bool) -> Tensor:
+    """Rows as one tensor: recorded, or in the layout of the rows, in which torch computes them."""
+    stack = FUNCTIONS["stack"]
+    if create_graph:
+        with enable_grad():
+            return stack(rows)
+    with no_grad():
+        shape, strides = rows[0].shape, rows[0].stride()
+        order = sorted(range(len(shape)), key=lambda dim: -strides[dim])
+        for dim in range(len(shape)):
+            if strides[dim] == 0:  # expanded: one element stands for all
+                rows = [r.narrow(dim, 0, 1) for r in rows]
+        result = stack([r.permute(order) for r in rows])
+        if order != sorted(order):
+            result = result.permute(0, *(1 + order.index(dim) for dim in range(len(shape))))
+        return result if 0 not in strides else result.expand(len(rows), *shape)
+
+
+# -- arguments ------------------------------------------------------------------------------
+
+
+def _roots(tensors) -> tuple:
+    return (tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tuple(tensors)
+
+
+def _targets(inputs, function: str) -> tuple:
+    """The inputs as a tuple, which is not empty: a tensor, the values of a dict, a sequence."""
+    if isinstance(inputs, (Tensor, GradientEdge)):
+        return (inputs,)
+    if type(inputs) is dict:
+        inputs = inputs.values()
+    elif isinstance(inputs, Mapping):
+        raise TypeError(messages.INPUTS_MAPPING.format(function, type(inputs).__name__))
+    targets = tuple(inputs)
+    if not targets:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    return targets
+
+
+def _flags(retain_graph, create_graph, allow_unused) -> tuple[bool, bool, bool]:
+    """The flags by their truth; TypeError or OverflowError for what is no small integer."""
+    if retain_graph is None:
+        retain_graph = create_graph
+    result = []
+    for flag in (retain_graph, create_graph, allow_unused):
+        number = operator.index(flag)
+        if not 0 <= number <= 255:
+            bound = "less than minimum" if number < 0 else "greater than maximum"
+            raise OverflowError(f"unsigned byte integer is {bound}")
+        result.append(bool(number))
+    keep, create, unused = result
+    return keep, create, unused

@@ -1,0 +1,43 @@
+"""Stacks: how deep backward passes may start one another, which Python's own stack would limit."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from impl.modes import STATE
+
+# Passes that one thread's stack holds at a time; each takes a dozen frames, besides the caller's.
+LEVELS = 20
+
+
+def nested(function: Callable, *args) -> Any:
+    """`function(*args)`, one level deeper: here, or when this stack is full in a thread that goes
+    on with this one's modes while this one waits (as torch's engine does)."""
+    if STATE.level < LEVELS:
+        STATE.level += 1
+        try:
+            return function(*args)
+        finally:
+            STATE.level -= 1
+    outcome: Future = Future()
+    modes = vars(STATE)
+    thread = threading.Thread(
+        target=contextvars.copy_context().run, args=(_go_on, modes, outcome, function, args)
+    )
+    thread.start()
+    thread.join()
+    return outcome.result()
+
+
+def _go_on(modes: dict, outcome: Future, function: Callable, args: tuple) -> None:
+    vars(STATE).update(modes, level=1)
+    try:
+        outcome.set_result(function(*args))
+    except BaseException as error:
+        outcome.set_exception(error)
+    level = modes["level"]
+    modes.update(vars(STATE), level=level)
