@@ -11,7 +11,7 @@ import numpy as np
 
 from impl import anomaly, messages, straight
 from impl.graph import Node, gradient_edge, next_sequence
-from impl.saved import SavedTensor, exposed, tensor_of
+from impl.saved import SavedTensor, exposed
 from impl.tensor import Tensor
 
 # How what a node keeps is read when it is recorded.
@@ -55,7 +55,10 @@ class Plan:
             self.formulas.append((tuple(operator.edge_of[t] for t in targets), function, arguments))
             if hasattr(function, "writes"):
                 self.versions = self.versions or {}
-                self.versions.update({operator.edge_of[t]: function.writes for t in targets})
+                writes = function.writes
+                for target in targets:
+                    times = writes[target] if isinstance(writes, dict) else writes
+                    self.versions[operator.edge_of[target]] = times
         self.reads = [operator.reader(name) for name in self.names]
         self.saves_tensors = any(kind in _TENSOR_READS for kind, _ in self.reads)
         self.fits = real and operator.elementwise
@@ -155,27 +158,19 @@ class OperatorNode(Node):
             edges[self.plan.single] = self.only
             self.next = tuple(edges)
             return self.next
-        for prefix, read in (("_saved_", self._read_saved), ("_raw_saved_", self._expose_saved)):
-            if name.startswith(prefix) and name[len(prefix) :] in self.operator.saveable:
-                return read(name[len(prefix) :])
+        if name.startswith("_saved_"):
+            from impl import saved_attributes
+
+            return saved_attributes.read(self, name.removeprefix("_saved_"))
+        raw = name.removeprefix("_raw_saved_")
+        if raw != name and raw in self.operator.saveable:
+            return self._expose_saved(raw)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _entry(self, name: str):
         """What is saved under a name; None where the node was recorded without need of it."""
         names = self.plan.names
         return self.saved[names.index(name)] if name in names else None
-
-    def _read_saved(self, name: str):
-        from impl import primitive
-
-        if self.saved is None:
-            raise RuntimeError(messages.FREED)
-        value = self._entry(name)
-        if isinstance(value, list):
-            return tuple(tensor_of(v, self) for v in value)
-        if isinstance(value, (int, float, complex)) and self.operator.reader(name)[0] == INPUT:
-            return primitive.new(np.asarray(value))  # torch wraps numbers
-        return tensor_of(value, self)
 
     def _expose_saved(self, name: str) -> SavedTensor:
         if self.saved is None:
@@ -281,7 +276,9 @@ class Differentiable:
         self.list_edges = self.list_position is not None and (
             self.parameters[self.list_position] in self.edge_of
         )
-        self.bits = tuple((1 << self.edge_of[n], self.position[n]) for n in self.edge_of)
+        self.bits = tuple(
+            (1 << self.edge_of[n], self.position[n]) for n in self.parameters if n in self.edge_of
+        )
 
     @cached_property
     def saveable(self) -> list[str]:

@@ -16,7 +16,8 @@ from impl import anomaly, messages
 from impl.accumulation import accumulate
 from impl.graph import AccumulateGrad, GradientEdge, gradient_edge, meets
 from impl.hooks import retain_grad, run_node_hooks, run_post_accumulate, run_tensor_hooks
-from impl.interpretation import TAPED_INTERPRETATION, RawInterpretation, expandable
+from impl import interpretation as interpretations
+from impl.interpretation import expandable
 from impl.modes import STATE
 from impl.pending import Pending, source_of
 from impl.stacks import nested
@@ -143,6 +144,21 @@ class _Task:
         for node in starts:
             if not counts[node]:
                 heapq.heappush(ready, (-node.sequence, next(ties), node))
+
+        def deliver(target, value) -> None:
+            """`_deliver`, for the only output of a node."""
+            if (held := buffers.get(target)) is None:
+                buffers[target] = value
+                return
+            buffers[target] = None
+            # Referenced by our name, and by the call's own.
+            if straight and getrefcount(held) == 2 and held.base is None:
+                held += value
+                additions[target] = additions.get(target, 0) + 1
+                buffers[target] = held
+            else:
+                buffers[target] = self._sum(held, value, target)
+
         # The node that got ready first, mostly the next to run, needs no queue.
         node = None
         wanted = None
@@ -177,19 +193,27 @@ class _Task:
                 else:
                     meta = target.meta
                     if (
-                        counts[target] == 1  # that is, nobody else sends anything there
-                        and (
-                            type(outputs) is meta
-                            or (meta is node.meta and node.plan.fits)
-                            or (
-                                type(outputs) is ndarray
-                                and type(meta) is tuple
-                                and outputs.shape == meta[0]
-                                and outputs.dtype is meta[1]
-                            )
+                        type(outputs) is meta
+                        or (meta is node.meta and node.plan.fits)
+                        or (
+                            type(outputs) is ndarray
+                            and type(meta) is tuple
+                            and outputs.shape == meta[0]
+                            and outputs.dtype is meta[1]
                         )
                     ):
-                        node, gradient, outputs = target, outputs, None
+                        if counts[target] == 1:  # that is, nobody else sends anything there
+                            node, gradient, outputs = target, outputs, None
+                        else:
+                            value, outputs = outputs, None
+                            deliver(target, value)
+                            value = None
+                            waits = counts[target]
+                            # Negative once something has arrived.
+                            waits = counts[target] = waits + 1 if waits < 0 else 1 - waits
+                            node = None if waits else target
+                            if node is not None:
+                                gradient = buffers.pop(node)
                         continue
                     outputs, targets, first = [outputs], (target,), node.plan.single
             else:
@@ -223,18 +247,7 @@ class _Task:
                             and value.dtype is meta[1]
                         )
                     ):
-                        if (held := buffers.get(target)) is None:
-                            buffers[target] = value
-                        else:
-                            buffers[target] = None
-                            # Referenced by our name, and by the call's own.
-                            if straight and getrefcount(held) == 2 and held.base is None:
-                                held += value
-                                additions[target] = additions.get(target, 0) + 1
-                                buffers[target] = held
-                            else:
-                                buffers[target] = self._sum(held, value, target)
-                            held = None
+                        deliver(target, value)
                     else:
                         edge = first + i
                         number = 0 if node.numbers is None else node.numbers[edge]
@@ -245,7 +258,6 @@ class _Task:
                             made = 0
                         self._deliver(buffers, target, number, value, made)
                     value = None
-                # Negative once something has arrived.
                 waits = counts[target]
                 waits = counts[target] = waits + 1 if waits < 0 else 1 - waits
                 if not waits:
@@ -428,7 +440,7 @@ class _Task:
                 tensor._grad = gradient.clone() if held is None else held + gradient
 
     def _at(self, node, number: int, value):
-        """The gradient that arrived at an output, as a tensor that knows how often it was written."""
+        """The gradient that arrived at an output, as a tensor with its version."""
         gradient = self._lift(value)
         if (place := _place(node, number)) in self.additions:
             gradient._storage.version = self.additions[place]
@@ -440,7 +452,7 @@ class _Task:
         if result is None:
             return None
         if _writes(result):
-            self.additions[node, number] = _writes(result)
+            self.additions[_place(node, number)] = _writes(result)
         return self._lower(result) if runs else self.interpretation.lower(result)
 
     def _as_inputs(self, node, outputs, marks) -> tuple:
@@ -479,7 +491,7 @@ def run_alone(node, grads):
     """
     if len(grads) != node.width:
         raise TypeError(f"expected {node.width} arguments, got {len(grads)} instead")
-    interpretation = TAPED_INTERPRETATION if STATE.enabled else RawInterpretation()
+    interpretation = interpretations.interpretation(STATE.enabled)
     lowered = [None if g is None else interpretation.lower(g) for g in grads]
     if isinstance(node, AccumulateGrad):
         accumulate(interpretation, node.variable, lowered, 0)
@@ -502,13 +514,13 @@ def execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: b
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
-    interpretation = TAPED_INTERPRETATION if create_graph else RawInterpretation()
+    interpretation = interpretations.interpretation(create_graph)
     roots = []
     previous = STATE.grad_mode, STATE.running, STATE.task, STATE.whole
     STATE.grad_mode = bool(create_graph)
     STATE.running = next(_numbers)
     STATE.task = task = _Task(interpretation, keep_graph)
-    STATE.whole = previous[2] and inputs is None
+    STATE.whole = previous[-1] and inputs is None
     try:
         for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
             edge = _edge(tensor)

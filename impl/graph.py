@@ -47,7 +47,7 @@ class Node:
     numbers: tuple | None = None
     meta: Any = None
     metas: tuple | None = None
-    takes_real_part = True  # of a complex gradient, for an input that is real
+    takes_real_part = False  # of a complex gradient, for an input that is real
     # The plan's straight function; None where the node needs the general way: it has none, or
     # somebody wants to see what happens here.
     run: Any = None
@@ -58,6 +58,7 @@ class Node:
     retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
     pre_hooks: Any = None
     post_hooks: Any = None
+    _tangent: Any = None  # {output number: tangent} of what it saved (see `impl.forward`)
     versions: Any = None  # {edge: version} of gradients that were written in place when made
 
     def __init__(self) -> None:
@@ -160,6 +161,9 @@ class Node:
 
         return run_alone(self, grads)
 
+    def __reduce_ex__(self, protocol):
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
@@ -170,15 +174,26 @@ class OutputDescription:
     def __init__(self, meta) -> None:
         shape, numpy_dtype = meta if type(meta) is tuple else ((), np.dtype(meta))
         self.shape = list(shape)
-        self.dtype = BY_NUMPY[numpy_dtype]
+        self.dtype = None if numpy_dtype is None else BY_NUMPY[numpy_dtype]
         self.device = CPU
         self.is_nested_tensor = False
 
 
 def meta_of(raw):
-    """What a gradient of the raw value must meet: (shape, NumPy dtype), or if 0-dim the dtype's
-    scalar type, which most such gradients are instances of. Without a dtype any will do."""
-    return (raw.shape, raw.dtype) if raw.ndim else raw.dtype.type
+    """What a gradient of a raw value must meet: (shape, NumPy dtype), or if it is 0-dim the dtype's
+    scalar type, of which most such gradients are instances. Equal ones are mostly one object."""
+    if not raw.ndim:
+        return raw.dtype.type
+    meta = (raw.shape, raw.dtype)
+    known = _METAS.get(meta)
+    if known is None:
+        if len(_METAS) >= 4096:
+            _METAS.clear()
+        known = _METAS[meta] = meta
+    return known
+
+
+_METAS: dict[tuple, tuple] = {}
 
 
 def meets(raw, meta) -> bool:
@@ -205,7 +220,6 @@ class AccumulateGrad(Node):
     def hooks_of_outputs(self):
         hooks = self.variable._hooks
         return [(0, hooks)] if hooks else None
-
 
     def expect(self, leaf) -> None:
         """Take gradients in the leaf's `grad_dtype`."""

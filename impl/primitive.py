@@ -36,7 +36,7 @@ def new(raw, strides=None) -> Tensor:
     tensor = object.__new__(Tensor)
     tensor._raw = raw
     tensor._strides = strides
-    tensor._memory = tensor._node = tensor._view = None
+    tensor._common = tensor._memory = tensor._node = tensor._view = None
     tensor._requires_grad = False
     tensor._nr = 0
     if STATE.path is None and STATE.inference:

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from impl import messages
-from impl.graph import accumulator, edge_node, next_sequence
+from impl.graph import accumulator, edge_node, meta_of, next_sequence
 from impl.modes import STATE
 from impl.saved import raw_of, save
 from impl.storage import Storage
-from impl.tensor import PLAIN, Tensor, requires_grad
+from impl.tensor import PLAIN, Tensor, common, requires_grad
 
 # -- backward -----------------------------------------------------------------------------------
 
@@ -115,15 +115,16 @@ def _written_out(function, given: list[str]) -> str:
 # -- calls --------------------------------------------------------------------------------------
 
 _SCOPE = {
+    "common": common,
+    "STATE": STATE,
+    "meta_of": meta_of,
     "FLOAT32": np.dtype(np.float32),
     "FLOAT64": np.dtype(np.float64),
     "PLAIN": PLAIN,
-    "STATE": STATE,
     "Storage": Storage,
     "Tensor": Tensor,
     "accumulator": accumulator,
     "edge_node": edge_node,
-    "float32": np.float32,
     "ndarray": np.ndarray,
     "new_object": object.__new__,
     "next_sequence": next_sequence,
@@ -132,19 +133,19 @@ _SCOPE = {
 }
 
 
-def function(op, name: str, header: str, general: str, scope, constants=None):
+def function(op, name: str, header: str, general: str, scope, constants=None, expression=None):
     """A function with the given header (its `def` line, and what comes before) that calls `op`.
 
     `general` is the expression that does whatever is not common; `scope` holds the kernel and what
     the header names. Parameters in `constants` have the values given there, and then nothing is
-    left to validate. The function is written when it is first called, because an operator's
+    left to validate, and what the kernel does may be an `expression` in `r0` and `r1`. The function is written when it is first called, because an operator's
     formulas and properties are stated after its spellings are made.
     """
     scope.update(_SCOPE, op=op, NODE=op.node_class)
 
     def settle(arguments):
         if is_straight(op) and "inplace" not in general:
-            source = _Call(op, scope, constants or {}).source(header, general)
+            source = _Call(op, scope, constants, expression).source(header, general)
         else:
             source = f"{header}    return {general}"
         exec(source, scope)
@@ -170,10 +171,12 @@ def is_straight(op) -> bool:
 class _Call:
     """Writes the source of a function that calls an operator; see `function`."""
 
-    def __init__(self, op, scope: dict, constants: dict) -> None:
+    def __init__(self, op, scope: dict, constants: dict | None, expression: str | None) -> None:
         self.op = op
         self.scope = scope
-        self.constants = constants
+        self.validates = op.validate is not None and constants is None
+        self.expression = expression
+        self.constants = constants = constants or {}
         self.names = [
             repr(constants[p]) if p in constants else "input" if p == "self" else p
             for p in op.parameters
@@ -203,12 +206,12 @@ class _Call:
         if number is None:
             self._body(tensors)
         else:
-            self._add(f"if {self._plain(number)}:")
+            x = self.names[number]
+            self._add(f"if type({x}) is Tensor or type({x}) in PLAIN:")
             self.indent += 1
             self._read(number)
             self._body(tensors)
             self.indent -= 1
-            x = self.names[number]
             self._add(f"elif type({x}) is float or type({x}) is int:")
             self.indent += 1
             self._add(f"r{number} = {x}")
@@ -219,13 +222,19 @@ class _Call:
 
     def _plain(self, position: int) -> str:
         x = self.names[position]
-        test = f"(type({x}) is Tensor or type({x}) in PLAIN) and {x}._strides is None"
+        test = f"(type({x}) is Tensor or type({x}) in PLAIN)"
         return f"({x} is None or {test})" if position in self.op.optional else test
 
     def _read(self, position: int) -> None:
         x = self.names[position]
         absent = f"None if {x} is None else " if position in self.op.optional else ""
         self._add(f"r{position} = {absent}{x}._raw")
+        if self._is_floating(position):
+            self._add(f"m{position} = {absent}{x}._common or common({x})")
+
+    def _is_floating(self, position: int) -> bool:
+        """Whether the straight way asks of a tensor to be a float one, and what it looks like."""
+        return self.op.promote is not None or position in self.bits
 
     def _body(self, tensors) -> None:
         """Check the dtypes, run the kernel, make the output, record."""
@@ -233,12 +242,10 @@ class _Call:
         self.tensors = tensors
         edges = [i for i in tensors if i in self.bits]
         start = self.indent
-        condition = self._dtypes(tensors, edges)
-        if condition:
-            self._add(f"if {condition}:")
-            self.indent += 1
+        self._add(f"if {self._condition(tensors)}:")
+        self.indent += 1
         raws = [f"r{i}" if i in op.tensor_positions else x for i, x in enumerate(self.names)]
-        if op.validate is not None and not self.constants:
+        if self.validates:
             self._add(f"op.validate({', '.join(raws)})")
         kinds = inspect.signature(self.scope["kernel"]).parameters
         given = [
@@ -246,7 +253,8 @@ class _Call:
             for raw, name in zip(raws, op.parameters, strict=True)
             if name not in self.constants
         ]
-        self._add(f"try: r = kernel({', '.join(given)})")
+        value = self.expression or f"kernel({', '.join(given)})"
+        self._add(f"try: r = {value}")
         self._add(f"except ValueError: return op({every})")
         self._finished = f"op.finish(r, [{', '.join(raws)}], ({every},), op.mask(({every},)))"
         if not op.elementwise:
@@ -257,6 +265,17 @@ class _Call:
         self._add("out._strides = out._memory = out._node = out._view = None")
         self._add("out._requires_grad = False")
         self._add("out._nr = 0")
+        # An element-wise result of operands that look the same looks like them.
+        self.alike = op.elementwise and bool(edges) and not op.optional and op.promote is not None
+        if self.alike:
+            operands = [f"m{i}" for i in tensors]
+            if len(operands) > 1:
+                same = " is ".join(operands)
+                self._add(f"out._common = common_result = m{tensors[0]} if {same} else None")
+            else:
+                self._add(f"out._common = common_result = m{tensors[0]}")
+        else:
+            self._add("out._common = None")
         if edges:
             self._add("if path:")
             self.indent += 1
@@ -265,21 +284,27 @@ class _Call:
         self._add("return out")
         self.indent = start
 
-    def _dtypes(self, tensors, edges) -> str:
+    def _condition(self, tensors) -> str:
         """The condition under which nothing has to be promoted, and every dtype is a float one."""
         promotes = self.op.promote is not None
-        checked = tensors if promotes else edges
-        tests = []
-        for i in checked:
-            if promotes and i != checked[0]:
-                test = f"r{i}.dtype is d"
+        first = next((i for i in tensors if self._is_floating(i)), None)
+        tests, same = [], []
+        for i in tensors:
+            x = self.names[i]
+            if not self._is_floating(i):
+                test = f"{x}._strides is None"
             else:
-                test = f"((d := r{i}.dtype) is FLOAT32 or d is FLOAT64)"
-            tests.append(f"(r{i} is None or {test})" if i in self.op.optional else test)
+                test = f"m{i} is not None"
+                if promotes and i != first:
+                    dtype = f"r{i}.dtype is r{first}.dtype"
+                    test = f"({test} and {dtype})" if i in self.op.optional else dtype
+                    same.append(f"m{i}")
+            tests.append(f"({x} is None or {test})" if i in self.op.optional else test)
         every = " and ".join(tests)
-        if promotes and not self.op.optional and len(checked) > 1:
-            scalars = " and ".join(f"type(r{i}) is float32" for i in checked)
-            return f"({scalars}) or ({every})"
+        if same and not self.op.optional:
+            alike = " and ".join(f"{m} is m{first}" for m in same)
+            known = " and ".join(f"{m} is not None" for m in same)
+            return f"m{first} is not None and ({alike} or ({known} and {every}))"
         return every
 
     def _record(self, edges) -> None:
@@ -316,17 +341,8 @@ class _Call:
                 word = "elif"
         self._add("else: return out")
         self._add("node.sequence = next_sequence()")
-        self._add("kind = type(r)")
-        if op.elementwise and len(edges) <= 2:
-            # Nodes of a chain share what they expect, which spares the comparison on the way back.
-            self._add("if kind is ndarray:")
-            nodes = " or ".join(f"n{i}" for i in edges)
-            self._add(f"    kind = ({nodes}).meta")
-            self._add("    if type(kind) is not tuple or kind[0] != r.shape or kind[1] is not d:")
-            self._add("        kind = (r.shape, r.dtype)")
-            self._add("node.meta = kind")
-        else:
-            self._add("node.meta = kind if kind is not ndarray else (r.shape, r.dtype)")
+        look = "type(r) if type(r) is not ndarray else meta_of(r)"
+        self._add(f"node.meta = common_result or ({look})" if self.alike else f"node.meta = {look}")
         self._add("out._node = node")
 
     def _node(self, present) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from impl import inference, messages
 from impl.devices import CPU, device
 from impl.dtypes import BY_NUMPY, FLOATING, dtype, get_default_dtype
+from impl.graph import meta_of
 from impl.layouts import layout, strided
 from impl.modes import STATE
 from impl.sizes import Size
@@ -72,6 +73,7 @@ class Tensor(metaclass=_TensorType):
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "_common",  # what `common` found; None: not asked yet, or not common
         "_memory",  # the Storage; None: nobody has shared or written it yet
         "_node",
         "_nr",
@@ -81,6 +83,7 @@ class Tensor(metaclass=_TensorType):
         "_view",
     )
 
+    _common: Any
     _memory: Storage | None
     _node: Any
     _nr: int
@@ -429,6 +432,7 @@ class Tensor(metaclass=_TensorType):
         self._raw = value._array()
         self._storage = Replaced(value._storage, self._storage)
         self._strides, self._offset = value._strides, value._offset
+        self._common = None
         from impl import pending
 
         if pending.bits(self) != pending.bits(value):
@@ -522,10 +526,28 @@ PLAIN.add(Tensor)
 def blank(cls: type = Tensor):
     """A tensor of the given class without a value yet, unrelated to anything."""
     tensor = object.__new__(cls)
-    tensor._strides = tensor._memory = tensor._node = tensor._view = None
+    tensor._common = tensor._strides = tensor._memory = tensor._node = tensor._view = None
     tensor._requires_grad = False
     tensor._nr = 0
     return tensor
+
+
+def common(tensor: Tensor):
+    """The `meta_of` of a tensor that needs no care: float32 or float64, row-major, of a plain class.
+
+    None for any other. It is found once and kept; whoever gives a tensor another shape, dtype or
+    strides sets `_common` to None. The same shape and dtype mean the same object.
+    """
+    if tensor._strides is not None or type(tensor) not in PLAIN:
+        return None
+    raw = tensor._raw
+    if raw.dtype is not _FLOAT32 and raw.dtype is not _FLOAT64:
+        return None
+    tensor._common = found = meta_of(raw)
+    return found
+
+
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def assume(tensor: Tensor, source: Tensor) -> None:
