@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from conformance.observe import Observer
@@ -66,6 +66,7 @@ class TorchShaped(Backend):
             manual_seed = _find(self.namespace, "manual_seed")
             if manual_seed is not None:
                 manual_seed(self.seed)
+            stack.callback(_leave_dual_level, self.namespace)
             yield
 
     def _keep(self, stack: ExitStack, getter: str, setter: str, initial: Any) -> None:
@@ -76,6 +77,14 @@ class TorchShaped(Backend):
         stack.callback(restore, get())
         if initial is not None:
             restore(initial)
+
+
+def _leave_dual_level(namespace: Any) -> None:
+    """Leave the level of forward mode that a program did not leave."""
+    leave = _find(namespace, "autograd.forward_ad.exit_dual_level")
+    if leave is not None:
+        with suppress(Exception):  # mostly there is none
+            leave()
 
 
 def _find(namespace: Any, path: str) -> Any:

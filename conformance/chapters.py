@@ -12,7 +12,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from conformance.program import Program, ProgramError
+from conformance.program import Program, ProgramError, shown_path
 
 _HEADING = re.compile(r"(?P<prefix>[A-Z][A-Z0-9]*)-(?P<number>\d{2,}) +(?P<sentence>\S.*)")
 _FILE_NUMBER = re.compile(r"\d+[-_]")
@@ -216,7 +216,7 @@ class _Reader:
                 source=fence.source,
                 sentence=sentence,
                 rule=rule_id,
-                file=_shown_path(self.path),
+                file=shown_path(self.path),
                 line=fence.line,
             )
             try:
@@ -235,15 +235,6 @@ class _Reader:
     def intro(self) -> str:
         end = self.sections[0].line - 1 if self.sections else len(self.lines)
         return "\n".join(self.lines[self.intro_from : end]).strip()
-
-
-def _shown_path(path: Path) -> str:
-    """The path as a reader would write it: from where the project lies, or from here."""
-    resolved = path.resolve()
-    for root in (Path(__file__).resolve().parent.parent, Path.cwd()):
-        if resolved.is_relative_to(root):
-            return resolved.relative_to(root).as_posix()
-    return path.as_posix()
 
 
 def _read(path: Path) -> tuple[Chapter, list[ChapterError]]:

@@ -22,7 +22,8 @@ NESTING = 8
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _TRIGGERED = re.compile(r"\s*\(Triggered internally at .*?\)\s*\Z", re.DOTALL)
-_FORWARD_CALL = "Traceback of forward call that caused the error:"
+_FORWARD_CALL = "Traceback of forward call that "
+_FRAMES = re.compile(rf"(?<={_FORWARD_CALL})([^:\n]*:).*", re.DOTALL)
 
 _NUMBERS = frozenset((bool, int, float, complex))
 
@@ -39,7 +40,7 @@ def text(value: Any) -> str:
     if not isinstance(plain, str):
         return f"<{type(value).__name__}>"
     if _FORWARD_CALL in plain:
-        plain = plain[: plain.index(_FORWARD_CALL) + len(_FORWARD_CALL)]
+        plain = _FRAMES.sub(r"\1", plain)
     if "0x" in plain:
         plain = _ADDRESS.sub("0x...", plain)
     # A lone surrogate can be written to no UTF-8 file.

@@ -16,6 +16,7 @@ from conformance import backends
 from conformance.chapters import ChapterError
 from conformance.judge import child
 from conformance.known import KnownDivergences, KnownError, default_path, read_known
+from conformance.listings import ListingError
 from conformance.options import Settings
 from conformance.program import Program, ProgramError
 from conformance.release import version
@@ -30,6 +31,7 @@ class WrongInput(Exception):
 INPUT_ERRORS = (
     WrongInput,
     ChapterError,
+    ListingError,
     ProgramError,
     SuiteError,
     SelectionError,

@@ -8,13 +8,14 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
 from conformance.expectations import Expectation, MalformedExpectation, read_comment
 from conformance.givens import Given
 
-__all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement"]
+__all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
 
 
 class ProgramError(Exception):
@@ -123,6 +124,15 @@ class Program:
             return cls(givens=givens, **fields)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise ProgramError(None, None, f"not a program: {error}") from error
+
+
+def shown_path(path: Path) -> str:
+    """The path as a reader would write it: from where the project lies, or from here."""
+    resolved = path.resolve()
+    for root in (Path(__file__).resolve().parent.parent, Path.cwd()):
+        if resolved.is_relative_to(root):
+            return resolved.relative_to(root).as_posix()
+    return path.as_posix()
 
 
 def _begins_with_import(source: str) -> bool:

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from conformance.chapters import Chapter, read_spec
+from conformance.listings import read_listings
 from conformance.program import Program, ProgramError
 from conformance.runs import AREAS, LEVELS
 
@@ -130,10 +131,12 @@ class Suite:
 
 
 def read_suite(spec: str | Path | None = None, found: str | Path | None = None) -> Suite:
-    """The whole suite: chapters (those in ``spec``, if given), operator samples, fuzz findings.
+    """The whole suite: chapters (those in ``spec``, if given), listings, operator samples, fuzz
+    findings.
 
     The findings in the folder ``found``, if given, come after the suite's own. Raises ChapterError
-    for a malformed chapter, SuiteError for a duplicate ID or a broken finding.
+    for a malformed chapter, ListingError for a malformed listing, SuiteError for a duplicate ID or
+    a broken finding.
     """
     chapters = read_spec(spec)
     programs = [
@@ -143,7 +146,8 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
     replayed = {finding.id: finding for finding in findings()}
     if found is not None:
         replayed |= {finding.id: finding for finding in findings(found)}
-    return Suite((*programs, *_samples(), *replayed.values()), tuple(chapters))
+    programs += [*read_listings(), *_samples(), *replayed.values()]
+    return Suite(tuple(programs), tuple(chapters))
 
 
 def select(programs: Iterable[Program], selection: Selection) -> list[Program]:

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import math as _math
 
-import numpy as _np
-
-# Overflow, division by zero and invalid values are results here, as in torch, not events; setting
-# this once costs nothing, while a context manager around each operation costs more than the
-# operation.
-_np.seterr(all="ignore")
-
 from impl import autograd, linalg, nn, optim, random, utils
 from impl import copying as _copying
 from impl import creation as _creation
@@ -21,6 +14,12 @@ from impl.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
     set_anomaly_enabled,
+)
+from impl.autocast import (
+    autocast,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
 )
 from impl.devices import device
 from impl.dtypes import (
@@ -42,6 +41,8 @@ from impl.dtypes import (
 )
 from impl.dtypes import bool_ as bool
 from impl.layouts import (
+    channels_last,
+    channels_last_3d,
     contiguous_format,
     layout,
     memory_format,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 
@@ -38,7 +39,10 @@ def accumulate(
         return
     with _ONE_AT_A_TIME:
         if interpretation.records:
-            _accumulate_recorded(leaf, gradient)
+            if STATE.enabled:
+                _accumulate_recorded(leaf, gradient)
+            else:
+                _accumulate_dual(leaf, gradient)
             return
         del grads[0]
         held = leaf._grad
@@ -58,10 +62,23 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
     The layout is the leaf's where the leaf is dense, row-major otherwise
     (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
     """
+    if (
+        leaf._strides is None
+        and type(gradient) is np.ndarray
+        and gradient.base is None
+        and gradient.flags.c_contiguous
+        and interpretation.unshared(gradient, 3 + references)
+        and id(gradient) not in interpretation.given
+    ):
+        result = new(gradient)  # the common case of what follows
+        if version:
+            result._storage.version = version
+        return result
     shape, strides = leaf._raw.shape, leaf.stride()
     # Referenced by our caller's name, ours, and the call's own: nobody else.
-    fits = not STATE.layout_policy or _obeys(gradient, shape, strides)
-    if interpretation.unshared(gradient, 3 + references) and fits:
+    if interpretation.unshared(gradient, 3 + references) and (
+        _obeys(gradient, shape, strides) or not STATE.layout_policy
+    ):
         result = interpretation.lift(gradient).detach()
         result._storage.version = max(result._storage.version, version)
         return result
@@ -84,6 +101,20 @@ def _accumulate_recorded(leaf: Tensor, gradient: Tensor) -> None:
         leaf._grad = TAPED.clone_for_leaf(gradient, leaf)
 
 
+def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
+    """As over arrays, but that gradients may have tangents: sums keep them, first ones do not."""
+    if leaf._grad is not None:
+        leaf._grad.add_(gradient)
+        _warn_of_layout(leaf)
+        return
+    # Referenced by the caller's list and name, ours, and the call's own: nobody else.
+    unshared = sys.getrefcount(gradient) <= 4
+    if unshared and _obeys(gradient._raw, leaf._raw.shape, leaf.stride()):
+        leaf._grad = gradient.detach()
+    else:
+        leaf._grad = TAPED.clone_for_leaf(gradient.detach(), leaf)
+
+
 def _obeys(gradient, shape, strides) -> bool:
     own = element_strides(gradient)
     if not gradient.size:
@@ -99,12 +130,12 @@ def _obeys(gradient, shape, strides) -> bool:
 def _warn_of_layout(leaf: Tensor) -> None:
     """Warn when a `.grad` the user gave has another layout than the leaf asks for."""
     shape, strides = leaf._raw.shape, leaf.stride()
-    if not STATE.layout_policy or (leaf._strides is None and leaf._grad._strides is None):
+    if leaf._strides is None and leaf._grad._strides is None:
         return
     own = leaf._grad.stride()
     if is_dense(shape, strides):
         obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
     else:
         obeys = is_contiguous(shape, own)
-    if not obeys:
+    if not obeys and STATE.layout_policy:
         warnings.warn(messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.layouts import preserve_format
 from impl.operator import RAW, TAPED, new
 from impl.storage import element_strides, elementwise_strides, empty_strided, is_dense
 from impl.tensor import Tensor
+
+
+def ordered_like(value: np.ndarray, pattern: np.ndarray) -> np.ndarray:
+    """A copy of an array whose dimensions lie in memory in the order of the pattern's."""
+    result = np.empty_like(pattern, dtype=value.dtype)
+    result[...] = value
+    return result
 
 
 def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
@@ -18,6 +26,13 @@ def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
     if strides is None or is_dense(shape, strides):
         return strides
     return elementwise_strides(shape, [(shape, strides)])
+
+
+def strides_in(tensor: Tensor, format) -> tuple[int, ...] | None:
+    """The strides of a copy of `tensor` in a memory format; None for row-major."""
+    if format is None or format is preserve_format:
+        return dense_strides(tensor)
+    return format.strides(tensor._raw.shape)
 
 
 def preserved(raw) -> np.ndarray:

@@ -6,9 +6,6 @@ node whose backward is running then, which is how recorded backward passes are t
 
 from __future__ import annotations
 
-import itertools
-import os
-import sys
 import traceback
 import warnings
 from contextlib import contextmanager
@@ -18,7 +15,6 @@ import numpy as np
 
 from impl.modes import STATE, check_bool, count_everywhere
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _MISSING = (
     "No forward pass information available. Enable detect anomaly during forward pass for more "
     "information."
@@ -93,10 +89,15 @@ def note(node) -> None:
 
 
 def _traceback() -> list[str]:
-    """The calls that led here, outermost first, down to the one that entered this package."""
-    frames = traceback.extract_stack(sys._getframe(1))
-    inner = itertools.takewhile(lambda f: f.filename.startswith(_HERE), reversed(frames))
-    return traceback.format_list(frames[: len(frames) - len(list(inner))])
+    """The calls of other people's code that led here, outermost first."""
+    frames = [entry for entry in traceback.walk_stack(None) if not _is_ours(entry[0])]
+    return traceback.StackSummary.extract(reversed(frames)).format()
+
+
+def _is_ours(frame) -> bool:
+    """Whether a frame runs code of this package; code that it generated has no module."""
+    module = frame.f_globals.get("__name__")
+    return module is None or module == __package__ or module.startswith(f"{__package__}.")
 
 
 # -- what is said -----------------------------------------------------------------------------

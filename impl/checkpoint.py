@@ -11,6 +11,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 
 from impl import random
+from impl.autocast import (
+    autocast,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)
 from impl.functions import Function
 from impl.grad import backward
 from impl.modes import STATE, enable_grad, no_grad
@@ -122,12 +128,12 @@ def checkpoint(
             f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}"
         )
     forward_context, rerun_context = context_fn()
-    random_state = random.get_rng_state() if preserve else None
+    as_now = _as_now(preserve)
     if not STATE.enabled:
         return function(*args, **kwargs)
 
     def run_again(*args) -> None:
-        with _random_numbers_from(random_state), rerun_context:
+        with as_now(), rerun_context:
             function(*args, **kwargs)
 
     stops = _in_force("early_stop", early_stop)
@@ -184,15 +190,26 @@ def _composed(steps):
     return run
 
 
-@contextlib.contextmanager
-def _random_numbers_from(state: Tensor | None) -> Iterator[None]:
-    """Draw numbers as from `state` inside the block, and go on as before after it."""
-    if state is None:
-        yield
-        return
-    with random.fork_rng():
-        random.set_rng_state(state)
-        yield
+def _as_now(preserve_rng_state):
+    """A function that gives blocks in which autocast is as now, and the random state if asked for.
+
+    Leaving a block puts back what was there at its entry.
+    """
+    state = random.get_rng_state() if preserve_rng_state else None
+    casts = {
+        "dtype": get_autocast_dtype("cpu"),
+        "enabled": is_autocast_enabled("cpu"),
+        "cache_enabled": is_autocast_cache_enabled(),
+    }
+
+    @contextlib.contextmanager
+    def block() -> Iterator[None]:
+        with random.fork_rng(enabled=state is not None), autocast("cpu", **casts):
+            if state is not None:
+                random.set_rng_state(state)
+            yield
+
+    return block
 
 
 # -- the reentrant variant --------------------------------------------------------------------
@@ -232,7 +249,7 @@ class CheckpointFunction(Function):
     def forward(ctx, run_function, preserve_rng_state, *args):
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.random_state = random.get_rng_state() if preserve_rng_state else None
+        ctx.as_then = _as_now(preserve_rng_state)
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.positions))
@@ -252,7 +269,7 @@ class CheckpointFunction(Function):
         for i, tensor in zip(ctx.positions, ctx.saved_tensors, strict=True):
             arguments[i] = tensor
         leaves = detach_variable(tuple(arguments))
-        with _random_numbers_from(ctx.random_state), enable_grad():
+        with ctx.as_then(), enable_grad():
             outputs = ctx.run_function(*leaves)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [

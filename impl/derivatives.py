@@ -30,6 +30,8 @@ class Plan:
     the formulas return has the shape and dtype of the gradient that comes in.
     """
 
+    made = 0  # how often the gradient is written in place when it is made
+
     __slots__ = (
         "fits",
         "formulas",
@@ -120,7 +122,8 @@ class OperatorNode(Node):
                 if kind == SAVED:
                     given.append(values[which])
                 elif kind == CONJUGATE:
-                    given.append(F.conj(values[which]))
+                    operand = plan.reads[which][0] == INPUT
+                    given.append((F.conj_operand if operand else F.conj)(values[which]))
                 elif kind == GRADIENT:
                     given.append(grads if which is None else grads[which])
                 else:
@@ -141,8 +144,11 @@ class OperatorNode(Node):
         from impl.interpretation import TAPED_INTERPRETATION
 
         tensors = [None if g is None else interpretation.lift(g) for g in grads]
-        result = self.evaluate(tensors, TAPED_INTERPRETATION, wanted)
-        return [None if r is None else r._raw for r in result]
+        passed = {id(t): g for t, g in zip(tensors, grads, strict=True)}
+        return [
+            r if r is None else passed[id(r)] if id(r) in passed else interpretation.adopt(r)
+            for r in self.evaluate(tensors, TAPED_INTERPRETATION, wanted)
+        ]
 
     def _spread(self, result, values) -> None:
         for i, value in enumerate(values):
@@ -167,18 +173,21 @@ class OperatorNode(Node):
             return self._expose_saved(raw)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def _entry(self, name: str):
-        """What is saved under a name; None where the node was recorded without need of it."""
-        names = self.plan.names
-        return self.saved[names.index(name)] if name in names else None
+    def __dir__(self):
+        from impl import saved_attributes
+
+        saved = [f"_saved_{name}" for name in saved_attributes.names(self.operator)]
+        return [*super().__dir__(), *saved]
 
     def _expose_saved(self, name: str) -> SavedTensor:
-        if self.saved is None:
+        """What is saved under a name as the object that takes hooks; empty if nothing is."""
+        names = self.plan.names
+        if self.saved is None or name not in names:
             return exposed(None, self)
-        entry = exposed(self._entry(name), self)
+        saved, place = list(self.saved), names.index(name)
+        entry = exposed(saved[place], self)
         if entry.storage is not None:
-            saved = list(self.saved)
-            saved[self.plan.names.index(name)] = entry
+            saved[place] = entry
             self.saved = saved
         return entry
 

@@ -99,7 +99,12 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def complex_of(d: dtype) -> dtype:
-    """The complex dtype whose parts have the floating dtype `d`."""
+    """The complex dtype whose parts have the floating dtype `d`.
+
+    Raises NotImplementedError for float16: NumPy has no complex numbers of half precision.
+    """
+    if d is float16:
+        raise NotImplementedError("complex32, the complex dtype of float16 parts")
     return complex128 if d is float64 else complex64
 
 

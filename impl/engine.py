@@ -16,11 +16,12 @@ from impl import anomaly, messages
 from impl.accumulation import accumulate
 from impl.graph import AccumulateGrad, GradientEdge, gradient_edge, meets
 from impl.hooks import retain_grad, run_node_hooks, run_post_accumulate, run_tensor_hooks
-from impl import interpretation as interpretations
-from impl.interpretation import expandable
+from impl.interpretation import expandable, interpreting
+from impl.layouts import contiguous_format
 from impl.modes import STATE
 from impl.pending import Pending, source_of
 from impl.stacks import nested
+from impl.storage import Memory
 from impl.tensor import Tensor
 
 
@@ -49,17 +50,29 @@ class _Marks:
         source = source_of(value) if self.carried else None
         for reference, count in self.carried:
             passed = reference()
-            if passed is not None and (value is passed or value.base is passed):
-                made = count
-            elif source is not None and source[0].base.owner is passed:
+            shown = value if source is None else source[0]
+            if passed is not None and isinstance(shown, ndarray) and _owner(shown) is passed:
                 made = count
         return made
+
+
+def _owner(array: ndarray) -> ndarray:
+    """The array whose memory an array shows, through any number of views; itself if its own."""
+    while (base := array.base) is not None:
+        base = base.owner if isinstance(base, Memory) else base
+        if not isinstance(base, ndarray):
+            break
+        array = base
+    return array
 
 
 class _Task:
     """One backward pass. Iterative: a chain of any length takes no stack."""
 
+    _numbers = itertools.count(1)
+
     def __init__(self, interpretation, keep_graph: bool) -> None:
+        self.number = next(self._numbers)  # by which others know the pass and keep nothing alive
         self.interpretation = interpretation
         self.keep_graph = keep_graph
         self.needed: dict | None = None  # with inputs: which nodes lead to one; None: all
@@ -183,7 +196,7 @@ class _Task:
                 (run := node.run) is not None
                 and straight
                 and gradient is not None
-                and (not additions or node not in additions)
+                and (not additions or node not in additions or node.makes_gradient)
                 and (needed is None or node not in self.captures)
             ):
                 outputs = run(node, gradient, keep, wanted)
@@ -191,10 +204,10 @@ class _Task:
                 if (target := node.only) is None:
                     targets = node.next
                 else:
-                    meta = target.meta
+                    meta, plan = target.meta, node.plan
                     if (
                         type(outputs) is meta
-                        or (meta is node.meta and node.plan.fits)
+                        or (meta is node.meta and plan.fits)
                         or (
                             type(outputs) is ndarray
                             and type(meta) is tuple
@@ -203,9 +216,13 @@ class _Task:
                         )
                     ):
                         if counts[target] == 1:  # that is, nobody else sends anything there
+                            if plan.made:
+                                additions[target] = plan.made
                             node, gradient, outputs = target, outputs, None
                         else:
                             value, outputs = outputs, None
+                            if plan.made and target not in buffers:
+                                additions[target] = plan.made
                             deliver(target, value)
                             value = None
                             waits = counts[target]
@@ -284,6 +301,8 @@ class _Task:
             gradient = self._sum(held, gradient, _place(node, number))
         elif made:
             self.additions[_place(node, number)] = made
+            if self.interpretation.records:  # a tensor, which nodes may pass on as it is
+                gradient._storage.version = made
         if node.metas is None:
             buffers[node] = gradient
         else:
@@ -306,9 +325,9 @@ class _Task:
         """What is known of writes to gradients at this node; None if nothing."""
         versions = node.versions
         carried = ()
-        if self.additions:
+        if self.additions and not node.makes_gradient:
             carried = tuple(
-                (weakref.ref(g), self.additions[_place(node, number)])
+                (weakref.ref(_owner(g)), self.additions[_place(node, number)])
                 for number, g in enumerate(grads)
                 if type(g) is ndarray and _place(node, number) in self.additions
             )
@@ -340,19 +359,24 @@ class _Task:
             arrived = tuple(self._at(node, i, g) for i, g in enumerate(grads))
             results = run_node_hooks(node.pre_hooks, arrived)
             grads[:] = [self._put(node, i, g, True) for i, g in enumerate(results)]
-            arrived = results = None
+            del arrived, results
         if type(node) is AccumulateGrad:
             self._accumulate(node, grads)
             return None
-        self.marks = marks = self._marks(node, grads)
-        outputs = node.evaluate(grads, self.interpretation, wanted)
+        if node.authored:
+            outputs, shown = self._run_author(node, grads, wanted)
+            marks = self.marks
+        else:
+            self.marks = marks = self._marks(node, grads)
+            outputs = node.evaluate(grads, self.interpretation, wanted)
+            shown = tuple(self._lift(g) for g in grads) if node.post_hooks else None
         if node.post_hooks:
             inputs = self._as_inputs(node, outputs, marks)
-            shown = tuple(self._lift(g) for g in grads)
-            inputs = run_node_hooks(node.post_hooks, inputs, shown)
+            inputs = list(run_node_hooks(node.post_hooks, inputs, shown))
             writes = {i: _writes(g) for i, g in enumerate(inputs) if g is not None}
             self.marks = _Marks(writes, (), ())
-            outputs = [self._lower(g) for g in inputs]
+            del outputs  # so that nobody holds them any longer but who kept them
+            outputs = self.interpretation.lower_all(inputs)
         if not self.keep_graph:
             node.release()
         return outputs
@@ -382,6 +406,24 @@ class _Task:
     def _capture(self, node, grads) -> None:
         for number, position in self.captures.get(node, ()):
             self.captured[position] = self._result(node, number, grads[number])
+
+    def _run_author(self, node, grads: list, wanted):
+        """What a Function makes of gradients, which are taken from the list, and they for hooks.
+
+        What is returned is made to fit, or refused, before anything is freed.
+        """
+        grads[:] = [self._at(node, i, g) for i, g in enumerate(grads)]
+        shown = tuple(grads) if node.post_hooks else None
+        values = node.evaluate(grads, self.interpretation, wanted)
+        for i, (target, number) in enumerate(node.next_functions):
+            if target is None or values[i] is None:
+                continue
+            meta = target.expected(number)
+            if not self._meets(values[i], meta):
+                values[i] = self._fit(node, i, values[i], meta)
+                node.versions[i] = 0
+        self.marks = _Marks(node.versions, (), ())
+        return values, shown
 
     def _fit(self, node, position: int, value, meta):
         """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
@@ -437,7 +479,10 @@ class _Task:
             tensor, gradient = reference(), self._lift(grads[number])
             if tensor is not None and gradient is not None:
                 held = tensor._grad
-                tensor._grad = gradient.clone() if held is None else held + gradient
+                if held is None:
+                    tensor._grad = gradient.clone(memory_format=contiguous_format)
+                else:
+                    tensor._grad = held + gradient
 
     def _at(self, node, number: int, value):
         """The gradient that arrived at an output, as a tensor with its version."""
@@ -480,8 +525,6 @@ def _writes(gradient: Tensor) -> int:
 
 # -- the call -------------------------------------------------------------------------------
 
-_numbers = itertools.count(1)
-
 
 def run_alone(node, grads):
     """Run a node's formula on one tensor or None per output, recording in grad mode.
@@ -491,7 +534,7 @@ def run_alone(node, grads):
     """
     if len(grads) != node.width:
         raise TypeError(f"expected {node.width} arguments, got {len(grads)} instead")
-    interpretation = interpretations.interpretation(STATE.enabled)
+    interpretation = interpreting(STATE.enabled)
     lowered = [None if g is None else interpretation.lower(g) for g in grads]
     if isinstance(node, AccumulateGrad):
         accumulate(interpretation, node.variable, lowered, 0)
@@ -514,11 +557,10 @@ def execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: b
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
-    interpretation = interpretations.interpretation(create_graph)
+    interpretation = interpreting(create_graph)
     roots = []
-    previous = STATE.grad_mode, STATE.running, STATE.task, STATE.whole
+    previous = STATE.grad_mode, STATE.task, STATE.whole
     STATE.grad_mode = bool(create_graph)
-    STATE.running = next(_numbers)
     STATE.task = task = _Task(interpretation, keep_graph)
     STATE.whole = previous[-1] and inputs is None
     try:
@@ -542,7 +584,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         task.run(roots)
         return task.captured
     finally:
-        STATE.grad_mode, STATE.running, STATE.task, STATE.whole = previous
+        STATE.grad_mode, STATE.task, STATE.whole = previous
 
 
 def _edge(tensor):
@@ -572,3 +614,5 @@ def _aim(task: _Task, roots, inputs, accumulate: bool) -> None:
     if not accumulate:
         task.captured = [None] * len(inputs)
     task.select([edge[0] for edge, _ in roots], targets, execute_targets=accumulate)
+    if len(roots) == 1 and (root := roots[0][0][0]).run is None:
+        task.needed.setdefault(root, False)  # its tensors' hooks run in any case, as torch's do

@@ -16,6 +16,7 @@ from impl import inference, messages
 from impl.dtypes import DIFFERENTIABLE
 from impl.graph import Node, gradient_edge
 from impl.modes import STATE, count_everywhere
+from impl.pending import bits, marked
 from impl.storage import strided
 from impl.tensor import Tensor, requires_grad
 
@@ -28,7 +29,7 @@ class Level:
     number = 0
 
     def __init__(self) -> None:
-        self.duals: list[weakref.ref] = []
+        self.holders: list[weakref.ref] = []
 
 
 def is_seen() -> bool:
@@ -51,10 +52,10 @@ def leave() -> None:
     global _level
     if _level is None:
         raise RuntimeError("Dual level must be a positive number.")
-    for reference in _level.duals:
-        dual = reference()
-        if dual is not None:
-            dual._tangent = None
+    for reference in _level.holders:
+        holder = reference()
+        if holder is not None:
+            holder._tangent = None
     _level = None
     count_everywhere(-1)
 
@@ -123,7 +124,8 @@ def unrelated(view: Tensor) -> Tensor:
     """The view, made to have a tangent of its own, not its base's."""
     from impl import views
 
-    view._view = views.DualView(view._view, None)
+    if view._view is not None:  # inference tensors' views have no base at all
+        view._view = views.DualView(view._view, None)
     return view
 
 
@@ -178,8 +180,30 @@ def give(tensor: Tensor, tangent: Tensor, written: bool = False) -> None:
 def _attach(tensor: Tensor, tangent: Tensor) -> None:
     assert _level is not None
     tensor._tangent = tangent
-    _level.duals.append(weakref.ref(tensor))
+    _level.holders.append(weakref.ref(tensor))
     inference.keep_long_way(tensor)  # in every thread
+
+
+def keep(output: Tensor) -> None:
+    """Note the tangent of an output at its node, whose formula may need it with the output."""
+    node = output._node
+    if node is not None and output._tangent is not None:
+        assert _level is not None
+        if node._tangent is None:
+            node._tangent = {}
+            _level.holders.append(weakref.ref(node))
+        node._tangent[output._nr] = output._tangent
+
+
+def restore(output: Tensor, node) -> None:
+    """Give a node's output, made again from what the node saved, the tangent it had."""
+    if node._tangent is not None and output._nr in node._tangent:
+        _attach(output, node._tangent[output._nr])
+
+
+def is_used() -> bool:
+    """Whether anything has a tangent that can be seen in this thread."""
+    return _level is not None and bool(_level.holders) and is_seen()
 
 
 def _part(whole: Tensor, view: Tensor) -> Tensor:
@@ -192,8 +216,8 @@ def _part(whole: Tensor, view: Tensor) -> Tensor:
 
 
 def _alike(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors lie in memory alike: size of the storage, offset, sizes and strides."""
-    if a._storage.flat.nbytes != b._storage.flat.nbytes or a._offset != b._offset:
+    """Whether two tensors lie in memory alike: storage size, offset, sizes, strides, conj bit."""
+    if _room(a) != _room(b) or a._offset != b._offset or bits(a) != bits(b):
         return False
     shape = a._raw.shape
     if shape != b._raw.shape:
@@ -202,16 +226,21 @@ def _alike(a: Tensor, b: Tensor) -> bool:
     return 0 in shape or all(n == 1 or mine == other for n, mine, other in strides)
 
 
+def _room(tensor: Tensor) -> int:
+    """How many of a tensor's elements its storage, which may be of another dtype, has room for."""
+    return tensor._storage.flat.nbytes // tensor._raw.dtype.itemsize
+
+
 def _zeros(like: Tensor) -> Tensor:
     """Zeros that lie in memory as a tensor does, in a storage of the same size."""
     from impl.operator import new
 
-    size = like._storage.flat.nbytes // like._raw.dtype.itemsize  # which may be of another dtype
+    size = _room(like)
     result = new(np.zeros(size, like._raw.dtype))
     strides = like.stride()
     result._raw = strided(result._storage.flat, like._raw.shape, strides, like._offset)
     result._strides, result._offset = strides, like._offset
-    return result
+    return marked(result, *bits(like))
 
 
 def can_have(tensor: Tensor) -> bool:

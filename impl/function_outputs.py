@@ -28,21 +28,26 @@ def outputs(node, tensors: list[Tensor], returned: tuple, recorded: bool, split:
     saved = _declared_saved(node, recorded)
     kept = {*_identities(saved), *_identities(node.saved_for_forward)} if split else set()
     constant = _declared(node, "non_differentiable", messages.MARK_NON_DIFFERENTIABLE)
-    dirty = _declared(node, "dirty_tensors", messages.MARK_DIRTY)
-    for tensor in dirty:
-        tensor._storage.version += 1
+    dirty = _declared(node, "dirty_tensors", messages.MARK_DIRTY, written=True)
     placing = _Placing(node if recorded else None, tensors, returned, constant, dirty, kept)
     results = placing.outputs()
     function_tangents.push(node, tensors, placing, results)
     if recorded:
-        node._saved = [None if t is None else _saved(t, node) for t in saved]
+        node._saved = _saved(saved, _identities(results))
         node._outputs = [_described(result) for result in results]
     node.to_save = node.saved_for_forward = None
     return results
 
 
-def _saved(tensor: Tensor, node) -> SavedTensor:
-    return SavedTensor(tensor, tensor.grad_fn is node)
+def _saved(tensors, outputs: set[int]) -> list[SavedTensor | None]:
+    entries: list[SavedTensor | None] = []
+    for tensor in tensors:
+        entry = None
+        if tensor is not None:
+            entry = SavedTensor(tensor, id(tensor) in outputs and tensor._node is not None)
+            entry.view = None  # a dirty view comes back with the node, not with its own history
+        entries.append(entry)
+    return entries
 
 
 def _described(result):
@@ -71,15 +76,19 @@ def _declared_saved(node, recorded: bool) -> tuple:
     return saved
 
 
-def _declared(node, attribute: str, refusal: str) -> tuple:
+def _declared(node, attribute: str, refusal: str, written: bool = False) -> tuple:
+    """What was declared; what was `written` has its version counted."""
     declared = getattr(node, attribute)
     setattr(node, attribute, None)
     if declared is None:
         return ()
     if not isinstance(declared, tuple):
         raise RuntimeError(messages.NO_TUPLE.format(attribute))
-    if not all(isinstance(value, Tensor) for value in declared):
-        raise RuntimeError(refusal)
+    for value in declared:
+        if not isinstance(value, Tensor):
+            raise RuntimeError(refusal)
+        if written:
+            value._storage.version += 1
     return declared
 
 
@@ -143,7 +152,6 @@ class _Placing:
         if not value.requires_grad:
             return self._view_of_itself(value) if is_argument and not is_dirty else value
         if is_argument:
-            self._check_kept(value)
             return value.detach()
         if value._view is None:
             value.detach_()
@@ -154,6 +162,8 @@ class _Placing:
         if value._node is None and value.requires_grad:
             raise RuntimeError(messages.LEAF_DIRTY)
         if not is_argument:
+            if value._view is not None:
+                raise RuntimeError(messages.DIRTY_NO_ARGUMENT)
             warnings.warn(messages.DIRTY_NO_ARGUMENT, UserWarning, stacklevel=5)
         if value._view is not None:
             if len(self.returned) > 1:
@@ -162,13 +172,10 @@ class _Placing:
         inplace.rebase(value, self.node, number)
 
     def _view_of_itself(self, value: Tensor) -> Tensor:
-        self._check_kept(value)
-        with no_grad(), without_tangents():
-            return view_of(value, geometry(value))
-
-    def _check_kept(self, value: Tensor) -> None:
         if id(value) in self.kept:
             raise RuntimeError(messages.RETURNED_AND_SAVED)
+        with no_grad(), without_tangents():
+            return view_of(value, geometry(value))
 
 
 def _set_history(tensor: Tensor, node, number: int) -> None:

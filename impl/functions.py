@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import warnings
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +20,7 @@ from impl import function_outputs, messages
 from impl.graph import Node, accumulator, gradient_edge
 from impl.modes import STATE, no_grad, without_tangents
 from impl.operator import new
-from impl.saved import tensor_of
+from impl.saved import exposed, tensor_of
 from impl.tensor import Tensor
 
 
@@ -75,18 +74,18 @@ class BackwardCFunction(Node, FunctionCtx):
     """A Function's node, and the context its author's code receives; one class per Function."""
 
     _forward_cls: Any
-    takes_real_part = False
+    authored = True
     width: Any = 1  # the number of outputs
     needs_input_grad: tuple[bool, ...] = ()
     are_tensors: tuple[bool, ...] = ()  # for each argument, whether it is a tensor
     _outputs: Any = ()  # for each output its (shape, NumPy dtype), None for what is no tensor
     _materializes = True
+    saved = ()  # what is asked by one of `_raw_saved_tensors`, which may outlive the rest
     _saved: Any = ()
     _is_freed = False
     _is_cleared = False
-    _shadowing: Any = MappingProxyType(
-        {}
-    )  # the author's attributes that have the name of a field of ours
+    # The author's attributes that have the name of a field of ours.
+    _shadowing: Any = MappingProxyType({})
 
     # -- what the author sees -----------------------------------------------------------------
 
@@ -117,7 +116,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _raw_saved_tensors(self) -> tuple:
         if self._is_freed:
             raise RuntimeError(messages.FREED)
-        return tuple(self._saved)
+        return tuple([exposed(saved, self) for saved in self._saved])
 
     @_attribute
     def next_functions(self) -> tuple:
@@ -198,35 +197,30 @@ class BackwardCFunction(Node, FunctionCtx):
     def evaluate(self, grads, interpretation, wanted):
         """The gradients that the author's backward returns for the tensor arguments.
 
-        Raises RuntimeError for a wrong number of them, for what is neither a tensor nor None, and
-        for one that belongs to no tensor. The engine makes shapes and dtypes fit.
+        `grads` may be tensors already; they are taken from the list, so that nobody else holds
+        them. Raises RuntimeError for a wrong number of results, for one that is neither a tensor
+        nor None, and for one that belongs to no tensor. The engine makes shapes and dtypes fit.
         """
         enabled = STATE.enabled
         try:
             arguments = self._arguments(grads, interpretation)
+            grads.clear()  # so that nobody holds them but the author
             results = self.call(type(self).apply, self, *arguments)
         finally:
             STATE.enabled = enabled
-        del arguments  # so that memory that the results do not keep is free
+        del arguments
         values = list(results) if isinstance(results, tuple) else [results]
         del results
-        values = self._of_tensors(values)
-        values.reverse()
-        gradients = []
-        for target in self.next:
-            value = values.pop()
-            if value is None or target is None:
-                gradients.append(None)
-            elif sys.getrefcount(value) <= 2:
-                gradients.append(interpretation.adopt(value))
-            else:
-                gradients.append(interpretation.lower(value))
-        return gradients
+        values = self._of_tensors(values)  # no other list may hold them
+        self.versions = {i: _writes(value) for i, value in enumerate(values)}
+        return interpretation.lower_all(values)
 
     def _arguments(self, grads, interpretation) -> list:
         arguments = []
         for gradient, output in zip(grads, self._outputs, strict=True):
-            if gradient is not None:
+            if isinstance(gradient, Tensor):
+                arguments.append(gradient)
+            elif gradient is not None:
                 arguments.append(interpretation.lift(gradient))
             elif output is None:
                 arguments.append(None)
@@ -264,8 +258,13 @@ class BackwardCFunction(Node, FunctionCtx):
         return [v for v, is_tensor in zip(values, self.are_tensors, strict=True) if is_tensor]
 
     def release(self) -> None:
-        self._saved = ()
-        self._is_freed = True
+        self._saved, self._is_freed = (), True
+
+
+def _writes(tensor: Tensor | None) -> int:
+    """How often a gradient was written."""
+    memory = None if tensor is None else tensor._memory
+    return 0 if memory is None else memory.version
 
 
 # The names that nodes use for themselves, less those that users know them by, and those of hooks,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
 
 from impl import creation, engine, messages, seeds
 from impl.graph import GradientEdge
@@ -89,7 +88,8 @@ def grad(
         if result is None and not allow_unused:
             raise RuntimeError(messages.UNUSED.format(i))
     if materialize_grads:
-        if any(r is None and isinstance(t, GradientEdge) for r, t in zip(results, targets)):
+        missing = [t for r, t in zip(results, targets, strict=True) if r is None]
+        if any(isinstance(t, GradientEdge) for t in missing):
             raise RuntimeError(messages.MATERIALIZE_EDGE)
         results = [
             creation.zeros_like(targets[i], requires_grad=create_graph) if r is None else r
@@ -100,37 +100,47 @@ def grad(
 
 def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, targets) -> list:
     """One pass for each row of the cotangents, and the rows of the results put together."""
-    passes = []
+    seeds, passes = [], []
     for k in range(size):
-        with nullcontext() if create_graph else no_grad():
-            row = [cotangent[k] for cotangent in cotangents]
+        with enable_grad() if create_graph else no_grad():
+            seeds.append([cotangent[k] for cotangent in cotangents])
         keep = keep_graph or k + 1 < size
-        passes.append(engine.execute(roots, row, keep, create_graph, targets, False))
-    results = []
-    for rows in zip(*passes, strict=True):
-        present = [r for r in rows if r is not None]
-        if present:
-            rows = [creation.zeros_like(present[0]) if r is None else r for r in rows]
-        results.append(_stacked(rows, create_graph) if present else None)
-    return results
+        passes.append(engine.execute(roots, seeds[k], keep, create_graph, targets, False))
+    return [_stacked(rows, seeds, cotangents) for rows in zip(*passes, strict=True)]
 
 
-def _stacked(rows, create_graph: bool) -> Tensor:
-    """Rows as one tensor: recorded, or in the layout of the rows, in which torch computes them."""
+def _stacked(rows, seeds, cotangents) -> Tensor | None:
+    """Rows as one tensor, or None: recorded if they are, else in the layout torch computes them in.
+
+    What formulas passed on of the cotangents is not copied.
+    """
+    present = [row for row in rows if row is not None]
+    if not present:
+        return None
+    rows = [creation.zeros_like(present[0]) if row is None else row for row in rows]
+    for number, cotangent in enumerate(cotangents):
+        if all(row is seed[number] for row, seed in zip(rows, seeds, strict=True)):
+            return cotangent
     stack = FUNCTIONS["stack"]
-    if create_graph:
+    if any(row.requires_grad for row in rows):
         with enable_grad():
             return stack(rows)
     with no_grad():
         shape, strides = rows[0].shape, rows[0].stride()
+        for cotangent in cotangents:
+            if all(row._storage is cotangent._storage for row in rows):
+                size = (len(rows), *shape)
+                step = (cotangent.stride(0), *strides)
+                return cotangent.as_strided(size, step, rows[0].storage_offset())
+        is_view = rows[0]._is_view()
         order = sorted(range(len(shape)), key=lambda dim: -strides[dim])
         for dim in range(len(shape)):
             if strides[dim] == 0:  # expanded: one element stands for all
-                rows = [r.narrow(dim, 0, 1) for r in rows]
-        result = stack([r.permute(order) for r in rows])
+                rows = [row.narrow(dim, 0, 1) for row in rows]
+        result = stack([row.permute(order) for row in rows])
         if order != sorted(order):
             result = result.permute(0, *(1 + order.index(dim) for dim in range(len(shape))))
-        return result if 0 not in strides else result.expand(len(rows), *shape)
+        return result.expand(len(rows), *shape) if is_view else result
 
 
 # -- arguments ------------------------------------------------------------------------------

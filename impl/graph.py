@@ -47,6 +47,7 @@ class Node:
     numbers: tuple | None = None
     meta: Any = None
     metas: tuple | None = None
+    authored = False  # whether its backward is a user's, who may be wrong
     takes_real_part = False  # of a complex gradient, for an input that is real
     # The plan's straight function; None where the node needs the general way: it has none, or
     # somebody wants to see what happens here.
@@ -58,6 +59,7 @@ class Node:
     retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
     pre_hooks: Any = None
     post_hooks: Any = None
+    makes_gradient = False  # whether it never passes a gradient on, but makes a new one
     _tangent: Any = None  # {output number: tangent} of what it saved (see `impl.forward`)
     versions: Any = None  # {edge: version} of gradients that were written in place when made
 
@@ -129,6 +131,11 @@ class Node:
         """One (node, input number) pair per input; (None, 0) where no gradient goes."""
         numbers = self.numbers or (0,) * len(self.next)
         return tuple(zip(self.next, numbers, strict=True))
+
+    @_attribute
+    def requires_grad(self) -> bool:
+        """True, as of every node."""
+        return True
 
     @_attribute
     def metadata(self) -> dict:

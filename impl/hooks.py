@@ -96,9 +96,10 @@ def retain_grad(tensor) -> None:
     """
     if not tensor.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    node = tensor.grad_fn
-    if node is None or tensor._retains_grad:
+    # As in torch a view that has yet to learn that its base got a history counts as a leaf.
+    if tensor._node is None or tensor._retains_grad:
         return
+    node = tensor.grad_fn
     tensor._retains_grad = True
     keep_for(node, tensor)
 

@@ -11,23 +11,16 @@ from impl import messages
 from impl.modes import STATE
 from impl.storage import contiguous_strides
 
-# How often torch's kernels write to a result while they make it. Where an operand has autograd's
-# keys the counter does not see it; a result of inference tensors, made outside the mode, begins
-# with that version. Other operators' results begin with 0.
-WRITES = {
-    **dict.fromkeys(
-        "abs addmm amax_dim amin_dim angle baddbmm clone_layout complex_of_parts diagonal_copy dot "
-        "index_copy kthvalue_dim logsumexp_dims max_all median_dim min_all mv nan_to_num prod_all "
-        "prod_dim repeat rot90 scatter_add scatter_src scatter_value sort_default sum_all sum_dim "
-        "to_copy vdot".split(),
-        1,
-    ),
-    **dict.fromkeys(
-        "constant_pad_nd diag_embed index_add index_put max_dim mean_all mean_dim min_dim mode_dim "
-        "mse_loss select_scatter slice_scatter".split(),
-        2,
-    ),
-}
+# The operators whose kernels, in torch, write to their result while they make it. Where an operand
+# has autograd's keys the counter does not see it; a result of inference tensors, made outside the
+# mode, begins with the number of those writes.
+_ONCE = """abs addmm amax_dim amin_dim angle baddbmm clone_layout complex_of_parts diagonal_copy dot
+    index_copy kthvalue_dim logsumexp_dims max_all median_dim min_all mv nan_to_num prod_all
+    prod_dim repeat rot90 scatter_add scatter_src scatter_value sort_default sum_all sum_dim
+    to_copy vdot"""
+_TWICE = """constant_pad_nd diag_embed index_add index_put max_dim mean_all mean_dim min_dim
+    mode_dim mse_loss select_scatter slice_scatter"""
+WRITES = {name: n for n, names in enumerate((_ONCE, _TWICE), 1) for name in names.split()}
 
 
 def mark(tensor) -> None:
@@ -40,6 +33,7 @@ def keep_long_way(tensor) -> None:
     """Have operators on the tensor go the long way: strides that are stated are the sign for it."""
     if tensor._strides is None:
         tensor._strides = contiguous_strides(tensor._raw.shape)
+        tensor._common = None
 
 
 def detached(alias):
@@ -51,13 +45,31 @@ def detached(alias):
 
 
 def recordable(operator, args) -> bool:
-    """Whether any operand is not an inference tensor; a number counts as a tensor made for it."""
+    """Whether any operand is not an inference tensor.
+
+    A number where a differentiable tensor could stand counts as a tensor made for it.
+    """
+    differentiable = None
     for i in operator.tensor_positions:
         a = args[i]
-        if a is not None and not getattr(a, "_inference", False):
+        if a is None:
+            continue
+        inference = getattr(a, "_inference", None)
+        if inference is None:
+            differentiable = differentiable or {position for _, position in operator.bits}
+            inference = i not in differentiable
+        if not inference:
             return True
     position = operator.list_position
     return position is not None and not all(t is None or t._inference for t in args[position])
+
+
+def records_copies(tensor) -> bool:
+    """Whether a copy of the tensor is recorded as what its kernel does: a write to new memory.
+
+    So it is for an inference tensor that requires grad, where nothing records the copy itself.
+    """
+    return tensor._inference and tensor._requires_grad and STATE.enabled
 
 
 def count_making(operator, args, outputs) -> None:

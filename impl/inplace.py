@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 
 from impl import hooks, inference, messages
 from impl.dtypes import BY_NUMPY
-from impl.graph import Node, gradient_edge
+from impl.graph import Node, gradient_edge, meta_of, next_sequence
 from impl.modes import STATE
 from impl.operator import TAPED, new
 from impl.pending import Pending
 from impl.storage import contiguous_strides, extent, is_dense, strided
 from impl.tensor import Tensor, requires_grad
-from impl.views import check_creation, elements, geometry
+from impl.views import DEFAULT, Geometry, View, check_creation, elements, geometry
 
 
 def check(target: Tensor, differentiable: bool) -> None:
@@ -39,19 +40,25 @@ def check_view(target: Tensor) -> None:
         raise RuntimeError(messages.VIEW_LEAF_INPLACE)
 
 
-def check_memory(target: Tensor, operands, overlaps=False, disjoint: bool | str = False) -> None:
+def check_memory(
+    target: Tensor, operands, overlaps=False, disjoint: bool | str = False, resolves: bool = True
+) -> None:
     """Whether `target` can be written element by element while the operands are read.
 
     Raises RuntimeError when its elements share memory (unless it `overlaps` without harm, or with
     a warning, whose name and example it then holds), and when an operand shares part of it, or all
-    of it where it must be `disjoint`.
+    of it where it must be `disjoint`. What has the conj or the neg bit shares nothing if the
+    operator `resolves` it: then torch reads and writes a copy.
     """
-    if not overlaps:
+    resolved = resolves and isinstance(target, Pending)
+    if resolved or not overlaps:
         check_overlap(target)
     elif overlaps is not True and _is_expanded(target):
         _warn_expanded(*overlaps)
-    for operand in operands:
-        if isinstance(operand, Tensor) and operand._storage.buffer is target._storage.buffer:
+    for operand in () if resolved else operands:
+        if not isinstance(operand, Tensor) or (resolves and isinstance(operand, Pending)):
+            continue
+        if operand._storage.buffer is target._storage.buffer:
             if disjoint:
                 check_disjoint(target, operand)
             else:
@@ -119,7 +126,7 @@ def _overlap(a: Tensor, b: Tensor) -> str | None:
 
 
 def _range(tensor: Tensor) -> tuple[int, int]:
-    """The bytes of its storage that a dense tensor covers: the first, and the one after the last."""
+    """The bytes of its storage that a dense tensor covers: first, and one after the last."""
     size = tensor.element_size()
     return size * tensor._offset, size * (tensor._offset + tensor._raw.size)
 
@@ -180,21 +187,141 @@ def set_history(tensor: Tensor, node: Node, number: int = 0) -> None:
         tensor._view.version = tensor._storage.version
 
 
+class _SlicePlan:
+    """What the engine asks of a plan: of a write through a view that alone requires grad."""
+
+    single = 0
+    fits = True
+    made = 2  # as `CopySlices.versions`
+
+
+def _run_row_major(node: CopySlices, gradient, keep: bool, wanted):
+    """`evaluate` for the only edge, of which the engine needs neither lists nor tensors."""
+    inner = node.inner
+    if inner is None:
+        raise RuntimeError(messages.FREED)
+    whole, part = node._copied_row_major(gradient)
+    part[...] = inner.run(inner, part, True, None)
+    if not keep:
+        node.inner = None
+    return whole
+
+
+UNUSUAL: Any = object()  # the history of what must be written the general way
+
+
+def plain_history(target: Tensor):
+    """The node that a write to a row-major tensor comes after: its own, or that of its base.
+
+    None if it has none and needs none; UNUSUAL if there is something to refuse, or to move.
+    """
+    view, owner = target._view, target
+    if view is not None:
+        owner = view.base
+        if view.creation != DEFAULT or view.remake is not None or type(view) is not View:
+            return UNUSUAL
+        if owner._strides is not None or target._retains_grad or target._hooks is not None:
+            return UNUSUAL
+        if owner._node is None and (target._node is not None or target._requires_grad):
+            return UNUSUAL
+    if owner._requires_grad or owner._retains_grad or owner._hooks is not None:
+        return UNUSUAL
+    return owner._node
+
+
+def overwrite(target: Tensor, raw) -> None:
+    """`write`, not counted, of a raw value that fits, to a row-major tensor that needs no care."""
+    memory = target._storage
+    if type(target._raw) is np.ndarray:
+        target._raw[...] = raw
+    elif type(memory.buffer) is np.ndarray:
+        target._array()[...] = raw
+    else:
+        target._raw = memory.buffer = raw
+
+
+def rewrite(target: Tensor, node: Node) -> None:
+    """`rebase`, after an `overwrite` of a tensor with a plain history."""
+    view = target._view
+    if view is None:
+        target._node = node
+        target._nr = 0
+        return
+    base = view.base
+    base._node = CopySlices.row_major(base, target, node, base._common or meta_of(base._raw))
+    base._nr = 0
+
+
 class CopySlices(Node):
     """A write through a view, seen from the base: the slice's node within the base's gradient."""
 
+    __slots__ = (
+        "_geometries",
+        "inner",
+        "meta",
+        "next",
+        "offset",
+        "only",
+        "remake",
+        "run",
+        "sequence",
+    )
+
     # The base's gradient is a copy, of which the slice is then written.
     versions: Any = {0: 2}  # noqa: RUF012  never written to
+    makes_gradient = True
+    plan = _SlicePlan
 
     def __init__(self, base: Tensor, target: Tensor, inner: Node) -> None:
         super().__init__()
-        self.base = geometry(base)
-        self.slice = geometry(target)
+        self.only = self.run = None
+        self._geometries: tuple | None = (geometry(base), geometry(target))
+        self.offset = target._offset - base._offset
         assert target._view is not None
         self.remake = target._view.remake  # where it takes more than a geometry to make the slice
         self.inner: Node | None = inner
+        self.takes_real_part = inner.takes_real_part
         self.connect((gradient_edge(base), *inner.edges()[1:]))
         self.describe((base,))
+
+    @classmethod
+    def row_major(cls, base: Tensor, target: Tensor, inner: Node, meta) -> CopySlices:
+        """The node for a base, whose `meta_of` is given, and a view of it that both are row-major.
+
+        `inner` has no edge to the view, and none to a further output of a node.
+        """
+        self = object.__new__(cls)
+        self.sequence = next_sequence()
+        self._geometries = None
+        self.offset = target._offset - base._offset
+        self.remake = None
+        self.inner = inner
+        self.meta = meta
+        self.next = (base._node, *inner.next[1:])
+        self.only = self.run = None
+        if inner.only is not None and inner.plan.single == 0 and inner.run is not None:
+            self.only = base._node
+            self.run = _run_row_major
+        if base._nr:
+            self.numbers = (base._nr,) + (0,) * (len(self.next) - 1)
+        return self
+
+    @property
+    def base(self) -> Geometry:
+        """Of the base; from its first element if it is row-major."""
+        if self._geometries is not None:
+            return self._geometries[0]
+        shape = self.shape_of(0)
+        return Geometry(shape, contiguous_strides(shape), 0)
+
+    @property
+    def slice(self) -> Geometry:
+        """Of the view, from where that of the base begins."""
+        if self._geometries is not None:
+            return self._geometries[1]
+        assert self.inner is not None
+        shape = self.inner.shape_of(0)
+        return Geometry(shape, contiguous_strides(shape), self.offset)
 
     def evaluate(self, grads, interpretation, wanted):
         if self.inner is None:
@@ -205,8 +332,39 @@ class CopySlices(Node):
         if interpretation.records:
             return self._evaluate_tensors(gradient, interpretation, wanted)
         if self.remake is not None:
-            gradients = self._evaluate_tensors(new(gradient), interpretation, wanted)
-            return [gradients[0]._raw, *gradients[1:]]
+            whole, *others = self._evaluate_tensors(new(gradient), interpretation, wanted)
+            return [None if whole is None else whole._raw, *others]
+        if self._geometries is None:
+            whole, part = self._copied_row_major(gradient)
+        else:
+            whole, part = self._copied(gradient)
+        inner = self._of_slice(part.copy(), interpretation, wanted)
+        if self.inner.authored and (inner[0] is None or self.next[0] is None):
+            # As torch has it: the rest of the base gets no gradient either.
+            return [None, *inner[1:]]
+        if inner[0] is None:
+            part[...] = 0
+        else:
+            if self._geometries is not None and _repeats(self.slice.shape, self.slice.strides):
+                raise RuntimeError(messages.OVERLAP)
+            if self.inner.authored:
+                _check_part(part, inner[0])
+            part[...] = inner[0]
+        inner[0] = whole
+        return inner
+
+    def _copied_row_major(self, gradient):
+        whole = np.array(gradient, order="C")
+        flat = whole if whole.ndim == 1 else whole.reshape(-1)
+        assert self.inner is not None
+        meta = self.inner.meta
+        shape = meta[0] if type(meta) is tuple else ()
+        if len(shape) == 1:
+            return whole, flat[self.offset : self.offset + shape[0]]
+        return whole, flat[self.offset : self.offset + math.prod(shape)].reshape(shape)
+
+    def _copied(self, gradient):
+        """A copy of the base's gradient with the strides of the base, and the slice of it."""
         base = self.base
         if base.strides == contiguous_strides(base.shape):
             whole = np.array(gradient, order="C")
@@ -215,29 +373,33 @@ class CopySlices(Node):
             flat = np.zeros(extent(base.shape, base.strides), gradient.dtype)
             whole = strided(flat, base.shape, base.strides, 0)
             whole[...] = gradient
-        offset = self.slice.offset - base.offset
-        part = strided(flat, self.slice.shape, self.slice.strides, offset)
-        inner = self.inner.evaluate([part.copy()], interpretation, wanted)
-        if inner[0] is None:
-            part[...] = 0
-        else:
-            if _repeats(self.slice.shape, self.slice.strides):
-                raise RuntimeError(messages.OVERLAP)
-            part[...] = inner[0]
-        return [whole, *inner[1:]]
+        return whole, strided(flat, self.slice.shape, self.slice.strides, self.offset)
+
+    def _of_slice(self, gradient, interpretation, wanted) -> list:
+        inner = self.inner
+        assert inner is not None
+        if inner.run is None or interpretation.records:
+            return inner.evaluate([gradient], interpretation, wanted)
+        result = inner.run(inner, gradient, True, wanted)
+        if inner.only is None:
+            return result
+        gradients = [None] * len(self.next)
+        gradients[inner.plan.single] = result
+        return gradients
 
     def _evaluate_tensors(self, gradient: Tensor, interpretation, wanted):
         whole = TAPED.clone_strided(gradient, self.base.shape, self.base.strides)
         if self.remake is not None:
             part = self.remake(whole)
         else:
-            offset = self.slice.offset - self.base.offset
-            part = TAPED.as_strided(whole, self.slice.shape, self.slice.strides, offset)
+            part = TAPED.as_strided(whole, self.slice.shape, self.slice.strides, self.offset)
         assert self.inner is not None
         copy = part.clone()
         inner = self.inner.evaluate(
             [copy if interpretation.records else copy._raw], interpretation, wanted
         )
+        if self.inner.authored and (inner[0] is None or self.next[0] is None):
+            return [None, *inner[1:]]
         if inner[0] is None:
             part.zero_()
         else:
@@ -246,6 +408,19 @@ class CopySlices(Node):
 
     def release(self) -> None:
         self.inner = None
+
+
+def _check_part(part: np.ndarray, gradient) -> None:
+    """Whether what the author of a Function returned can be written as the slice's gradient."""
+    shape = part.shape
+    try:
+        whole = np.broadcast_shapes(shape, gradient.shape)
+    except ValueError:
+        raise RuntimeError(messages.broadcast([shape, gradient.shape])) from None
+    if whole != shape:
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}"
+        )
 
 
 # -- out= -------------------------------------------------------------------------------------
@@ -316,6 +491,6 @@ def resize(tensor: Tensor, shape) -> None:
         tensor._storage.grow(size + tensor._offset)
     flat = elements(tensor._storage, tensor._raw.dtype)
     tensor._raw = strided(flat, shape, contiguous_strides(shape), tensor._offset)
-    tensor._strides = None
+    tensor._strides = tensor._common = None
     if tensor._inference:
         inference.keep_long_way(tensor)

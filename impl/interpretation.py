@@ -8,16 +8,25 @@ they record is the graph of the second derivative.
 from __future__ import annotations
 
 import sys
+import weakref
 
 import numpy as np
 
+from impl import forward
 from impl.dtypes import BY_NUMPY
+from impl.modes import STATE
 from impl.operator import RAW, TAPED, new
 from impl.pending import Pending, marked, source_of
 from impl.precision import widened
 from impl.saved import raw_of, tensor_of
 from impl.sizes import broadcast_dims
-from impl.storage import Memory, strides_of
+from impl.storage import (
+    element_strides,
+    elementwise_strides,
+    empty_strided,
+    owner_of,
+    strides_of,
+)
 from impl.tensor import Tensor
 
 
@@ -56,6 +65,10 @@ class RawInterpretation:
         # cotangent where the derivative is the identity.
         self.given: dict[int, Tensor] = {}
         self.kept: list = []  # those arrays, where their tensors do not hold them
+        # By an array over the memory of a tensor that nobody else held, and that does not hold the
+        # array: a weak reference to the array, the tensor or another like it, and if the tensor was
+        # given back, a weak reference to it.
+        self.adopted: dict[int, tuple] = {}
         # Tensors over memory of which several gradients are views, so that they share a counter.
         self.bases: dict[int, Tensor] = {}
 
@@ -63,29 +76,62 @@ class RawInterpretation:
 
     def lower(self, tensor: Tensor):
         """The gradient in a tensor the caller gave, remembered as given."""
-        raw = tensor._raw
+        raw = tensor.remembered() if isinstance(tensor, Pending) else tensor._raw
         self._remember(raw, tensor)
         return raw
 
     def _remember(self, raw, tensor: Tensor) -> None:
         self.given[id(raw)] = tensor
-        if isinstance(tensor, Pending):
+        if isinstance(tensor, Pending) or tensor._raw is not raw:
             self.kept.append(raw)
 
     def adopt(self, tensor: Tensor):
         """The gradient in a tensor that nobody else holds, so that a leaf may take it over.
 
-        If its memory has been seen, the gradient is a view of it, which shares the counter.
+        If its memory has been shared, the gradient is another array over it, of the same counter.
         """
         if isinstance(tensor, Pending):
-            self.bases.setdefault(id(_owner(tensor._array()[...])), tensor)
+            self.bases.setdefault(id(owner_of(tensor._array()[...])), tensor)
             return tensor.remembered()
         raw = tensor._raw
-        if tensor._memory is None or type(raw) is not np.ndarray:
+        if type(raw) is not np.ndarray or (raw.base is None and _is_alone(tensor, raw)):
             return raw
         view = raw[...]
-        self.bases.setdefault(id(_owner(view)), tensor)
+        if tensor._memory is not None and (key := id(owner_of(view))) not in self.bases:
+            self.bases[key] = tensor.detach()
+        self.adopted[id(view)] = (weakref.ref(view), tensor, None)
         return view
+
+    def _given_back(self, raw) -> Tensor | None:
+        """The tensor that was adopted as this array, which is the caller's alone from now on."""
+        reference, kept, given = self.adopted.get(id(raw), (None, None, None))
+        if reference is None or reference() is not raw:
+            return None
+        tensor = given and given()
+        if tensor is None:
+            tensor, kept = kept, kept.detach()
+            kept._view = tensor._view
+            self.adopted[id(raw)] = (reference, kept, weakref.ref(tensor))
+        return tensor
+
+    def lower_all(self, tensors: list) -> list:
+        """The gradients in tensors, or None, all of which are taken from the list.
+
+        Those that nobody else holds are adopted.
+        """
+        known: dict = {}
+        gradients = []
+        tensors.reverse()
+        while tensors:
+            tensor = tensors.pop()
+            key = id(tensor)
+            if tensor is not None and key not in known:
+                # Held by this name, by the call that asks, and by the rest of the list.
+                held = 2 + sum(other is tensor for other in tensors)
+                alone = sys.getrefcount(tensor) <= held
+                known[key] = self.adopt(tensor) if alone else self.lower(tensor)
+            gradients.append(None if tensor is None else known[key])
+        return gradients
 
     def lift(self, raw) -> Tensor:
         """A tensor over a gradient array: the given one, or an alias of its memory."""
@@ -108,7 +154,10 @@ class RawInterpretation:
         if known is not None:
             source, conjugates = known
             return marked(self._alias(source), conjugates, not conjugates)
-        owner = _owner(raw)
+        tensor = self._given_back(raw)
+        if tensor is not None:
+            return tensor
+        owner = owner_of(raw)
         for tensor in self.given.values():
             flat = tensor._storage.flat
             if flat is owner or flat.base is owner:
@@ -121,8 +170,14 @@ class RawInterpretation:
         return _view(raw, base, owner)
 
     def add(self, a, b):
-        """The sum of two gradients, in new memory."""
-        return a + b
+        """The sum of two gradients, in new memory, laid out as ATen's sums are."""
+        if a.ndim < 2 or (a.flags.c_contiguous and b.flags.c_contiguous):
+            return a + b
+        strides = elementwise_strides(a.shape, [(x.shape, element_strides(x)) for x in (a, b)])
+        if strides is None:
+            return np.ascontiguousarray(a + b)
+        pattern = empty_strided(a.shape, strides, a.dtype)
+        return np.add(a, b, out=np.empty_like(pattern))  # which owns its memory, as the engine asks
 
     def unshared(self, value, references: int) -> bool:
         """Whether only the caller holds the array; `references` counts its own, this call's too."""
@@ -141,16 +196,13 @@ class RawInterpretation:
         return value.astype(dtype)
 
 
-def _owner(raw):
-    """Whose memory an array shows, through NumPy's views and ours."""
-    owner = raw.base
-    while True:
-        if isinstance(owner, Memory):
-            owner = owner.owner
-        elif isinstance(owner, np.ndarray) and owner.base is not None:
-            owner = owner.base
-        else:
-            return owner
+def _is_alone(tensor: Tensor, raw: np.ndarray) -> bool:
+    """Whether nobody but `tensor` and the caller holds its array or its storage."""
+    memory = tensor._memory
+    if memory is None:
+        return True
+    # Held by names, by the calls that ask, and by the tensor; the array by the storage too.
+    return sys.getrefcount(memory) <= 3 and sys.getrefcount(raw) <= 5
 
 
 def _view(raw, tensor: Tensor, memory) -> Tensor:
@@ -180,6 +232,9 @@ class TapedInterpretation:
 
     adopt = lower
 
+    def lower_all(self, tensors: list) -> list:
+        return tensors
+
     def lift(self, value: Tensor) -> Tensor:
         return value
 
@@ -202,4 +257,38 @@ class TapedInterpretation:
         return value.to(BY_NUMPY[dtype])
 
 
+class DualInterpretation(TapedInterpretation):
+    """Gradients are tensors, because they, or what was saved for them, may have tangents.
+
+    What comes of dual tensors is dual: forward mode goes through the backward pass.
+    """
+
+    def __init__(self) -> None:
+        self.given: list[Tensor] = []  # what belongs to the caller
+
+    def unpack(self, value, node):
+        tensor = tensor_of(value, node)
+        if isinstance(tensor, Tensor) and tensor._node is node:
+            forward.restore(tensor, node)
+        return tensor
+
+    def lower(self, tensor: Tensor) -> Tensor:
+        self.given.append(tensor)
+        return tensor
+
+    def add(self, a, b):
+        # Referenced by the engine's two names, ours, and the call's own: nobody else.
+        unshared = sys.getrefcount(a) <= 4 and a._view is None
+        if STATE.enabled or not unshared or any(a is tensor for tensor in self.given):
+            return a + b
+        return a.add_(b)
+
+
 TAPED_INTERPRETATION = TapedInterpretation()
+
+
+def interpreting(records: bool):
+    """How a pass takes gradients and formulas, which `records` or not."""
+    if forward.is_used():
+        return DualInterpretation()
+    return TAPED_INTERPRETATION if records else RawInterpretation()

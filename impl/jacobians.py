@@ -9,6 +9,7 @@ moves along. Complex inputs have conjugate Wirtinger derivatives, of functions w
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from impl import creation
 from impl.grad import grad
@@ -36,7 +37,7 @@ def is_inexact(value) -> bool:
     return isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex())
 
 
-def _empty(outputs, rows: int, dtype=None) -> list[Tensor]:
+def _empty(outputs, rows: int, dtype=None) -> list[Any]:
     """A Jacobian of zeros for each differentiable output."""
     return [o.new_zeros((rows, o.numel()), dtype=dtype) for o in outputs if is_inexact(o)]
 
@@ -53,11 +54,11 @@ class Difference:
         self.eps = eps
         self.real_only = real_only  # whether complex outputs are unexpected
 
-    def jacobians(self, outputs) -> list[list[Tensor]]:
+    def jacobians(self, outputs) -> list[list[Any]]:
         """For each input that requires grad, the Jacobian of each output."""
         return [self._jacobian(t, outputs) for _, t in required(self.inputs)]
 
-    def products(self, directions) -> list[list[Tensor]]:
+    def products(self, directions) -> list[list[Any]]:
         """For each input, the Jacobian of each output times that input's direction.
 
         A direction is a flat tensor, or for a complex input a pair: of its real and imaginary part.
@@ -67,10 +68,10 @@ class Difference:
             place = tensor.data
             parts = direction if isinstance(direction, tuple) else (direction, direction)
             steps = [part.reshape(place.shape) * self.eps for part in parts]
-            result.append(self._derivatives(place, *steps, where=""))
+            result.append(self._derivatives(place, steps[0], steps[-1], ""))
         return result
 
-    def _jacobian(self, tensor: Tensor, outputs) -> list[Tensor]:
+    def _jacobian(self, tensor: Any, outputs) -> list[Any]:
         dtype = tensor.dtype if tensor.is_complex() else None
         blocks = _empty(outputs, tensor.numel(), dtype)
         memory = tensor.data  # writing here escapes the version check
@@ -81,7 +82,7 @@ class Difference:
                 block[k] = derivative
         return blocks
 
-    def _derivatives(self, place: Tensor, step, imaginary_step, where: str) -> list[Tensor]:
+    def _derivatives(self, place: Any, step, imaginary_step, where: str) -> list[Any]:
         """The derivative of each output, flat, along a step at `place`."""
         along = self._quotients(place, step, where)
         if place.is_complex():
@@ -94,7 +95,7 @@ class Difference:
                 _check_real(derivative)
         return along
 
-    def _quotients(self, place: Tensor, step, where: str) -> list[Tensor]:
+    def _quotients(self, place: Any, step, where: str) -> list[Any]:
         original = place.clone()
         place.copy_(original - step)
         before = self._outputs()
@@ -107,7 +108,7 @@ class Difference:
             result.append(((b - a) / (2 * self.eps)).detach().reshape(-1))
         return result
 
-    def _outputs(self) -> list[Tensor]:
+    def _outputs(self) -> list[Any]:
         return [output.clone() for output in as_tuple(self.function(*self.inputs))]
 
     def _check_alike(self, a: Tensor, b: Tensor, where: str) -> None:
@@ -130,7 +131,7 @@ def _check_real(derivative: Tensor) -> None:
 
 def backward_jacobians(
     inputs, output: Tensor, tolerance: float, check_dtypes: bool, direction: Tensor | None = None
-) -> list[Tensor]:
+) -> list[Any]:
     """For each input that requires grad, its Jacobian of one output, by one backward per column.
 
     With a direction, a single column: the Jacobian times the direction. Everything is computed
@@ -148,7 +149,7 @@ def backward_jacobians(
     return first
 
 
-def _columns(tensors, output: Tensor, direction: Tensor | None) -> tuple[list[Tensor], bool]:
+def _columns(tensors, output: Tensor, direction: Tensor | None) -> tuple[list[Any], bool]:
     count = output.numel() if direction is None else 1
     jacobians = [t.new_zeros((t.numel(), count)) for t in tensors]
     dtypes_agree = True
@@ -171,7 +172,7 @@ def _columns(tensors, output: Tensor, direction: Tensor | None) -> tuple[list[Te
 
 def forward_jacobians(
     function, inputs, outputs, check_dtypes: bool, directions=None
-) -> list[list[Tensor]]:
+) -> list[list[Any]]:
     """For each input that requires grad, the Jacobian of each output, by forward mode.
 
     With directions, one per input, the Jacobians times them, as flat tensors. Raises ValueError for
@@ -190,7 +191,7 @@ def forward_jacobians(
         if directions is None:
             blocks = _empty(outputs, tensor.numel())
             for k in range(tensor.numel()):
-                tangent = creation.zeros_like(tensor)
+                tangent: Any = creation.zeros_like(tensor)
                 tangent[_unravelled(k, tensor.shape)] = 1.0
                 rows.append(pushed(function, inputs, {**zeros, position: tangent}, check_dtypes))
         else:

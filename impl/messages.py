@@ -34,8 +34,9 @@ FORWARD_UNKNOWN = "Trying to use forward AD with aten::{} that does not support 
 FORWARD_UNSUPPORTED = (
     "Trying to use forward AD with {} that does not support it because it has not been implemented "
     "yet.\nPlease file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?"
-    "template=feature-request.yml so that we can prioritize its implementation."
+    "template=feature-request.yml so that we can prioritize its implementation"
 )
+FORWARD_INVITATION = " or submit a PR adding the implementation to derivatives.yaml"
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 VIEW_LEAF_INPLACE = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -376,9 +377,7 @@ def layout_contract(shape, strides, expected) -> str:
     )
 
 
-ADD_COMPLEX_ALPHA = (
-    "For non-complex input tensors, argument alpha must not be a complex number."
-)
+ADD_COMPLEX_ALPHA = "For non-complex input tensors, argument alpha must not be a complex number."
 
 DISCARDED = "Casting complex values to real discards the imaginary part"
 

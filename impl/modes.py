@@ -8,6 +8,8 @@ import threading
 import warnings
 from typing import Any
 
+import numpy as np
+
 # The modes of the whole process; only the number of those active, which new threads begin with.
 _everywhere = 0
 
@@ -29,16 +31,20 @@ class _State(threading.local):
     evaluating: Any = None  # the node whose backward runs, while anomaly mode is on
     task: Any = None  # the backward pass under way, the innermost one
     level = 0  # how many backward passes are under way in this thread, each within the other
-    running = 0  # the number of the backward pass under way, the innermost one
     group: Any = None  # the GraphExecGroup that backward passes are in
     whole = True  # whether that pass, and those around it, accumulate into all leaves
     saved_hooks: tuple = ()  # the active pairs of pack and unpack, the innermost last
     saved_hooks_refused: str | None = None  # what to say when somebody activates such hooks
+    autocast: Any = None  # the dtype that eligible operators compute in; see `impl.autocast`
     before_write: Any = None  # called with a tensor that is about to be written
     _grad_mode = True
     _unusual = 0
 
     def __init__(self) -> None:
+        """Called in each thread that gets here."""
+        # Overflow, division by zero and invalid values are results here, as in torch, not events;
+        # saying so once costs nothing, and around each operation more than the operation.
+        np.seterr(all="ignore")
         if _everywhere:
             self.unusual = _everywhere
 
@@ -71,6 +77,13 @@ class _State(threading.local):
     def unusual(self, count: int) -> None:
         self._unusual = count
         self.path = None if count else int(self._grad_mode)
+
+    def infer(self, inference: bool, grad_mode: bool) -> tuple[bool, bool]:
+        """Set inference and grad mode together; returns what they were."""
+        before = self.inference, self._grad_mode
+        self.inference, self._grad_mode = inference, grad_mode
+        self.unusual += inference - before[0]
+        return before
 
 
 STATE = _State()
@@ -272,17 +285,10 @@ class inference_mode(_Mode):
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
-        self._before = STATE.inference, STATE.grad_mode
-        self._set(self.mode, not self.mode)
+        self._before = STATE.infer(self.mode, not self.mode)
 
     def __exit__(self, *exc) -> None:
-        self._set(*self._before)
-
-    @staticmethod
-    def _set(inference: bool, grad_mode: bool) -> None:
-        STATE.unusual += inference - STATE.inference
-        STATE.inference = inference
-        STATE.grad_mode = grad_mode
+        STATE.infer(*self._before)
 
 
 # -- switches ---------------------------------------------------------------------------------

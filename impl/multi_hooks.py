@@ -42,7 +42,8 @@ def _register_all(tensors, fn) -> list[RemovableHandle]:
         if edge is None:
             raise AssertionError("Expected gradient function to be set")
         nodes.append(edge[0])
-    arrived: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by pass: {position: gradient}
+    # By pass: the gradients that have arrived, by their position, and how many will.
+    arrived: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
     expected: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
     def arrive(position: int, grad) -> None:

@@ -118,7 +118,8 @@ def spelling(op: Operator, kernel, out: bool, inplace: bool = False):
         body = f"    if out is not None: return op.into(out, ({arguments},))\n"
     header = f"def {name}({', '.join(pieces)}):\n{body}"
     general = f"op.inplace({arguments})" if inplace else f"op({arguments})"
-    made = straight.function(op, name, header, general, {"kernel": kernel, **defaults})
+    scope = {"kernel": kernel, **defaults}
+    made = straight.function(op, name, header, general, scope, inplace=inplace)
     made.__doc__ = kernel.__doc__
     made.__qualname__ = name
     return made
@@ -152,7 +153,8 @@ def function(name: str | None = None, *, method: bool = True, torch: bool = True
 def written(function, times=1):
     """Mark a formula whose gradient torch makes in place, in new memory: that counts as a write,
     and shows as the version of a `.grad` that was taken over. `times` is how often, or a function
-    that says so from which outputs' gradients arrived and the gradient made."""
+    that says so from which outputs' gradients arrived and the gradient made, or a dictionary of
+    these for the inputs of a formula of several."""
     function.writes = times
     return function
 

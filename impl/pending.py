@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from impl.modes import STATE
-from impl.storage import Memory, Storage, element_strides, extent, strided
+from impl.storage import Memory, Storage, element_strides, extent, owner_of, strided
 from impl.tensor import Tensor
+
+_MEMORY: Any = Tensor.__dict__["_raw"]  # the slot, which holds the memory as it is
 
 
 class Pending(Tensor):
@@ -23,7 +25,6 @@ class Pending(Tensor):
 
     _conjugated = False
     _negated = False
-    _unresolved: Any  # the memory as it is, an array
 
     def through(self, value):
         """The other side of the bits: from memory to what it stands for, and back."""
@@ -33,20 +34,20 @@ class Pending(Tensor):
 
     @property
     def _raw(self):
-        return self.through(self._unresolved)
+        return self.through(_MEMORY.__get__(self))
 
     @_raw.setter
     def _raw(self, memory) -> None:
-        self._unresolved = memory
+        _MEMORY.__set__(self, memory)
 
     def _array(self) -> np.ndarray:
-        return self._unresolved
+        return _MEMORY.__get__(self)
 
     def remembered(self) -> np.ndarray:
         """The elements as a raw gradient, of which `source_of` knows the origin."""
         if self._conjugated and self._negated:
             return self._raw
-        return conjugated(self._unresolved) if self._conjugated else negated(self._unresolved)
+        return conjugated(self._array()) if self._conjugated else negated(self._array())
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The elements as an array, if `force`; else RuntimeError: NumPy knows no such bits."""
@@ -72,12 +73,11 @@ def bits(tensor: Tensor) -> tuple[bool, bool]:
 
 def marked(tensor: Tensor, conjugated: bool, negated: bool) -> Tensor:
     """Set the bits of an alias that nobody else has seen yet, and return it."""
-    memory = tensor._array()
-    tensor._raw = None
+    tensor._array()  # from now on the memory is an array
+    tensor._common = None
     tensor.__class__ = Pending if conjugated or negated else Tensor
     if isinstance(tensor, Pending):
         tensor._conjugated, tensor._negated = conjugated, negated
-    tensor._raw = memory
     return tensor
 
 
@@ -123,7 +123,7 @@ def _remembered(operation, raw, conjugates: bool) -> np.ndarray:
 
 def source_of(raw) -> tuple[np.ndarray, bool] | None:
     """What `raw` is the conjugate (True) or the negative (False) of, if that was remembered."""
-    known = _SOURCES.get(id(raw.base)) if _SOURCES and type(raw) is np.ndarray else None
+    known = _SOURCES.get(id(owner_of(raw))) if _SOURCES and type(raw) is np.ndarray else None
     if known is None or known[2].dtype != raw.dtype:
         return None
     _, start, source, conjugates = known

@@ -6,7 +6,7 @@ import inspect
 
 import numpy as np
 
-from impl import forward, inference, messages
+from impl import autocast, forward, inference, messages
 from impl.derivatives import Differentiable
 from impl.dtypes import (
     CATEGORY,
@@ -47,6 +47,8 @@ def new(raw, strides=None) -> Tensor:
 class Operator(Differentiable):
     """A primitive operator; calling it applies it to tensors (see `impl.operator`)."""
 
+    # The kernel over an array that is written itself, for operands that all look the same.
+    in_memory = None
     validate = None  # checks the raw arguments before they are promoted
     validate_out = None  # checks the dtype of out= and the raw arguments
     layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
@@ -70,6 +72,8 @@ class Operator(Differentiable):
         self.overlaps: bool | tuple[str, str] = False
         self.disjoint: bool | str = False
         self.guarded = self.tensor_positions[1:]
+        # Whether what has the conj or the neg bit is copied before the operator sees it.
+        self.resolves = True
 
     def checked(self, validate) -> Differentiable:
         """Decorate what raises, from the raw arguments as given, for those torch refuses."""
@@ -78,6 +82,8 @@ class Operator(Differentiable):
 
     def __call__(self, *args):
         """Apply to tensors (positional arguments, all of them), recording if needed."""
+        if STATE.autocast is not None:
+            args = autocast.operands(self.node_name, args)
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
@@ -289,7 +295,9 @@ class Operator(Differentiable):
         edges = self.edges(args, mask) if tracked else ()
         operands = [args[i] for i in self.guarded]
         late = self.disjoint == "late"
-        inplace.check_memory(target, () if late else operands, self.overlaps, self.disjoint)
+        inplace.check_memory(
+            target, () if late else operands, self.overlaps, self.disjoint, self.resolves
+        )
         try:
             result = self._run(raws)
         except NotImplementedError:
@@ -326,10 +334,10 @@ class Operator(Differentiable):
 
         raws, mask, _ = self._unwrap(args)
         inplace.check_out(self.name, out, mask != 0)
-        forward.refuse_out(self.name, (*args, out))
         if self.validate_out is not None:
             self.validate_out(out._raw.dtype, *raws)
         inplace.write_out(out, self._run(raws))
+        forward.refuse_out(self.name, (*args, out))
         return out
 
 

@@ -230,7 +230,7 @@ def set_rng_state(new_state: Tensor) -> None:
 def fork_rng(devices=None, enabled=True, device_type=None) -> Iterator[None]:
     """Put the default generator back at the end of the block (torch.random.fork_rng).
 
-    Raises AssertionError for devices, none of which have a generator here.
+    Raises AssertionError for devices, of which there are none; of what type does not matter.
     """
     if devices is not None and list(devices):
         raise AssertionError("Torch not compiled with CUDA enabled")
@@ -262,6 +262,10 @@ def _fill(tensor: Tensor, values) -> None:
     target[...] = np.asarray(values).reshape(target.shape)
 
 
+def _parts(tensor: Tensor) -> Tensor:
+    return FUNCTIONS["view_as_real"](tensor.detach())
+
+
 def _floating(tensor: Tensor, kernel: str) -> np.dtype:
     d = dtypes.BY_NUMPY[tensor._raw.dtype]
     if not d.is_floating_point:
@@ -270,7 +274,13 @@ def _floating(tensor: Tensor, kernel: str) -> np.dtype:
 
 
 def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator | None) -> None:
-    """Fill with uniform numbers from [low, high). Raises NotImplementedError for integers."""
+    """Fill with uniform numbers from [low, high); the parts of complex ones are drawn.
+
+    Raises NotImplementedError for integers.
+    """
+    if tensor.is_complex():
+        draw_uniform(_parts(tensor), low, high, generator)
+        return
     dtype = _floating(tensor, "check_uniform_bounds")
     source = generator or default_generator
     values: np.ndarray = source.uniform(tensor._raw.size, dtype)
@@ -291,9 +301,13 @@ def draw_normal(
 ) -> None:
     """Fill with normal numbers, in blocks if they are many and the tensor is contiguous.
 
-    Not in blocks but `singly` also where the tensor stands for one that is not contiguous. Raises
-    NotImplementedError for integers.
+    Not in blocks but `singly` also where the tensor stands for one that is not contiguous. Both
+    parts of complex numbers have that mean, and half the variance. Raises NotImplementedError for
+    integers.
     """
+    if tensor.is_complex():
+        draw_normal(_parts(tensor), mean, std / math.sqrt(2), generator, singly)
+        return
     dtype = _floating(tensor, "normal_kernel_cpu")
     source = generator or default_generator
     count = tensor._raw.size

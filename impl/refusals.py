@@ -66,6 +66,7 @@ _KERNELS = {
     "binary_cross_entropy": "binary_cross_entropy",
     "binary_cross_entropy_with_logits": "log_sigmoid_cpu",
     "max_pool2d_with_indices": "max_pool2d", "max_pool3d_with_indices": "max_pool3d",
+    "bernoulli_fill": "bernoulli_scalar_cpu_", "bernoulli_of": "bernoulli_tensor_cpu_self_",
     "max_unpool2d_to": "max_unpool2d", "max_unpool3d_to": "max_unpool3d",
 }  # fmt: skip
 _CLAMP = "clamp is not supported for complex types"
@@ -109,10 +110,11 @@ _WORDS: dict[str, tuple[type[Exception], str]] = {
         "Please use torch.sgn instead.",
     ),
 }
-# The operators, by torch's names, that compute with complex numbers but do not record.
-_UNDIFFERENTIATED = frozenset(
-    ("embedding", "nan_to_num", "scatter_reduce", "select_scatter", "silu", "slice_scatter")
-)
+# The operators that compute with complex numbers but do not record, and what torch calls them.
+_UNDIFFERENTIATED = {"embedding_rows": "embedding"} | {
+    name: name
+    for name in ("nan_to_num", "scatter_reduce", "select_scatter", "silu", "slice_scatter")
+}
 
 
 def refusal_of_complex(name: str):
@@ -129,8 +131,15 @@ def check_complex_derivative(name: str) -> None:
     """Raise RuntimeError for an operator that torch does not record for complex numbers."""
     if name in _UNDIFFERENTIATED:
         raise RuntimeError(
-            f"{name} does not support automatic differentiation for outputs with complex dtype."
+            f"{_UNDIFFERENTIATED[name]} does not support automatic differentiation for outputs "
+            "with complex dtype."
         )
+
+
+def refuse_complex(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for a complex value."""
+    if value.dtype.kind == "c":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
 
 
 def no_derivative(name: str):

@@ -35,8 +35,8 @@ See https://github.com/pytorch/pytorch/issues/166926 for more details and
 workaround examples.
 """
 _OVERLAP = (
-    "Performing two backward calls that overlap (i.e. require the same saved activation in order to "
-    "compute gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup "
+    "Performing two backward calls that overlap (i.e. require the same saved activation in order "
+    "to compute gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup "
     "context. "
 )
 _READ: Any = object()  # in the place of a value that was given out
@@ -85,9 +85,7 @@ class Call:
 
     def __init__(self, run, args, early_stop: bool, describe) -> None:
         self.run = run
-        self.arguments = [
-            SavedTensor(a, False) if isinstance(a, Tensor) else a for a in args
-        ]
+        self.arguments = [SavedTensor(a, False) if isinstance(a, Tensor) else a for a in args]
         self.early_stop = early_stop
         self.describe = describe
         self.places: list[weakref.ref] = []
@@ -107,7 +105,7 @@ class Call:
         return place
 
     def _unpack(self, place: Place) -> Tensor:
-        key = STATE.group or STATE.running or object()
+        key = STATE.group or (STATE.task.number if STATE.task else object())
         if key not in self.passes:
             self._run_again(key)
         value = place.values[key]

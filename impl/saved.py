@@ -35,6 +35,7 @@ class SavedTensor:
         "strides",
         "tensor",
         "version",
+        "view",
     )
 
     def __init__(self, tensor, is_output: bool) -> None:
@@ -46,7 +47,11 @@ class SavedTensor:
         self.version = storage.version
         self.number = tensor._nr
         self.history = tensor._node is not None
+        # Weakly, the history of a view through which the output was written in place.
+        self.view: Any = None
         if is_output:
+            if tensor._view is not None and tensor._node is not None:
+                self.view = weakref.ref(tensor._node)
             self.tensor = None
             self.raw = tensor._raw
             self.strides = (tensor._strides, tensor._offset)
@@ -73,11 +78,11 @@ class SavedTensor:
             f"<torch._C._autograd.SavedTensor object at {id(self):#x}>",
             (pack, unpack),
         )
-        if self.packed is not None:
-            raise RuntimeError(messages.HOOKS_SET)
         node = self.owner and self.owner()
         if node is not None and node.saved is None:
             raise RuntimeError(messages.HOOKS_FREED)
+        if self.packed is not None:
+            raise RuntimeError(messages.HOOKS_SET)
         if self.storage is None:
             raise RuntimeError(messages.HOOKS_NONE)
         shown = self.tensor
@@ -94,7 +99,7 @@ class SavedTensor:
             raise RuntimeError(messages.DETACHED)
         if storage.version != self.version:
             raw = self.raw if self.tensor is None else self.tensor._raw
-            producer = node if self.tensor is None else self.tensor.grad_fn
+            producer = self._history(node) if self.tensor is None else self.tensor.grad_fn
             refuse(raw, producer, self.number, storage.version, self.version)
         return self._value()
 
@@ -110,7 +115,11 @@ class SavedTensor:
         if self.packed is not None:
             return self.packed.tensor(node, self.number)
         raw = self.array(node)
-        return self.tensor if self.tensor is not None else self._rebuilt(raw, node)
+        return self.tensor if self.tensor is not None else self._rebuilt(raw, self._history(node))
+
+    def _history(self, node):
+        """The history of an output: its node, or the view's if somebody still holds that."""
+        return (self.view and self.view()) or node
 
     def _rebuilt(self, raw, node) -> Tensor:
         """A saved output as a tensor again."""
@@ -126,7 +135,7 @@ class Packed:
     __slots__ = ("accumulator", "kept", "node", "requires_grad", "unpack")
 
     def __init__(self, shown: Tensor, pack, unpack, source: Tensor | None) -> None:
-        """`shown` is what `pack` gets; `source` is the tensor if it is not the node's own output."""
+        """`pack` gets `shown`; `source` is the tensor, unless it is an output of the node."""
         version = shown._version
         previous, STATE.enabled = STATE.grad_mode, False
         try:

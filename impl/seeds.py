@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl import messages
@@ -81,7 +83,7 @@ def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     return new(np.ones(shape, dtype)[()])
 
 
-def _check_cotangent(grads: tuple, shape, dtype, cotangent: Tensor, batched: bool) -> None:
+def _check_cotangent(grads: tuple, shape, dtype, cotangent: Any, batched: bool) -> None:
     first = cotangent[0] if batched else cotangent
     if first._raw.shape != shape:
         # torch finds the position by comparing tensors, which raises for any but the first.

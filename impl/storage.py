@@ -105,6 +105,18 @@ class Memory:
         }
 
 
+def owner_of(array: np.ndarray):
+    """Whose memory an array shows, through NumPy's views and ours; None if its own."""
+    owner = array.base
+    while True:
+        if isinstance(owner, Memory):
+            owner = owner.owner
+        elif isinstance(owner, np.ndarray) and owner.base is not None:
+            owner = owner.base
+        else:
+            return owner
+
+
 def contiguous_strides(shape) -> tuple[int, ...]:
     """Row-major strides in elements, as torch gives them: sizes below one count as one."""
     strides, step = [], 1

@@ -133,19 +133,21 @@ _SCOPE = {
 }
 
 
-def function(op, name: str, header: str, general: str, scope, constants=None, expression=None):
+def function(op, name: str, header: str, general: str, scope, constants=None, expression=None, inplace=False):
     """A function with the given header (its `def` line, and what comes before) that calls `op`.
 
     `general` is the expression that does whatever is not common; `scope` holds the kernel and what
     the header names. Parameters in `constants` have the values given there, and then nothing is
-    left to validate, and what the kernel does may be an `expression` in `r0` and `r1`. The function is written when it is first called, because an operator's
-    formulas and properties are stated after its spellings are made.
+    left to validate, and what the kernel does may be an `expression` in `r0` and `r1`. The function
+    is written when it is first called, because an operator's formulas and properties are stated
+    after its spellings are made.
     """
     scope.update(_SCOPE, op=op, NODE=op.node_class)
 
     def settle(arguments):
-        if is_straight(op) and "inplace" not in general:
-            source = _Call(op, scope, constants, expression).source(header, general)
+        if is_straight(op):
+            kind = _Write if inplace else _Call
+            source = kind(op, scope, constants, expression).source(header, general)
         else:
             source = f"{header}    return {general}"
         exec(source, scope)
@@ -171,6 +173,8 @@ def is_straight(op) -> bool:
 class _Call:
     """Writes the source of a function that calls an operator; see `function`."""
 
+    made = "out"  # the name of what is returned
+
     def __init__(self, op, scope: dict, constants: dict | None, expression: str | None) -> None:
         self.op = op
         self.scope = scope
@@ -186,6 +190,7 @@ class _Call:
     def source(self, header: str, general: str) -> str:
         """The whole function."""
         self.lines = [header.rstrip("\n")]
+        self.general = general
         self.indent = 1
         self._write(general)
         return "\n".join(self.lines)
@@ -238,7 +243,7 @@ class _Call:
 
     def _body(self, tensors) -> None:
         """Check the dtypes, run the kernel, make the output, record."""
-        op, every = self.op, ", ".join(self.names)
+        op = self.op
         self.tensors = tensors
         edges = [i for i in tensors if i in self.bits]
         start = self.indent
@@ -254,8 +259,17 @@ class _Call:
             if name not in self.constants
         ]
         value = self.expression or f"kernel({', '.join(given)})"
+        self._compute(value, tensors, given)
+        self._result(tensors, edges, raws)
+        self.indent = start
+
+    def _compute(self, value: str, tensors, given) -> None:
         self._add(f"try: r = {value}")
-        self._add(f"except ValueError: return op({every})")
+        self._add(f"except ValueError: return {self.general}")
+
+    def _result(self, tensors, edges, raws) -> None:
+        """Make the output, and record."""
+        op, every = self.op, ", ".join(self.names)
         self._finished = f"op.finish(r, [{', '.join(raws)}], ({every},), op.mask(({every},)))"
         if not op.elementwise:
             self._add("if r.ndim > 1 and not r.flags.c_contiguous:")
@@ -282,7 +296,6 @@ class _Call:
             self._record(edges)
             self.indent -= 1
         self._add("return out")
-        self.indent = start
 
     def _condition(self, tensors) -> str:
         """The condition under which nothing has to be promoted, and every dtype is a float one."""
@@ -311,19 +324,7 @@ class _Call:
         """For each set of operands that require grad: make the node, which saves what it needs."""
         op = self.op
         for i in edges:
-            x = self.names[i]
-            if i in op.optional:
-                self._add(f"if {x} is None: n{i} = None")
-                self._add(f"elif (n{i} := {x}._node) is None:")
-            else:
-                self._add(f"n{i} = {x}._node")
-                self._add(f"if n{i} is None:")
-            self._add(f"    if {x}._view is None:")
-            self._add(f"        if {x}._requires_grad: n{i} = accumulator({x})")
-            # A view can require grad, because its base does, and be connected to nothing.
-            self._add(f"    elif (n{i} := edge_node({x})) is None and requires_grad({x}):")
-            self._add(f"        return {self._finished}")
-            self._add(f"elif {x}._view is not None: n{i} = {x}.grad_fn")
+            self._operand(i)
         if op.promote is None:  # then the result may have any dtype
             some = " or ".join(f"n{i} is not None" for i in edges)
             mask = " | ".join(f"(n{i} is not None) * {self.bits[i]}" for i in edges)
@@ -344,6 +345,22 @@ class _Call:
         look = "type(r) if type(r) is not ndarray else meta_of(r)"
         self._add(f"node.meta = common_result or ({look})" if self.alike else f"node.meta = {look}")
         self._add("out._node = node")
+
+    def _operand(self, i: int) -> None:
+        """Find the node of an operand, None if it does not require grad."""
+        x = self.names[i]
+        if i in self.op.optional:
+            self._add(f"if {x} is None: n{i} = None")
+            self._add(f"elif (n{i} := {x}._node) is None:")
+        else:
+            self._add(f"n{i} = {x}._node")
+            self._add(f"if n{i} is None:")
+        self._add(f"    if {x}._view is None:")
+        self._add(f"        if {x}._requires_grad: n{i} = accumulator({x})")
+        # A view can require grad, because its base does, and be connected to nothing.
+        self._add(f"    elif (n{i} := edge_node({x})) is None and requires_grad({x}):")
+        self._add(f"        return {self._finished}")
+        self._add(f"elif {x}._view is not None: n{i} = {x}.grad_fn")
 
     def _node(self, present) -> None:
         from impl.derivatives import INPUT, OUTPUT, VALUE
@@ -385,5 +402,115 @@ class _Call:
             elif kind == VALUE:
                 kept.append(names[which])
             else:
-                kept.append(f"op.read({kind}, {which}, ({', '.join(names)},), (out,))")
+                kept.append(f"op.read({kind}, {which}, ({', '.join(names)},), ({self.made},))")
         self._add(f"node.saved = ({''.join(f'({k}), ' for k in kept)})")
+
+
+class _Write(_Call):
+    """Writes the source of a function that applies an operator in place."""
+
+    made = "input"
+    write = "overwrite(input, r)"
+
+    def _condition(self, tensors) -> str:
+        tests = [super()._condition(tensors)]
+        for i in tensors[1:]:
+            x = self.names[i]
+            shares = f"{x}._memory is None or {x}._memory is not input._memory"
+            tests.append(f"({x} is None or {shares})" if i in self.op.optional else f"({shares})")
+        return " and ".join(tests)
+
+    def _compute(self, value: str, tensors, given) -> None:
+        if self.op.in_memory is None:
+            super()._compute(value, tensors, given)
+            return
+        self.scope["in_memory"] = self.op.in_memory
+        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
+        alike = f" and {' is '.join(operands)}" if len(operands) > 1 else ""
+        self._add(f"r = in_memory if type(r0) is ndarray{alike} else None  # to be called later")
+        self._add("if r is None:")
+        self.indent += 1
+        super()._compute(value, tensors, given)
+        self.indent -= 1
+        self.write = f"overwrite(input, r) if r is not in_memory else in_memory({', '.join(given)})"
+
+    def _result(self, tensors, edges, raws) -> None:
+        from impl import inplace
+
+        op = self.op
+        self.scope.update(
+            UNUSUAL=inplace.UNUSUAL,
+            overwrite=inplace.overwrite,
+            plain_history=inplace.plain_history,
+            rewrite=inplace.rewrite,
+        )
+        self._finished = self.general
+        self.alike = True  # from here on
+        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
+        alike = " is ".join(operands) if len(operands) > 1 else "True"
+        if not op.elementwise or op.promote is None or op.optional:
+            alike = "False"
+        fits = "r.shape == r0.shape and r.dtype is r0.dtype"
+        self._add(f"if not ({alike}) and not ({fits}): return {self.general}")
+        self._add("memory = input._memory or input._storage")
+        self._add("if path:")
+        self.indent += 1
+        if 0 not in edges:  # a formula it should have, and has not: let the general way say so
+            self._add(f"return {self.general}")
+        else:
+            self._history(edges)
+        self.indent -= 1
+        self._add(self.write)
+        self._add("memory.version += 1")
+        self._add("return input")
+
+    def _history(self, edges) -> None:
+        self._add("n0 = plain_history(input)")
+        self._add(f"if n0 is UNUSUAL: return {self.general}")
+        others = [i for i in edges if i != 0]
+        for i in others:
+            self._operand(i)
+        some = " or ".join(f"n{i} is not None" for i in edges)
+        self._add(f"if {some}:")
+        self.indent += 1
+        if others:
+            word = "if"
+            for size in range(len(edges), 0, -1):
+                for present in itertools.combinations(edges, size):
+                    self._add(f"{word} {' and '.join(f'n{i} is not None' for i in present)}:")
+                    self.indent += 1
+                    self._written(present)
+                    self.indent -= 1
+                    word = "elif"
+        else:
+            self._written(edges)
+        self._add("node.sequence = next_sequence()")
+        self._add("node.meta = m0")
+        self._add(self.write)
+        self._add("memory.version += 1")
+        self._add("rewrite(input, node)")
+        self._add("return input")
+        self.indent -= 1
+
+    def _written(self, present) -> None:
+        """The node, unless it keeps what is overwritten, or what is written."""
+        from impl.derivatives import OUTPUT
+
+        plan = self.op.plan(sum(self.bits[i] for i in present), True)
+        # A view is connected through its base; an operand with a number through the general way.
+        numbered = [f"{self.names[i]}._nr" for i in present if i != 0]
+        if self.op.saves_target(sum(self.bits[i] for i in present)) or any(
+            kind == OUTPUT for kind, _ in plan.reads
+        ):
+            self._add(f"return {self.general}")
+            return
+        if numbered:
+            self._add(f"if {' or '.join(numbered)}: return {self.general}")
+        self._node(present)
+        if 0 in present:
+            self._add("if input._view is not None:")
+            order = sorted(self.bits, key=lambda i: self.bits[i])
+            nodes = [f"n{i}, " if i in present and i != 0 else "None, " for i in order]
+            self._add(f"    node.next = ({''.join(nodes)})")
+        else:
+            self._add(f"if input._view is not None: return {self.general}")

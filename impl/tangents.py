@@ -24,7 +24,7 @@ import numpy as np
 
 from impl import forward, messages
 from impl.graph import AccumulateGrad, gradient_edge
-from impl.modes import STATE
+from impl.modes import STATE, without_tangents
 from impl.operator import TAPED, new
 from impl.tensor import Tensor, requires_grad
 from impl.views import ViewOperator
@@ -85,7 +85,7 @@ class Application:
         self.outputs: tuple = ()
 
     def tangent(self, position: int):
-        """The tangent of an operand, zeros where it has none; for what a formula is to write None."""
+        """The tangent of an operand, or zeros; None for what a formula is to write and is not."""
         tangent = self.tangents.get(position)
         if tangent is None:
             if self.written and not position and self.op.forward_writes:
@@ -195,7 +195,8 @@ def _known(op) -> Callable:
     if stated == "reapplied":
         return Reapplied(True, **more)
     if stated == "unsupported":
-        return Unsupported(messages.FORWARD_UNSUPPORTED.format(more["name"]))
+        text = messages.FORWARD_UNSUPPORTED.format(more["name"])
+        return Unsupported(text + messages.FORWARD_INVITATION if "invited" in more else text + ".")
     if op.node_name == "NotImplemented":
         return Unsupported(messages.FORWARD_UNKNOWN.format(op.formulas[0][1].operator))
     if stated == "zeroed":
@@ -310,16 +311,6 @@ def _tangents(op, args) -> Values:
     return found
 
 
-class _Unseen:
-    """While a rule is computed nothing has a tangent: what it reads may be the duals themselves."""
-
-    def __enter__(self) -> None:
-        self._before, STATE.forward = STATE.forward, False
-
-    def __exit__(self, *exc) -> None:
-        STATE.forward = self._before
-
-
 def carry(op, args, outputs) -> None:
     """Give the results of an operator the tangents that follow from those of its operands."""
     if any(map(_is_zero, args)):
@@ -331,11 +322,12 @@ def carry(op, args, outputs) -> None:
         return
     call = Application(op, args, tangents)
     call.outputs = outputs
-    with _Unseen():
+    with without_tangents():
         found = rule_of(op)(call)
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None and forward.can_have(output):
             forward.give(output, tangent.clone() if _is_zero(tangent) else tangent)
+            forward.keep(output)
 
 
 class Write:
@@ -352,7 +344,7 @@ class Write:
         rule = rule_of(op)
         directly = isinstance(rule, Reapplied) and (rule.directly or isinstance(op, ViewOperator))
         self.directly = directly and self.own is not None
-        with _Unseen():
+        with without_tangents():
             if not (self.directly or op.forward_writes):
                 args = (target.clone(), *args[1:])
                 if self.own is not None and STATE.enabled:
@@ -365,7 +357,7 @@ class Write:
         if call is None:
             return
         rule = rule_of(self.op)
-        with _Unseen():
+        with without_tangents():
             if self.directly:
                 self.op.inplace(*rule.arguments(call))
                 return
@@ -375,3 +367,4 @@ class Write:
                 self.own.copy_(tangent)
         if self.own is None and tangent is not None:
             forward.give(self.target, tangent, written=True)
+        forward.keep(self.target)

@@ -11,7 +11,7 @@ from impl import inference, messages
 from impl.devices import CPU, device
 from impl.dtypes import BY_NUMPY, FLOATING, dtype, get_default_dtype
 from impl.graph import meta_of
-from impl.layouts import layout, strided
+from impl.layouts import contiguous_format, layout, strided
 from impl.modes import STATE
 from impl.sizes import Size
 from impl.storage import Replaced, Storage, contiguous_strides, is_contiguous
@@ -202,8 +202,10 @@ class Tensor(metaclass=_TensorType):
         """Whether the dtype is complex."""
         return self.dtype.is_complex
 
-    def is_contiguous(self, *, memory_format=None) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+    def is_contiguous(self, *, memory_format=contiguous_format) -> bool:
+        """Whether the elements lie in row-major order, or a memory format's, without gaps."""
+        if memory_format is not contiguous_format:
+            return memory_format.describes(self._raw.shape, self.stride())
         return self._strides is None or is_contiguous(self._raw.shape, self._strides)
 
     def is_inference(self) -> bool:
@@ -409,6 +411,7 @@ class Tensor(metaclass=_TensorType):
         self._node = None
         self._nr = 0
         self._requires_grad = False
+        self._tangent = None
         return self
 
     @_field

@@ -91,7 +91,7 @@ class _AllowMutationOnSavedContext:
     def before_write(self, tensor: Tensor) -> None:
         """Copy what is saved in the memory that is about to be written."""
         for held in self.held.pop(_place(tensor), ()):
-            if not held.copied:
+            if held.tensor is not None and not held.copied:
                 held.copied = True
                 held.tensor = held.tensor.detach().clone()
 

@@ -20,7 +20,15 @@ from impl.graph import gradient_edge
 from impl.modes import STATE
 from impl.operator import FUNCTIONS, OPERATORS, RAW, TAPED, Operator, spelling, written
 from impl.pending import Pending, bits, marked
-from impl.storage import Memory, Storage, contiguous_strides, element_strides, extent, strided, strides_of
+from impl.storage import (
+    Memory,
+    Storage,
+    contiguous_strides,
+    element_strides,
+    extent,
+    strided,
+    strides_of,
+)
 from impl.tensor import Tensor, blank, requires_grad
 
 DEFAULT, NO_GRAD, INFERENCE = "default", "no_grad", "inference"
@@ -226,6 +234,7 @@ class ViewOperator(Operator):
             node.__class__ = self.inplace_class
         tangent = forward.before_write(self, (tensor, *args))
         changed = alias(tensor, target)
+        tensor._common = None
         tensor._raw, tensor._strides, tensor._offset = (
             changed._array(),
             changed._strides,
@@ -279,11 +288,29 @@ def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
         if 0 in target.strides:  # of an expanded nothing; NumPy could not tell it from row-major
             return np.empty(target.shape, array.dtype)
         return strided(array.reshape(-1)[:0], *target)
+    if array.dtype.kind == "f":
+        owner = array if array.flags.c_contiguous else array.base
+        if type(owner) is np.ndarray and owner.flags.c_contiguous and owner.dtype is array.dtype:
+            return _window(array, owner, target)
     size = array.itemsize
     start = array.__array_interface__["data"][0] + target.offset * size
     window = np.asarray(Memory(array, start, target.shape, [s * size for s in target.strides]))
     # The array interface knows extension types (bfloat16) only as bytes.
     return window if window.dtype == array.dtype else window.view(array.dtype)
+
+
+def _window(array: np.ndarray, owner: np.ndarray, target: Geometry) -> np.ndarray:
+    """A view of an array as one of the row-major array it is part of, which NumPy makes fastest."""
+    size = array.itemsize
+    offset = target.offset * size
+    if owner is not array:
+        offset += _address(array) - _address(owner)
+    strides = [s * size for s in target.strides]
+    return np.ndarray(target.shape, array.dtype, owner, offset, strides)
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
 
 
 def view(

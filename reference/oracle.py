@@ -9,8 +9,14 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from conformance.backends import TorchShaped
+
+# Forward mode loads this at its first use, and warns then, once in a process.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import torch._decomp.decompositions_for_jvp
 
 # Drawn on the CPU and then moved, so that a program draws the same numbers on every device.
 _DRAWN = ("rand", "randn", "randint", "randperm", "normal")
@@ -63,6 +69,7 @@ class Torch(TorchShaped):
                 False,
             )
             stack.callback(torch.set_rng_state, torch.get_rng_state())
+            stack.callback(_leave_dual_level)
             self._set_device(stack)
             torch.default_generator.manual_seed(self.seed)
             yield
@@ -84,6 +91,12 @@ def _set_default_device(device: torch.device) -> None:
     if device != torch.get_default_device():
         # None takes away the mode that torch otherwise runs every call through.
         torch.set_default_device(None if device.type == "cpu" else device)
+
+
+def _leave_dual_level() -> None:
+    """Leave the level of forward mode that a program did not leave."""
+    if forward_ad._current_level >= 0:
+        forward_ad.exit_dual_level()
 
 
 def _keep(stack: ExitStack, former: Any, restore: Callable[[Any], Any], initial: Any) -> None:

@@ -8,8 +8,6 @@ import torch
 from made_operators import kept, leaf, scaled, scratch
 
 import impl
-from impl.derivatives import OperatorNode
-from impl.saved import SavedTensor
 from impl.operator import (
     OPERATORS,
     RAW,
@@ -19,6 +17,7 @@ from impl.operator import (
     operator,
     written,
 )
+from impl.saved import SavedTensor
 from impl.tensor import Tensor
 
 __all__ = ["scratch"]
@@ -308,12 +307,8 @@ def test_a_node_keeps_the_tensors_that_torchs_keeps(name):
 
 def saved_tensors(node) -> dict[str, list]:
     """The tensors, and lists of tensors, that a node has saved."""
-    if isinstance(node, OperatorNode):
-        names = [f"_saved_{n}" for n in node.plan.names if n in kept(node)]
-    else:
-        names = [n for n in dir(node) if n.startswith("_saved_")]
     found = {}
-    for name in names:
+    for name in (n for n in dir(node) if n.startswith("_saved_")):
         value = getattr(node, name)
         if isinstance(value, (torch.Tensor, Tensor)):
             found[name] = [round(v, 5) for v in value.flatten().tolist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -39,7 +40,7 @@ def test_a_checkpoint_leaves_no_mode_behind():
     y.sum().backward()
     assert STATE.path == 1
     assert STATE.saved_hooks == ()
-    assert STATE.running == 0
+    assert STATE.task is None
 
 
 def test_a_failed_backward_pass_leaves_no_mode_behind():
@@ -51,7 +52,7 @@ def test_a_failed_backward_pass_leaves_no_mode_behind():
     ):
         x.sqrt().backward()
     assert STATE.evaluating is None
-    assert STATE.running == 0
+    assert STATE.task is None
     assert STATE.whole
 
 
@@ -89,6 +90,15 @@ def test_threads_record_and_differentiate_apart():
         for thread in threads:
             thread.join()
     assert sorted(seen) == [[float(n)] * 3 for n in range(4)]
+
+
+def test_a_division_by_zero_is_no_event_in_any_thread():
+    def quotient():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return (torch.ones(2) / torch.zeros(2)).tolist()
+
+    assert quotient() == _in_a_thread(quotient) == [float("inf")] * 2
 
 
 def test_frames_of_the_package_do_not_end_a_traceback():

@@ -39,11 +39,13 @@ def directory(room: str) -> Path:
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the four packages, by its full name."""
+    """Every module of the four packages, by its full name; the listings are data of the suite."""
     found = {}
     for room in ROOMS:
         base = directory(room)
         for file in sorted(base.rglob("*.py")):
+            if file.parent.name == "programs":
+                continue
             parts = (room, *file.relative_to(base).with_suffix("").parts)
             found[".".join(parts).removesuffix(".__init__")] = file
     return found

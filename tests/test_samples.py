@@ -18,6 +18,7 @@ from conformance.execute import trace
 from conformance.program import Given, Program
 from conformance.samples import OPERATORS, programs
 from conformance.samples.drawing import cotangent, shape_and_values
+from conformance.samples.forward import forward_programs_of
 from conformance.samples.operator import ANY, Domain, Input, Operator, case, unary
 from conformance.samples.variants import programs_of
 
@@ -36,7 +37,8 @@ UNPROMISED_TIES = ("topk", "kthvalue", "mode", "sort", "argsort", "msort", "medi
 def test_identifiers_name_operator_variant_and_dtype() -> None:
     for program in SAMPLES:
         match = re.fullmatch(
-            r"op/([a-z0-9_]+)/([a-z0-9_-]+)/(float32|float64|int64|bool)", program.id
+            r"op/([a-z0-9_]+)/((?:forward/)?[a-z0-9_-]+)/(b?float16|float32|float64|complex64|complex128|int64|bool)",
+            program.id,
         )
         assert match, program.id
         assert (match[1], match[3]) == (program.operator, program.dtype)
@@ -52,7 +54,11 @@ def test_operators_are_listed_once() -> None:
 
 
 def test_samples_do_not_depend_on_their_place_in_the_table() -> None:
-    backwards = [p for operator in reversed(OPERATORS) for p in programs_of(operator)]
+    backwards = [
+        p
+        for operator in reversed(OPERATORS)
+        for p in (*forward_programs_of(operator), *programs_of(operator))
+    ]
     assert {p.id: p for p in backwards} == {p.id: p for p in SAMPLES}
 
 

@@ -9,7 +9,9 @@ from conformance.samples.activations import ACTIVATIONS, SOFTMAX
 from conformance.samples.arithmetic import ARITHMETIC
 from conformance.samples.copies import COPIES
 from conformance.samples.extrema import EXTREMA
+from conformance.samples.forward import forward_programs_of
 from conformance.samples.indexing import INDEXING
+from conformance.samples.layers import LAYERS
 from conformance.samples.losses import LOSSES
 from conformance.samples.matrices import MATRICES
 from conformance.samples.operator import Operator
@@ -37,6 +39,7 @@ OPERATORS: tuple[Operator, ...] = (
     *COPIES,
     *INDEXING,
     *LOSSES,
+    *LAYERS,
 )
 
 
@@ -44,3 +47,4 @@ def programs() -> Iterator[Program]:
     """Every operator sample; the same ones, with the same values, each time."""
     for operator in OPERATORS:
         yield from programs_of(operator)
+        yield from forward_programs_of(operator)

@@ -42,7 +42,11 @@ def drawn(entry: Input, shape: Shape, dtype: str, seed: str) -> tuple[Number, ..
     domain = entry.domain
     if dtype.startswith("int"):
         domain = WHOLE if domain is ANY else domain.integers()
-    return domain.draw(count, f"{seed}/{entry.name}")
+    values = domain.draw(count, f"{seed}/{entry.name}")
+    if dtype.startswith("complex"):
+        parts = ANY.draw(count, f"{seed}/{entry.name}/imaginary")
+        return tuple(complex(a, b) for a, b in zip(values, parts, strict=True))
+    return values
 
 
 def strides_of(shape: Shape, layout: str) -> tuple[int, ...] | None:
@@ -111,6 +115,8 @@ def cotangent(
     values = tuple(
         SIGNS[(start + k) % len(SIGNS)] * (0.5 + 0.25 * (start + k)) for k in range(count)
     )
+    if dtype.startswith("complex"):
+        values = tuple(complex(v, 1 - v / 2) for v in values)
     return _laid_out(name, dtype, shape, values, layout, requires_grad)
 
 

@@ -20,7 +20,7 @@ class Domain:
     """The grid of values `low`, `low + step`, ... `high` an input is drawn from, some left out.
 
     Draws are distinct, so no tie arises unless a sample asks for one. The grid is a multiple of a
-    power of two, so that a literal reads the same in float32 and in float64.
+    power of two, so that a literal reads the same in every float type.
     """
 
     low: float
@@ -92,7 +92,8 @@ class Case:
     plain sample. `result` is the shape of the output the cotangent seeds, a mapping from names to
     shapes for several outputs, or None where nothing is differentiated. `raises` marks a call that
     torch refuses. `dtypes` fixes the type of an input; then `dtype` is that of the result.
-    A case is about structure, and in float32, unless it gives values: then it is in float64.
+    A case is about structure, and in float32 (and bfloat16), unless it gives values: then it is in
+    float64.
     """
 
     label: str

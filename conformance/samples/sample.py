@@ -12,6 +12,7 @@ from conformance.samples.drawing import cotangent, given, results_of, tensor_inp
 from conformance.samples.operator import Operator, Shape
 
 WIDTHS = ("float32", "float64")
+HALVES = ("float16", "bfloat16")
 COTANGENTS = ("v", "w", "u")
 SECOND_COTANGENTS = ("s", "t", "k", "l")
 
@@ -22,7 +23,8 @@ class Sample:
 
     `before` stands in front of the call; with `inplace` the call has no result of its own and
     `outputs` names the tensor it wrote to. `after` stands between the call and the backward.
-    `ending` is how the gradient is asked for; None where it is not.
+    `ending` is how the gradient is asked for; None where it is not. `seeds` is the dtype of the
+    cotangents where it is not the sample's.
     """
 
     label: str
@@ -42,6 +44,7 @@ class Sample:
     inplace: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     ending: str | None = "backward"
+    seeds: str | None = None
 
 
 def fields_of(template: str) -> list[str]:
@@ -51,7 +54,7 @@ def fields_of(template: str) -> list[str]:
 
 
 def write(operator: Operator, sample: Sample, width: str) -> Program:
-    """The program of a sample in float32, float64 or the type the sample fixes."""
+    """The program of a sample in one of its widths or the type the sample fixes."""
     givens = inputs_of(operator, sample, width)
     linked = any(g.requires_grad for g in givens)
     results = results_of(sample.result, sample.outputs)
@@ -67,7 +70,7 @@ def write(operator: Operator, sample: Sample, width: str) -> Program:
             name: cotangent(
                 seed,
                 shape,
-                width,
+                sample.seeds or width,
                 start=3 * k,
                 requires_grad=sample.ending == "double",
                 layout=sample.cotangent_layout,
@@ -98,7 +101,7 @@ def inputs_of(operator: Operator, sample: Sample, width: str) -> list[Given]:
     for name in names:
         entry = tensor_input(name, operator.inputs)
         dtype = sample.dtypes.get(name) or entry.dtype or width
-        differentiable = entry.differentiable and dtype.startswith("float")
+        differentiable = entry.differentiable and ("float" in dtype or dtype.startswith("complex"))
         wanted = sample.requires is None or name in sample.requires
         givens.append(
             given(

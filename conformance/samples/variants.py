@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import combinations, product
 
 from conformance.program import Program
+from conformance.samples.complexes import complexes
 from conformance.samples.drawing import broadcast, results_of, shape_and_values, strides_of
 from conformance.samples.operator import Case, Operator, Shape
-from conformance.samples.sample import WIDTHS, Sample, fields_of, write
+from conformance.samples.sample import HALVES, WIDTHS, Sample, fields_of, write
 from conformance.samples.writes import inplace, writes_through_views
 
 
@@ -30,7 +31,7 @@ def samples_of(operator: Operator) -> Iterator[Sample]:
         outputs=operator.outputs,
         widths=WIDTHS,
     )
-    yield plain
+    yield replace(plain, widths=(*WIDTHS, *HALVES))
     usual = replace(plain, widths=("float32",))
     yield from spellings(operator, usual)
     if operator.pointwise:
@@ -43,6 +44,7 @@ def samples_of(operator: Operator) -> Iterator[Sample]:
         yield from overwrites(operator, usual)
         yield from repeats(operator, plain)
     yield from inplace(operator, plain)
+    yield from complexes(operator, plain)
     if operator.view:
         yield from writes_through_views(operator, usual)
     for extra in operator.cases:
@@ -80,7 +82,11 @@ def shapes(operator: Operator, plain: Sample) -> Iterator[Sample]:
     for label, (probe, first, last) in pairs.items():
         inputs = dict.fromkeys(names[:-1], first) | {names[-1]: last}
         result = broadcast([first, last])
-        yield replace(plain, label=label, probe=probe, inputs=inputs, result=result)
+        # A broadcast operand's gradient is a sum, which half precision rounds once.
+        widths = (*plain.widths, *HALVES) if label == "broadcast-last" else plain.widths
+        yield replace(
+            plain, label=label, probe=probe, inputs=inputs, result=result, widths=widths
+        )
     inputs = dict.fromkeys(names[:-1], (2, 3)) | {names[-1]: (2,)}
     yield replace(
         plain,
@@ -109,6 +115,7 @@ def points(operator: Operator, plain: Sample) -> Iterator[Sample]:
             probe=f"values at {label.replace('-', ' ')}",
             inputs=inputs,
             result=(len(columns[0]),),
+            widths=(*plain.widths, "float16"),
         )
     if operator.specials:
         rows = list(product(operator.specials, repeat=len(names)))
@@ -148,6 +155,13 @@ def types(operator: Operator, plain: Sample) -> Iterator[Sample]:
         probe="a float32 and a float64 operand",
         dtypes={first: "float32"},
         dtype="float64",
+    )
+    yield replace(
+        plain,
+        label="halves",
+        probe="a float16 and a bfloat16 operand",
+        dtypes={first: "float16", second: "bfloat16"},
+        dtype="float32",
     )
     yield replace(
         plain,
@@ -271,9 +285,11 @@ def repeats(operator: Operator, plain: Sample) -> Iterator[Sample]:
 
 
 def own_case(operator: Operator, extra: Case) -> Iterator[Sample]:
-    """A case of the entry, in the type it fixes or the one that shows most."""
+    """A case of the entry, in the type it fixes or in the one that shows most and in bfloat16."""
     probe = extra.label.replace("-", " ")
     valued = any(shape_and_values(spec)[1] is not None for spec in extra.inputs.values())
+    width = "float64" if valued and not extra.raises else "float32"
+    typed = extra.raises or any("float" in dtype for dtype in extra.dtypes.values())
     yield Sample(
         label=extra.label,
         probe=f"{probe}, which is refused" if extra.raises else probe,
@@ -281,7 +297,7 @@ def own_case(operator: Operator, extra: Case) -> Iterator[Sample]:
         result=extra.result,
         inputs=extra.inputs,
         outputs=extra.outputs or ("y",),
-        widths=("float64",) if valued and not extra.raises else ("float32",),
+        widths=(width,) if typed else (width, "bfloat16"),
         dtypes=extra.dtypes,
         dtype=extra.dtype,
     )

@@ -60,6 +60,9 @@ def empty(
 ) -> Tensor:
     """A tensor of the given sizes whose contents are unspecified (torch.empty)."""
     shape = size_of("empty", size, named.pop("size", None))
+    strides = None if memory_format is None else memory_format.strides(shape)
+    if strides is not None:
+        return empty_strided(shape, strides, dtype=dtype, requires_grad=requires_grad)
     return _constant(np.empty, shape, dtype, requires_grad, device, pin_memory, out, "empty")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from impl import dtypes, inplace
 from impl.creation.options import check_options, finish, publish, type_of
 from impl.operator import new
+from impl.refusals import not_implemented
 from impl.tensor import Tensor
 
 
@@ -34,6 +35,10 @@ def arange(
     if end is None:
         start, end = 0, start
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if any(isinstance(v, complex) for v in (start, end, step)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if dtype is not None and dtype.is_complex:
+        raise not_implemented("arange_cpu", dtype)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
@@ -74,10 +79,12 @@ def linspace(
         raise RuntimeError("number of steps must be non-negative")
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
     d = type_of(dtype)
+    if dtype is None and isinstance(start + end, complex):
+        d = dtypes.complex_of(dtypes.get_default_dtype()).numpy
     if steps <= 1:
         raw = np.full(steps, start, d)
         return _linspaced(raw, out, requires_grad)
-    exact = d.type if d.kind == "f" and d.itemsize > 2 else np.float32
+    exact = d.type if d.kind in "fc" and d.itemsize > 2 else np.float32
     if d.kind in "iu":
         exact = np.float64
     step = exact((exact(end) - exact(start)) / exact(steps - 1))

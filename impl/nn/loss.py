@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from impl import autocast
+from impl.modes import STATE
 from impl.operator import FUNCTIONS
 from impl.operators import losses
 from impl.operators.losses_nll import reduction_of
@@ -46,6 +48,8 @@ def l1_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None
 ) -> Tensor:
     """|input - target|, reduced; composed of sub, abs and the reduction."""
+    if STATE.autocast is not None:
+        input, target, weight = autocast.raised(input, target, weight)
     input, target = _same_size(input, target)
     if weight is not None:
         return _weighted((input - target).abs(), input, weight, reduction)

@@ -7,6 +7,7 @@ import numpy as np
 from impl import inference
 from impl.dtypes import FLOATING, get_default_dtype
 from impl.operator import new
+from impl.pending import Pending
 from impl.tensor import PLAIN, Tensor, assume, blank
 
 
@@ -20,6 +21,8 @@ class Parameter(Tensor):
         if data is None:
             data = new(np.empty(0, get_default_dtype().numpy))
         source = data.detach()
+        if isinstance(source, Pending):
+            raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
         if requires_grad and source.dtype.category < FLOATING:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"

@@ -9,7 +9,7 @@ import numpy as np
 
 from impl.operator import RAW, TAPED, Array, formula_operation, operator
 from impl.operators.special import erf_of, expit
-from impl.precision import rounded_once
+from impl.precision import kept_where, rounded_once
 from impl.refusals import no_derivative
 
 HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
@@ -22,7 +22,7 @@ def _nothing(F, grad):
 @operator(node="ThresholdBackwardBackward0", **HIDDEN)
 @rounded_once
 def threshold_backward(grad_output: Array, self: Array, threshold) -> Array:
-    return np.where(self <= threshold, 0, grad_output)
+    return kept_where(~(self <= threshold), grad_output)
 
 
 threshold_backward.gradient(
@@ -34,7 +34,7 @@ threshold_backward.gradient(
 @operator(node="HardtanhBackwardBackward0", **HIDDEN)
 @rounded_once
 def hardtanh_backward(grad_output: Array, self: Array, min_val, max_val) -> Array:
-    return np.where((self <= min_val) | (self >= max_val), 0, grad_output)
+    return kept_where(~((self <= min_val) | (self >= max_val)), grad_output)
 
 
 hardtanh_backward.gradient(
@@ -198,19 +198,26 @@ def _gelu_slope(x, approximate):
 
 
 def _gelu_curvature(F, grad, grad_output, self, approximate):
+    both = grad * grad_output
     if approximate == "none":
-        # The density is its own derivative but for -x: slope' = density * (2 - x^2).
-        density = F.mul_scalar(
-            F.exp(F.mul_scalar(F.pow_scalar(self, 2), -0.5)), 1 / math.sqrt(2 * math.pi)
-        )
-        return grad * grad_output * density * (2 - F.pow_scalar(self, 2))
+        square = self * self
+        exponential = F.exp(F.mul_scalar(square, -0.5))
+        density = F.mul_scalar(exponential, 1 / math.sqrt(2 * math.pi))
+        falling = square * density
+        return both * (F.mul_scalar(density, 2) - falling)
     scale, cubic = math.sqrt(2 / math.pi), 0.044715
-    square = F.pow_scalar(self, 2)
-    tanh = F.tanh(F.mul_scalar(self + F.mul_scalar(F.pow_scalar(self, 3), cubic), scale))
-    sech = 1 - F.pow_scalar(tanh, 2)
-    inner = F.mul_scalar(F.add_scalar(F.mul_scalar(square, 3 * cubic), 1), scale)
-    bend = F.mul_scalar(self, 3 * cubic * scale) - tanh * F.pow_scalar(inner, 2)
-    return grad * grad_output * sech * (inner + self * bend)
+    inner = F.mul_scalar(self + F.mul_scalar(F.pow_scalar(self, 3), cubic), scale)
+    tanh = F.tanh(inner)
+    sech = F.true_div(1.0, F.cosh(inner))
+    # The product of half the input, of 1 - tanh^2 and of the slope of `inner`, differentiated.
+    half = F.mul_scalar(self, 0.5)
+    bell = F.sub(1.0, tanh * tanh)
+    slope = F.mul_scalar(F.add_scalar(F.mul_scalar(self, 3 * cubic) * self, 1), scale)
+    of_half = F.mul_scalar(bell, 0.5) * slope
+    of_bell = -sech * tanh
+    of_bell = (half * slope) * (F.mul_scalar(sech, 2) * of_bell * slope)
+    of_slope = (half * bell) * F.mul_scalar(F.mul_scalar(self, 6 * cubic), scale)
+    return both * (F.mul_scalar(of_half, 2) + of_bell + of_slope)
 
 
 gelu_backward.gradient(
@@ -253,7 +260,7 @@ def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Arra
 
 def _log_sigmoid_curvature(F, grad, grad_output, self):
     sigmoid = F.sigmoid(self)
-    return grad * grad_output * (F.add_scalar(sigmoid, -1) * sigmoid)
+    return grad * grad_output * F.sub_scalar(sigmoid, 1) * sigmoid
 
 
 log_sigmoid_backward.gradient(

@@ -260,7 +260,8 @@ def _silu_slope(F, grad, self):
     if not F.records:
         return F.silu_backward(grad, self)
     sigmoid = F.sigmoid(self)
-    return grad * sigmoid * F.add_scalar(self * F.sub(1.0, sigmoid), 1.0)
+    rest = F.add_scalar(self * F.sub(1.0, sigmoid), 1.0)
+    return grad * sigmoid * rest
 
 
 @operator(**HIDDEN)
@@ -275,8 +276,10 @@ def mish(self: Array) -> Array:
 def _mish_slope(F, grad, self):
     if not F.records:
         return F.mish_backward(grad, self)
+    sigmoid = F.sigmoid(self)
     tanh = F.tanh(F.log1p(F.exp(self)))
-    return grad * (tanh + self * F.sigmoid(self) * F.sub(1.0, tanh * tanh))
+    rest = F.sub(1.0, tanh * tanh)
+    return grad * (tanh + self * sigmoid * rest)
 
 
 @operator(**HIDDEN)

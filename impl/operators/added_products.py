@@ -41,7 +41,7 @@ def _scaled_sum(beta, base, alpha, term):
     scaled = term if alpha == 1 else term * alpha
     if beta == 0:
         return np.array(scaled, kind)
-    return (scaled + (base if beta == 1 else base * beta)).astype(kind)
+    return (scaled + (base if beta == 1 else base * beta)).astype(kind, copy=False)
 
 
 def _exact_product(a, b):
@@ -282,10 +282,10 @@ baddbmm.forward(
 )
 
 
-def _weighted_sum(F, first, beta, alpha, *products):
+def _weighted_sum(F, first, beta, alpha, *others):
     total = first if beta == 1 else F.mul_scalar(first, beta)
-    for product in products:
-        total = total + (product if alpha == 1 else F.mul_scalar(product, alpha))
+    for term in others:
+        total = total + (term if alpha == 1 else F.mul_scalar(term, alpha))
     return total
 
 

@@ -14,7 +14,7 @@ from impl.messages import (
     SUBTRACT_BOOL,
     SUBTRACT_BOOLS,
 )
-from impl.operator import TAPED, Array, alias, formula_operation, function, new, operator
+from impl.operator import RAW, TAPED, Array, alias, formula_operation, function, new, operator
 from impl.precision import rounded_once
 from impl.tensor import Tensor
 
@@ -42,6 +42,17 @@ def _taped_conj(value):
 
 _COMPLEX = (complex, np.complexfloating)
 TAPED.conj = _taped_conj
+
+
+def _conj_operand(value):
+    """The conjugate of an operand; of a number it is a 0-dim tensor, in which torch forgets that it
+    was a number, so that beside another such tensor it is promoted to."""
+    if isinstance(value, complex):
+        return new(np.array(value.conjugate(), np.complex128))
+    return _taped_conj(value)
+
+
+RAW.conj_operand, TAPED.conj_operand = conj, _conj_operand
 
 
 @formula_operation
@@ -104,7 +115,7 @@ def div_scalar(self: Array, other) -> Array:
 
 
 mul_scalar.gradient(self="F.mul_scalar(grad, other_conj)")
-add_scalar.gradient(self="grad")
+add_scalar.gradient(self="grad").forward(lambda F, self_t: self_t.clone())
 sub_scalar.gradient(self="grad")
 div_scalar.gradient(self="F.div_scalar(grad, other_conj)")
 
@@ -117,7 +128,7 @@ def _multiple(value, alpha, beside):
         value = dtype.type(value)
     if dtype in REDUCED:
         alpha = dtype.type(alpha)
-    return (value * alpha).astype(dtype)
+    return (value * alpha).astype(dtype, copy=False)
 
 
 # -- addition and subtraction ------------------------------------------------------------------
@@ -145,6 +156,9 @@ def add(self: Array, other: Array, *, alpha=1) -> Array:
 
 
 add.checked(_check_alpha)
+add.in_memory = lambda self, other, alpha=1: np.add(
+    self, other if alpha == 1 else _multiple(other, alpha, self), out=self
+)
 add.gradient(
     self="grad",
     other=lambda F, grad, alpha: grad if alpha == 1 else F.mul_scalar(grad, conj_of(F, alpha)),
@@ -173,6 +187,9 @@ def _check_subtraction(self, other, alpha) -> None:
     _check_alpha(self, other, alpha)
 
 
+sub.in_memory = lambda self, other, alpha=1: np.subtract(
+    self, other if alpha == 1 else _multiple(other, alpha, self), out=self
+)
 sub.gradient(
     self="grad",
     other=lambda F, grad, alpha: _times(F, -grad, alpha),
@@ -244,6 +261,7 @@ def mul(self: Array, other: Array) -> Array:
     return self * other
 
 
+mul.in_memory = lambda self, other: np.multiply(self, other, out=self)
 mul.gradient(self="grad * other_conj", other="grad * self_conj")
 mul.forward(lambda F, self_t, self, other_t, other: other_t * self + self_t * other)
 mul.exact_number = True
@@ -252,3 +270,6 @@ mul.exact_number = True
 alias("sub", "subtract")
 alias("mul", "multiply")
 alias("neg", "negative")
+
+for _op in (add, sub, rsub, rsub_scalar, mul, add_scalar, sub_scalar, mul_scalar, div_scalar):
+    _op.node_class.takes_real_part = True

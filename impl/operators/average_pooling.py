@@ -8,7 +8,7 @@ from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, FLOATING
 from impl.operator import TAPED, Array, operator
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
-from impl.precision import accumulator, widened
+from impl.precision import add_each_at, widened
 from impl.refusals import not_implemented
 
 
@@ -26,19 +26,20 @@ def _avg_pool(raw, windows: Windows, include_pad: bool, divisor):
 
 def _avg_pool_backward(grad, shape, windows: Windows, include_pad: bool, divisor):
     kind = grad.dtype
-    wide = accumulator(kind)
-    share = grad.astype(wide) / windows.counts(include_pad, divisor).astype(wide)
+    share = grad / windows.counts(include_pad, divisor).astype(kind)
     count = int(np.prod(shape[: len(shape) - windows.ndim]))
     plane = int(np.prod(shape[len(shape) - windows.ndim :]))
-    flat = np.zeros((count, plane), wide)
+    flat = np.zeros((count, plane), kind)
     rows = np.arange(count)[:, None]
     if share.size:
         share = share.reshape(count, -1)
-        for places, inside, _ in windows.steps():
+        # The last step of a window first: so the windows over an element come in their order, and
+        # half precision rounds as torch does.
+        for places, inside, _ in reversed([*windows.steps()]):
             inside = np.broadcast_to(inside, windows.output).reshape(-1)
             at = np.broadcast_to(places, windows.output).reshape(-1)[inside]
-            np.add.at(flat, (rows, at[None, :]), share[:, inside])
-    return flat.astype(kind).reshape(shape)
+            flat = add_each_at(flat, (rows, at[None, :]), share[:, inside])
+    return flat.reshape(shape)
 
 
 def _check_dtype(raw, ndim: int) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl import pending
+from impl import inplace, pending
 from impl.dtypes import BY_NUMPY, COMPLEX, FLOATING, bfloat16, bool_, complex_of, real_of
-from impl.inplace import store
 from impl.operator import (
     FUNCTIONS,
     OPERATORS,
@@ -102,8 +101,12 @@ def conj_physical_inplace(self: Array) -> Array:
     return np.conj(self)
 
 
+def _conj_physical_backward(F, grad):
+    return F.conj_physical_copy(grad) if F.is_complex(grad) else grad
+
+
 for _op in (conj_physical_copy, conj_physical_inplace):
-    _op.gradient(self=lambda F, grad: F.conj_physical_copy(grad)).forward("linear")
+    _op.gradient(self=_conj_physical_backward).forward("linear")
 
 
 @function()
@@ -240,8 +243,8 @@ for _part in (real, imag):
 def real_part(value):
     """The real part of a gradient; a real one as it is."""
     known = pending.source_of(value)
-    source = value if known is None or not known[1] else known[0]
-    return source.real if source.dtype.kind == "c" else source
+    source = np.asarray(value) if known is None or not known[1] else known[0]
+    return source.real if source.dtype.kind == "c" else value
 
 
 @formula_operation
@@ -250,7 +253,7 @@ def imaginary_part(value):
     known = pending.source_of(value)
     if known is not None and known[1]:
         return pending.negated(known[0].imag)
-    return value.imag
+    return np.asarray(value).imag
 
 
 TAPED.real_part, TAPED.imaginary_part = real, imag
@@ -277,8 +280,9 @@ def _joined(part) -> np.dtype:
     return complex_of(BY_NUMPY[part.dtype]).numpy
 
 
+# torch saves the operands, which it does not need: their names are those of its functions.
 complex_of_parts.gradient(
-    real=lambda F, grad: F.real_part(grad), imag=lambda F, grad: F.imaginary_part(grad)
+    real=lambda F, grad, real: F.real_part(grad), imag=lambda F, grad, imag: F.imaginary_part(grad)
 )
 polar_of_parts.gradient(
     abs=lambda F, grad, result: F.real_part(F.conj(grad) * F.sgn(result)),
@@ -321,7 +325,7 @@ def complex_(real, imag, *, out=None):
     """
     _check_parts("complex", {"real": real, "imag": imag})
     result = complex_of_parts(real, imag)
-    return result if out is None else store("complex", out, result)
+    return result if out is None else inplace.store("complex", out, result)
 
 
 @function(method=False)
@@ -332,7 +336,7 @@ def polar(abs, angle, *, out=None):
     """
     _check_parts("polar", {"abs": abs, "angle": angle})
     result = polar_of_parts(abs, angle)
-    return result if out is None else store("polar", out, result)
+    return result if out is None else inplace.store("polar", out, result)
 
 
 __all__ = ["conj", "imag", "real"]

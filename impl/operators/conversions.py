@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 
-from impl import dtypes, messages
-from impl.allocation import dense_strides
+from impl import dtypes, inference, messages
+from impl.allocation import strides_in
 from impl.devices import check_device
 from impl.dtypes import CATEGORY, COMPLEX, dtype
-from impl.layouts import contiguous_format, preserve_format
-from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
+from impl.layouts import preserve_format
+from impl.operator import RAW, TAPED, Array, formula_operation, function, new, operator
 from impl.operators.copies import converted
 from impl.storage import empty_strided
 from impl.tensor import Tensor
@@ -28,21 +28,27 @@ def to_copy(self: Array, numpy_dtype, strides) -> Array:
 
 
 to_copy.gradient(self=lambda F, grad, self_dtype: F.cast_gradient(grad, self_dtype))
-to_copy.forward("linear")
+to_copy.forward(lambda F, self_t, numpy_dtype: cast(self_t, numpy_dtype, copy=True))
 
 
 def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=preserve_format):
     """The tensor in another dtype: itself when nothing changes, else a recorded copy."""
     source = tensor._raw.dtype
-    if source == numpy_dtype and not copy:
+    if source == numpy_dtype and not copy and _keeps(tensor, format):
         return tensor
     if CATEGORY[source] == COMPLEX and CATEGORY[numpy_dtype] not in (COMPLEX, dtypes.BOOL):
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
-    strides = None if format is contiguous_format else dense_strides(tensor)
+    if inference.records_copies(tensor):
+        return new(np.empty(tensor._raw.shape, numpy_dtype)).copy_(tensor)
+    strides = strides_in(tensor, format)
     result = to_copy(tensor, numpy_dtype, strides)
     if strides is not None:
         result._strides = strides
     return result
+
+
+def _keeps(tensor: Tensor, format) -> bool:
+    return format is preserve_format or format.is_kept_by(tensor._raw.shape, tensor.stride())
 
 
 @formula_operation

@@ -6,13 +6,13 @@ import warnings
 
 import numpy as np
 
-from impl import messages, views
-from impl.allocation import dense_strides
+from impl import inference, messages, views
+from impl.allocation import strides_in
 from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
 from impl.operator import TAPED, Array, function, new, operator
 from impl.sizes import broadcast_dims, broadcast_shapes
-from impl.storage import empty_strided, extent, is_contiguous, is_dense
+from impl.storage import empty_strided, extent, is_dense
 from impl.tensor import Tensor
 
 # -- clone ------------------------------------------------------------------------------------
@@ -38,9 +38,9 @@ def clone(input, *, memory_format=preserve_format):
     A dense tensor's strides are kept, others become dense in the same order of dimensions;
     row-major with `torch.contiguous_format`.
     """
-    strides = input._strides
-    if strides is not None:
-        strides = None if memory_format is contiguous_format else dense_strides(input)
+    if inference.records_copies(input):
+        return new(np.empty(input._raw.shape, input._raw.dtype)).copy_(input)
+    strides = strides_in(input, memory_format)
     result = clone_layout(input, strides)
     if strides is not None:
         result._strides = strides
@@ -49,10 +49,13 @@ def clone(input, *, memory_format=preserve_format):
 
 @function("contiguous", torch=False)
 def contiguous(self, memory_format=contiguous_format):
-    """The tensor itself if it is row-major, else a row-major clone (torch.Tensor.contiguous)."""
-    if self._strides is None or is_contiguous(self._raw.shape, self._strides):
+    """The tensor itself if it is row-major, else a row-major clone (torch.Tensor.contiguous).
+
+    Another memory format counts as row-major does. Raises RuntimeError for a rank it does not suit.
+    """
+    if self.is_contiguous(memory_format=memory_format):
         return self
-    return clone(self, memory_format=contiguous_format)
+    return clone(self, memory_format=memory_format)
 
 
 # -- copying into -----------------------------------------------------------------------------
@@ -97,6 +100,7 @@ def copy_itself(self: Array, src: Array) -> Array:
 
 
 copy_itself.overlaps = True  # nothing is written, whatever the elements share
+copy.resolves = copy_itself.resolves = False
 copy_itself.gradient(
     self=lambda F, grad: F.zeros_like(grad),
     src=lambda F, grad: grad,

@@ -134,9 +134,9 @@ def _cumprod_tangent(F, tangent, value, result, dim):
     # Up to a row's first zero the sum of the relative changes, which divides by no zero; from there
     # on the products with the zero's tangent in its place, for all others have the zero in them.
     zero = value == 0
-    if value.ndim == 0:
-        return F.rewritten(F.where(zero, tangent, tangent / value * result))
     relative = F.cumsum_along(tangent / value, dim) * result
+    if value.ndim == 0:
+        return relative.masked_fill_(zero, tangent)
     first = zero & (F.cumsum_along(zero, dim) == 1)
     through_zero = F.cumprod_along(F.where(first, tangent, value), dim)
     return F.where(F.cumsum_along(first, dim) != 0, through_zero, relative)
@@ -183,7 +183,7 @@ def _logcumsumexp_backward(F, grad, value, result, dim):
     dim = wrap_dim(dim, value.ndim)
     if F.is_complex(grad):
         logarithm = F.log(F.conj(grad)) - result
-        return F.conj(F.exp(_reversed_logcumsumexp(F, logarithm, dim) + value))
+        return F.conj_view(F.exp(_reversed_logcumsumexp(F, logarithm, dim) + value))
     size = F.log(F.abs(grad))
     low = F.lowest_like(size)
     parts = []

@@ -288,12 +288,18 @@ publish(
 @operator(promote="float", elementwise=True, inplace=True, out=True)
 def reciprocal(self: Array) -> Array:
     """1 / self; integers give the default floating dtype (torch.reciprocal)."""
-    return np.reciprocal(self)
+    inverse = np.reciprocal(self)
+    if inverse.dtype.kind != "c":
+        return inverse
+    return np.where(self == 0, inverse.dtype.type(complex(np.inf, np.nan)), inverse)
 
 
 reciprocal.gradient(self=lambda F, grad, result: -grad * conj_of(F, result * result))
 
 alias("div", "divide")
+
+for _op in (true_div, div_unrounded):
+    _op.node_class.takes_real_part = True
 
 
 def _true_divide(input, other, *, out=None):

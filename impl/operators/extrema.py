@@ -260,7 +260,8 @@ aminmax_dim.gradient(
         lambda F, self, dim, keepdim, grad_min, grad_max, min, max: _aminmax_backward(
             F, self, dim, keepdim, grad_min, grad_max, min, max
         ),
-        times=lambda arrived, gradient: all(arrived),  # the second output's share is added in place to the first's
+        # The second output's share is added in place to the first's.
+        times=lambda arrived, made: all(arrived),
     )
 )
 aminmax_dim.forward(

@@ -16,7 +16,7 @@ from impl.dtypes import BY_NUMPY
 from impl.inplace import check_disjoint
 from impl.operator import RAW, TAPED, Array, function, new, operator, written
 from impl.operators.copies import storable
-from impl.precision import add_at
+from impl.precision import add_each_at
 from impl.sizes import broadcast_shapes
 from impl.storage import contiguous_strides, element_strides, elementwise_strides, empty_strided
 from impl.tensor import Tensor
@@ -156,7 +156,7 @@ def _put(self, indices, values, accumulate: bool):
     if not accumulate:
         result[key] = values
         return result
-    return add_at(result, key, values)
+    return add_each_at(result, key, values)
 
 
 @operator(function=False, method=False, node="IndexPutBackward0", fresh=True)
@@ -294,7 +294,7 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
     places = _flat_index(flat.size, index).reshape(-1)
     values = np.reshape(source, -1)
     if accumulate:
-        flat = add_at(flat, places, values)
+        flat = add_each_at(flat, places, values)
     else:
         flat[places] = values
     return flat.reshape(self.shape)

@@ -116,6 +116,7 @@ stack.gradient(
     ]
 )
 stack.forward("linear")
+cat.node_class.takes_real_part = stack.node_class.takes_real_part = True
 
 
 @function("stack", method=False)

@@ -225,14 +225,14 @@ def _found(value, expected) -> str:
 
 def _smooth_curvature(F, value, self, target, reduction, beta):
     x = self - target
-    flat = (x <= -beta) | (x >= beta)
-    return F.div_scalar(F.where(flat, 0, value), beta * _count(x, reduction))
+    curved = (x > -beta) & (x < beta)
+    return F.div_scalar(F.div_scalar(value * curved, beta), _count(x, reduction))
 
 
 def _huber_curvature(F, value, self, target, reduction, delta):
     x = self - target
-    flat = (x <= -delta) | (x >= delta)
-    return F.div_scalar(F.where(flat, 0, value), _count(x, reduction))
+    curved = (x > -delta) & (x < delta)
+    return F.div_scalar(value * curved, _count(x, reduction))
 
 
 smooth_l1_loss_backward.gradient(

@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 
+from impl import autocast
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.modes import STATE
 from impl.operator import TAPED, Array, new, operator
@@ -290,6 +291,8 @@ def cross_entropy(
     `label_smoothing` mixes the target with the uniform distribution. Errors as `nll_loss`.
     """
     reduction = reduction_of(reduction, size_average, reduce)
+    if STATE.autocast is not None:
+        input, target, weight = autocast.raised(input, target, weight)
     if input._raw.shape == target._raw.shape:
         if target.dtype.category < FLOATING:
             raise RuntimeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl import inference, inplace, views
+from impl import forward, inference, inplace, messages, views
 from impl.modes import STATE
 from impl.operator import function
 from impl.sizes import sizes_of
@@ -25,6 +25,8 @@ def resize_(self, *sizes, memory_format=None):
     if shape != self._raw.shape:
         inplace.resize(self, shape)
         inference.count(self)
+    if forward.of(self) is not None:
+        raise RuntimeError("cannot resize variables that has a forward grad")
     return self
 
 
@@ -38,7 +40,7 @@ def resize_as_(self, the_template, memory_format=None):
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Make the tensor one over the memory of another, or over a storage (torch.Tensor.set_).
 
-    Raises RuntimeError for another dtype.
+    Raises RuntimeError for another dtype, NotImplementedError for a tensor with a tangent.
     """
     inplace.check(self, requires_grad(self))
     if source is None:
@@ -59,9 +61,12 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     self._raw = strided(views.elements(memory, self._raw.dtype), *target)
     self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides
     self._offset = target.offset
+    self._common = None
     # The counter stays the tensor's own, so that what was saved before is seen to be stale.
     self._storage = Replaced(memory, self._storage)
     self._storage.version += 1
+    if forward.of(self) is not None:
+        raise NotImplementedError(messages.FORWARD_UNSUPPORTED.format("set_") + ".")
     return self
 
 

@@ -127,25 +127,24 @@ def norm_tangent(F, tangent, value, order: float, norm, dim, keepdim):
     if order == 0:
         return F.zeros_like(norm)
     if order == 1:
-        return F.sum_dim(F.sgn(value) * tangent, dim, keepdim)
+        return F.sum_dim(F.real_part(F.sgn(value) * F.conj(tangent)), dim, keepdim)
     if order == 2:
-        along = F.sum_dim(value * tangent, dim, keepdim)
+        along = F.sum_dim(F.real_part(value * F.conj(tangent)), dim, keepdim)
         return F.fill_fresh(along.div_(norm), norm == 0, 0)
     if math.isinf(order):
         norm = restore(F, norm, dim, keepdim, value.ndim)
         both_nan = F.logical_and(F.isnan(value), F.isnan(norm))
         ties = F.cast_like(F.logical_or(F.abs(value) == norm, both_nan), norm)
         count = F.count_along(ties != 0, dim, norm)
-        return F.sum_dim(F.sgn(value) * tangent * ties / count, dim, keepdim)
+        along = F.real_part(F.sgn(value) * F.conj(tangent))
+        return F.sum_dim(along * ties / count, dim, keepdim)
     size = F.abs(value)
+    along = F.real_part((F.sgn(value) if order < 2 else value) * F.conj(tangent))
     if order < 1:
         steep = F.fill_fresh(F.pow_fresh(size, order - 1), value == 0, 0)
-        along = F.sum_dim(steep * (F.sgn(value) * tangent), dim, keepdim)
-        return along * F.pow_scalar(norm, 1 - order)
-    if order < 2:
-        along = F.sum_dim(F.pow_fresh(size, order - 1) * (F.sgn(value) * tangent), dim, keepdim)
-    else:
-        along = F.sum_dim(F.pow_fresh(size, order - 2) * (value * tangent), dim, keepdim)
+        return F.sum_dim(steep * along, dim, keepdim) * F.pow_scalar(norm, 1 - order)
+    scale = F.pow_fresh(size, order - (1 if order < 2 else 2))
+    along = F.sum_dim(scale * along, dim, keepdim)
     return F.fill_fresh(along / F.pow_scalar(norm, order - 1), norm == 0, 0)
 
 

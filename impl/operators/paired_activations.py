@@ -121,8 +121,7 @@ glu.layouts = _half_layouts
 glu.gradient(self=lambda F, grad, self, dim: F.glu_backward(grad, self, dim))
 
 
-@operator(node="NotImplemented", function=False, method=False)
-@rounded_once
+@operator(node="NotImplemented", numbers=False, **HIDDEN)
 def glu_jvp(glu: Array, x: Array, dx: Array, dim) -> Array:
     require_full_precision(x, "glu_jvp_cpu")
     gate = expit(np.split(x, 2, dim)[1])
@@ -130,5 +129,6 @@ def glu_jvp(glu: Array, x: Array, dx: Array, dim) -> Array:
     return of_value * gate + glu * (1 - gate) * of_gate
 
 
+glu_jvp.layouts = lambda args: [(args[0]._raw.shape, args[0].stride())]
 glu_jvp.gradients("glu", "x", "dx")(no_derivative("glu_jvp"))
 glu.forward(lambda F, self_t, self, dim, result: F.glu_jvp(result, self, self_t, dim))

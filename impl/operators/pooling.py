@@ -14,7 +14,7 @@ from impl.forward import of as tangent_of
 from impl.modes import STATE
 from impl.operator import TAPED, Array, formula_operation, operator
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
-from impl.precision import accumulator, widened
+from impl.precision import add_each_at, widened
 from impl.refusals import not_implemented, refuse_bool
 from impl.tensor import requires_grad
 
@@ -29,9 +29,34 @@ def _check_rank(raw, ndim: int) -> None:
         )
 
 
+def _plain_maxima(array, windows: Windows):
+    """Maxima and where they are, by comparing slices; None where padding or NaN may be the largest.
+
+    Where several elements are largest, the first one in scan order is taken.
+    """
+    pad = windows.overhang()
+    if not array.size or (any(map(any, pad)) and array.dtype.kind != "f"):
+        return None
+    if any(map(any, pad)):
+        sides = [(0, 0)] * (array.ndim - windows.ndim) + pad
+        array = np.pad(array, sides, constant_values=-np.inf)
+    parts = [array[(..., *where)] for where in windows.slices()]
+    best = parts[0].copy()
+    for part in parts[1:]:
+        np.maximum(best, part, out=best)
+    if array.dtype.kind == "f" and not (best > -np.inf).all():  # not so for NaN either
+        return None
+    which = np.zeros(best.shape, np.intp)
+    for number in range(len(parts) - 1, -1, -1):
+        np.copyto(which, number, where=parts[number] == best)
+    return best, windows.first_offsets() + windows.offsets_in_plane()[which]
+
+
 def _max_pool(raw, windows: Windows, name: str):
     refuse_bool(raw, name)
     array = widened(raw)
+    if (quick := _plain_maxima(array, windows)) is not None:
+        return quick[0].astype(raw.dtype, copy=False), quick[1]
     lead = array.shape[: array.ndim - windows.ndim]
     shape = (*lead, *windows.output)
     floating = BY_NUMPY[array.dtype].category >= FLOATING
@@ -99,11 +124,11 @@ def _scatter_plane(grad, indices, shape, ndim: int):
     lead = shape[: len(shape) - ndim]
     count = int(np.prod(lead))
     plane = int(np.prod(shape[len(shape) - ndim :]))
-    flat = np.zeros((count, plane), accumulator(kind))
+    result = np.zeros(count * plane, kind)
     if grad.size:
-        rows = np.arange(count)[:, None]
-        np.add.at(flat, (rows, indices.reshape(count, -1)), grad.reshape(count, -1))
-    return flat.astype(kind).reshape(shape)
+        places = (indices.reshape(count, -1) + plane * np.arange(count)[:, None]).reshape(-1)
+        result = add_each_at(result, places, grad.reshape(-1))
+    return result.reshape(shape)
 
 
 @formula_operation

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, REDUCED, bfloat16, complex128, float64, result_dtype
-from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
 from impl.operators.arithmetic import conj_of, require_tensor
 from impl.precision import rounded_once
 from impl.refusals import refuse_bool
@@ -18,7 +18,7 @@ from impl.tensor import Tensor
 _EXACT: dict[float, Callable] = {
     0.5: np.sqrt,
     -0.5: lambda x: 1 / np.sqrt(x),
-    -1: np.reciprocal,
+    -1: lambda x: RAW.reciprocal(x),
     2: lambda x: x * x,
     -2: lambda x: 1 / (x * x),
     3: lambda x: x * x * x,
@@ -87,13 +87,12 @@ def _power(base, exponent):
 
 @formula_operation
 def log_beside(value, other):
-    """The logarithm, of small integers too in the precision of `other`."""
-    exact = value.dtype.kind in "iub" or other.dtype.kind == "c"
-    return np.log(value.astype(other.dtype) if exact else value)
+    """The logarithm, in the dtype of `other`."""
+    return np.log(value if value.dtype == other.dtype else value.astype(other.dtype))
 
 
 TAPED.log_beside = lambda value, other: (
-    value.to(other.dtype) if other.is_complex() else value
+    value if value.dtype is other.dtype else value.to(other.dtype)
 ).log()
 
 
@@ -135,14 +134,22 @@ def _log(number) -> float:
 pow_scalar.gradient(self=_of_base_by_number)
 pow_tensor.gradient(self=_of_base, exponent=_of_exponent)
 pow_tensor.forward(
-    lambda F, self_t, self, exponent_t, exponent, result: (
-        _of_base(F, self_t, self, exponent)
-        + _of_exponent(F, exponent_t, self, exponent, result)
+    lambda F, self_t, self, exponent_t, exponent, result: F.conj(
+        _as_input(F, _of_base(F, F.conj(self_t), self, exponent), self)
+        + _as_input(F, _of_exponent(F, F.conj(exponent_t), self, exponent, result), exponent)
     )
 )
+
+
+def _as_input(F, slope, value):
+    # For a real input torch drops the imaginary part in the gradient formula, which tangents take.
+    return slope if F.is_complex(value) else F.real_part(slope)
+
+
 pow_of_scalar.gradient(exponent=_of_exponent_over_number)
 for _op in (pow_scalar, pow_tensor, pow_of_scalar):
     _op.name = "pow"
+    _op.node_class.takes_real_part = True
 
 
 def _overload(input, exponent):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from impl import autocast
+from impl.modes import STATE
 from impl.operator import RAW, TAPED, function
 from impl.operators.added_products import addmm
 from impl.operators.matmul import bmm, dot, mm, mv
@@ -36,6 +38,8 @@ def matmul(input, other, *, out=None):
     """
     _tensor("matmul", "input", 1, input)
     _tensor("matmul", "other", 2, other)
+    if STATE.autocast is not None:
+        input, other = autocast.lowered(input, other)
     result = _matmul(input, other)
     if out is None:
         return result
@@ -152,6 +156,8 @@ def linear(input, weight, bias=None):
     """
     _tensor("linear", "input", 1, input)
     _tensor("linear", "weight", 2, weight)
+    if STATE.autocast is not None:
+        input, weight, bias = autocast.lowered(input, weight, bias)
     ranks = (input._raw.ndim, weight._raw.ndim)
     if 0 in ranks:
         raise RuntimeError(

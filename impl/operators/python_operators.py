@@ -26,7 +26,7 @@ def binary(call, name: str):
     return dunder
 
 
-def straight_binary(op, name: str, **constants) -> None:
+def straight_binary(op, name: str, symbol: str, **constants) -> None:
     """A dunder method that calls a primitive operator; its other parameters are `constants`."""
     general = binary(lambda self, other: op(self, other, *constants.values()), name)
     made = straight.function(
@@ -36,6 +36,7 @@ def straight_binary(op, name: str, **constants) -> None:
         "general(input, other)",
         {"kernel": op.definition, "general": general},
         constants,
+        f"r0 {symbol} r1",
     )
     made.__qualname__ = general.__qualname__
     setattr(Tensor, name, made)
@@ -50,13 +51,13 @@ def _swapped(name: str):
     return lambda self, other: call(other, self)
 
 
-straight_binary(add, "__add__", alpha=1)
-straight_binary(add, "__radd__", alpha=1)
-straight_binary(sub, "__sub__", alpha=1)
+straight_binary(add, "__add__", "+", alpha=1)
+straight_binary(add, "__radd__", "+", alpha=1)
+straight_binary(sub, "__sub__", "-", alpha=1)
 binary(rsub_, "__rsub__")
-straight_binary(mul, "__mul__")
-straight_binary(mul, "__rmul__")
-straight_binary(true_div, "__truediv__")
+straight_binary(mul, "__mul__", "*")
+straight_binary(mul, "__rmul__", "*")
+straight_binary(true_div, "__truediv__", "/")
 # torch has no operator for a number divided by a tensor; it composes one.
 binary(lambda self, other: mul(_of("reciprocal")(self), other), "__rtruediv__")
 binary(_of("floor_divide"), "__floordiv__")

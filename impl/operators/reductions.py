@@ -242,8 +242,8 @@ def _prod_dim_backward(F, grad, value, result, dim, keepdim):
 
 prod_all.gradient(self=lambda F, grad, self, result: _prod_backward(F, grad, self, result))
 prod_all.forward(
-    lambda F, self_t, self, result: F.sum_all(
-        _prod_backward(F, F.expand(F.ones_like(result), result.shape), self, result) * self_t
+    lambda F, self_t, self, result: F.conj(
+        F.sum_all(_prod_backward(F, F.ones_like(result), self, result) * F.conj(self_t))
     )
 )
 prod_dim.gradient(
@@ -252,13 +252,12 @@ prod_dim.gradient(
     )
 )
 prod_dim.forward(
-    lambda F, self_t, self, result, dim, keepdim: F.sum_dim(
-        _prod_dim_backward(
-            F, F.expand(F.ones_like(result), result.shape), self, result, dim, keepdim
+    lambda F, self_t, self, result, dim, keepdim: F.conj(
+        F.sum_dim(
+            _prod_dim_backward(F, F.ones_like(result), self, result, dim, keepdim) * F.conj(self_t),
+            (dim,),
+            keepdim,
         )
-        * self_t,
-        (dim,),
-        keepdim,
     )
 )
 

@@ -65,7 +65,9 @@ def _sgn_backward(F, self, grad, result):
 
 
 sgn.gradient(
-    self=written(_sgn_backward, times=lambda arrived, gradient: gradient.dtype.kind == "c")
+    self=written(
+        _sgn_backward, times=lambda arrived, made: getattr(made, "_raw", made).dtype.kind == "c"
+    )
 )
 sgn.forward(lambda F, self_t, self, result: _sgn_backward(F, self, self_t, result))
 
@@ -89,9 +91,7 @@ def _angle_backward(F, grad, self):
 
 
 angle.gradient(self=_angle_backward)
-angle.forward(
-    lambda F, self_t, self: F.real_part(F.conj(_angle_backward(F, F.conj(self_t), self)))
-)
+angle.forward(lambda F, self_t, self: F.real_part(F.conj(_angle_backward(F, F.conj(self_t), self))))
 
 
 @operator(elementwise=True, out=True)

@@ -7,7 +7,7 @@ import numpy as np
 from impl import inplace, random
 from impl.allocation import empty_like
 from impl.dtypes import BY_NUMPY, FLOATING
-from impl.operator import Array, function, new, operator
+from impl.operator import Array, function, new, operator, written
 from impl.refusals import no_derivative, not_implemented
 from impl.sizes import broadcast_shapes, sizes_of
 from impl.tensor import Tensor, requires_grad
@@ -166,6 +166,8 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
         return bernoulli_fill.inplace(self, p, generator)
     _check_probability(p)
+    if self.is_complex():
+        raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
     return _write(bernoulli_drawn, self, lambda t: random.draw_bernoulli(t, p, generator))
 
 
@@ -181,9 +183,9 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
     op = operator(function=False, method=False, node=node)(kernel)
     formulas = {}
     if "mean" in inputs:
-        formulas["mean"] = lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape)
+        formulas["mean"] = written(lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape))
     if "std" in inputs:
-        formulas["std"] = lambda F, grad, std_shape: F.new_zeros(grad, std_shape)
+        formulas["std"] = written(lambda F, grad, std_shape: F.new_zeros(grad, std_shape))
     return op.gradient(**formulas)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from impl import messages
 from impl.dtypes import BY_NUMPY, bfloat16, result_dtype
 from impl.operator import FUNCTIONS, RAW, Array, alias, function, operator
+from impl.precision import kept_where
 from impl.tensor import Tensor
 
 
@@ -39,13 +40,14 @@ where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
 )
-where.node_class.takes_real_part = False  # torch forgot to
 where.forward(lambda F, condition, self_t, other_t: F.where(condition, self_t, other_t))
 del RAW.where
 
 
 def _where(condition, a, b):
     """np.where in formulas, where one side may be a number: it adapts to the other's dtype."""
+    if type(b) is int and b == 0 and isinstance(a, np.ndarray):
+        return kept_where(condition, a)
     result = np.where(condition, a, b)
     dtype = a.dtype if hasattr(a, "dtype") else getattr(b, "dtype", None)
     # NumPy adapts no number to bfloat16.
@@ -116,13 +118,20 @@ def _of_value(F, grad, self, min, max):
     return F.where(_inside(self, min, max), grad, 0)
 
 
+_VECTORISED = (np.dtype(np.float32), np.dtype(np.float64))
+
+
 def at_least(value, bound):
     """The larger of the two; the value where they are equal, so that a zero keeps its sign."""
+    if getattr(value, "dtype", None) in _VECTORISED:
+        return np.maximum(bound, value)  # which of equal ones is the second
     return np.where((value >= bound) | np.isnan(value), value, bound)
 
 
 def at_most(value, bound):
     """The smaller of the two; the value where they are equal."""
+    if getattr(value, "dtype", None) in _VECTORISED:
+        return np.minimum(bound, value)
     return np.where((value <= bound) | np.isnan(value), value, bound)
 
 

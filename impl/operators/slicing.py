@@ -224,8 +224,9 @@ def unfold(self: Geometry, dimension, size, step) -> Geometry:
 def unfold_backward(grad_in: Array, input_sizes, dim, size, step) -> Array:
     result = np.zeros(input_sizes, grad_in.dtype)
     windows = RAW.unfold(result, dim, size, step)
-    # One window position after the other, so that elements in several windows add up.
-    for i in range(size):
+    # One place in the windows after the other, so that elements in several windows add up; from the
+    # last to the first, so that they do in the order of the windows.
+    for i in reversed(range(size)):
         windows[..., i] += grad_in[..., i]
     return result
 

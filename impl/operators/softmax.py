@@ -19,7 +19,7 @@ from impl.refusals import not_implemented
 from impl.tensor import Tensor
 
 
-def _checked(raw, dim: int, name: str) -> int:
+def checked(raw, dim: int, name: str) -> int:
     dim = wrap_dim(dim, raw.ndim)
     if BY_NUMPY[raw.dtype].category != FLOATING and raw.size:
         loop = "lastdim_kernel_impl" if _is_last(raw, dim) else "kernel_impl"
@@ -48,24 +48,26 @@ def _total(wide, dim: int):
 
 @operator(node="SoftmaxBackward0", function=False, method=False)
 def softmax_along(self: Array, dim) -> Array:
-    dim = _checked(self, dim, "softmax")
+    dim = checked(self, dim, "softmax")
     exponentials = np.exp(_shifted(self, dim))
     total = _total(exponentials, dim)
     if not _is_last(self, dim):  # half precision keeps its intermediate values in the result
-        exponentials = exponentials.astype(self.dtype)
-    return (exponentials / total).astype(self.dtype)
+        exponentials = exponentials.astype(self.dtype, copy=False)
+    return (exponentials / total).astype(self.dtype, copy=False)
 
 
 @operator(node="LogSoftmaxBackward0", function=False, method=False)
 def log_softmax_along(self: Array, dim) -> Array:
-    dim = _checked(self, dim, "log_softmax")
+    dim = checked(self, dim, "log_softmax")
     shifted = _shifted(self, dim)
     total = _total(np.exp(shifted), dim)
     if _is_last(self, dim):  # half precision rounds the sum and its logarithm
-        total = np.log(total.astype(self.dtype).astype(total.dtype)).astype(self.dtype)
+        total = np.log(total.astype(self.dtype, copy=False).astype(total.dtype, copy=False)).astype(
+            self.dtype, copy=False
+        )
     else:
         total = np.log(total)
-    return (shifted - total).astype(self.dtype)
+    return (shifted - total).astype(self.dtype, copy=False)
 
 
 @operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
@@ -74,7 +76,8 @@ def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
     weighted = gradient * value
     result = weighted - value * _total(weighted, dim)
-    return np.ascontiguousarray(result.astype(output.dtype)).reshape(output.shape)
+    result = result.astype(output.dtype, copy=False)
+    return np.ascontiguousarray(result) if result.ndim else result
 
 
 @operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False)
@@ -82,7 +85,8 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     dim = wrap_dim(dim, output.ndim)
     gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
     result = gradient - np.exp(value) * _total(gradient, dim)
-    return np.ascontiguousarray(result.astype(output.dtype)).reshape(output.shape)
+    result = result.astype(output.dtype, copy=False)
+    return np.ascontiguousarray(result) if result.ndim else result
 
 
 softmax_along.gradient(self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim))
@@ -92,9 +96,10 @@ log_softmax_along.gradient(
 
 
 def _softmax_double_backward(F, grad, grad_output, output, dim):
-    dims = (dim,)
-    first = grad_output * grad - F.sum_dim(output * grad_output, dims, True) * grad
-    return first - grad_output * F.sum_dim(output * grad, dims, True)
+    # The last term first: what is recorded last is differentiated first.
+    shared = grad_output * F.sum_dim(output * grad, (dim,), True)
+    other = F.sum_dim(output * grad_output, (dim,), True) * grad
+    return grad_output * grad - other - shared
 
 
 def _log_softmax_double_backward(F, grad, grad_output, output, dim):
@@ -204,10 +209,11 @@ logsumexp_dims.gradient(
 
 def _logsumexp_tangent(F, tangent, value, dim, keepdim):
     """The mean of the tangents, weighted by the exponentials."""
-    highest = F.amax_dim(value, dim, True) if F.numel(value) else None
+    highest = F.amax_dim(F.real_part(value), dim, True) if F.numel(value) else None
     exponentials = F.exp(value if highest is None else value - highest)
-    total = F.sum_dim(exponentials * tangent, dim, keepdim)
-    return total.div_(F.sum_dim(exponentials, dim, keepdim))
+    total = F.sum_dim(exponentials, dim, keepdim)
+    # In place, so the exponentials that were saved are stale, as they are in torch.
+    return F.sum_dim(exponentials.mul_(tangent), dim, keepdim).div_(total)
 
 
 logsumexp_dims.forward(

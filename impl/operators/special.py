@@ -24,7 +24,6 @@ def expit(value):
     return 1 / (1 + np.exp(-value)) if value.dtype.kind == "c" else _real_expit(value)
 
 
-
 @operator(promote="float", elementwise=True, inplace=True, out=True)
 def erf(self: Array) -> Array:
     """The error function (torch.erf)."""
@@ -206,7 +205,8 @@ def sinc(self: Array) -> Array:
 def _of_frequency(F, grad, self):
     angle = F.mul_scalar(self, math.pi)
     square = F.mul_scalar(self * self, math.pi)
-    slope = (angle * F.cos(angle) - F.sin(angle)) / square
+    sine = F.sin(angle)  # recorded before the cosine
+    slope = (angle * F.cos(angle) - sine) / square
     return F.where(square == 0.0, 0.0, grad * F.conj(slope))
 
 
@@ -222,5 +222,7 @@ hypot.gradient(
     other=lambda F, grad, other, result: grad * other / result,
 )
 hypot.forward(
-    lambda F, self_t, self, other_t, other, result: self_t * self / result + other_t * other / result
+    lambda F, self_t, self, other_t, other, result: (
+        self_t * self / result + other_t * other / result
+    )
 )

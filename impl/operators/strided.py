@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.operator import RAW, TAPED, new
-from impl.precision import add_at
+from impl.precision import add_each_at
 from impl.storage import extent, strided
 
 
@@ -64,7 +64,7 @@ def _raw(grad, layout, size, stride, storage_offset):
     grad = np.reshape(grad, target.shape)
     memory = np.zeros(max(source.end(), target.end()), grad.dtype)
     if target.may_overlap():
-        memory = add_at(memory, target.places(), grad)
+        memory = add_each_at(memory, target.places(), grad)
     else:
         strided(memory, target.shape, target.strides, target.offset)[...] = grad
     if source.may_overlap():

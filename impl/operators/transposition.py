@@ -204,7 +204,7 @@ def _matrix_adjoint(self):
     ndim = self._raw.ndim
     if not ndim:
         _warn_of_scalar("Tensor.mH", "Consider using x.conj().")
-        return self
+        return self.conj()
     _require_matrix("mH", self)
     return adjoint(self)
 
@@ -227,7 +227,7 @@ def _hermitian(self):
         )
     if not ndim:
         _warn_of_scalar("Tensor.H", "Consider using x.conj().")
-        return self
+        return self.conj()
     return adjoint(self)
 
 

@@ -78,6 +78,8 @@ def _of_coordinates(F, grad, self, other, needs):
         grad * other * inverse if needs[0] else None,
         grad * -self * inverse if needs[1] else None,
     )
+
+
 atan2.forward(
     lambda F, self_t, self, other_t, other: (
         (-self * other_t + other * self_t) / (F.pow_scalar(self, 2) + F.pow_scalar(other, 2))

@@ -38,6 +38,8 @@ def max_unpool3d_to(self: Array, indices: Array, output_size) -> Array:
 
 max_unpool2d_to.gradient(self=lambda F, grad, indices: F.gather_plane(grad, indices, 2))
 max_unpool3d_to.gradient(self=lambda F, grad, indices: F.gather_plane(grad, indices, 3))
+max_unpool2d_to.forward("linear")
+max_unpool3d_to.forward("linear")
 
 
 def _max_unpool(input, indices, ndim: int, kernel_size, stride, padding, output_size) -> Tensor:

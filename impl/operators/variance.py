@@ -83,8 +83,8 @@ std_correction.gradient(
 
 
 def _var_tangent(F, tangent, value, dim, correction, keepdim):
-    slope = _var_backward(F, tangent, value, dim, correction, True)
-    return F.sum_dim(slope, dim, keepdim)
+    slope = _var_backward(F, F.conj(tangent), value, dim, correction, True)
+    return F.real_part(F.sum_dim(slope, dim, keepdim))
 
 
 var_correction.forward(

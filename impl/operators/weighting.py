@@ -100,9 +100,7 @@ addcmul.gradient(
 )
 addcmul.forward(
     lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
-        self_t
-        + _times(F, tensor1_t * tensor2, value)
-        + _times(F, tensor2_t * tensor1, value)
+        self_t + _times(F, tensor1_t * tensor2, value) + _times(F, tensor2_t * tensor1, value)
     )
 )
 
@@ -131,12 +129,17 @@ def _check_addcdiv(self, tensor1, tensor2, value) -> None:
         )
 
 
+def _to_divisor(F, grad, tensor1, tensor2, value):
+    square = tensor2 * tensor2  # recorded before the rest
+    slope = conj_of(F, F.mul_scalar(tensor1, value) / square)
+    return -grad * slope
+
+
+addcmul.node_class.takes_real_part = addcdiv.node_class.takes_real_part = True
 addcdiv.gradient(
     self=lambda F, grad: grad,
     tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, _over(F, value, tensor2)),
-    tensor2=lambda F, grad, tensor1, tensor2, value: (
-        -grad * conj_of(F, F.mul_scalar(tensor1, value) / (tensor2 * tensor2))
-    ),
+    tensor2=lambda F, grad, tensor1, tensor2, value: _to_divisor(F, grad, tensor1, tensor2, value),
 )
 addcdiv.forward(
     lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (

@@ -157,6 +157,38 @@ class Windows:
             clipped = [np.clip(p, 0, n - 1) for p, n in zip(positions, self.size, strict=True)]
             yield self._flat(clipped), inside, (..., *np.ix_(*clipped))
 
+    def overhang(self) -> list[tuple[int, int]]:
+        """How far the windows reach beyond each side of the input."""
+        result = []
+        for axis, size in enumerate(self.size):
+            reach = (self.kernel[axis] - 1) * self.dilation[axis]
+            end = (self.output[axis] - 1) * self.stride[axis] + reach + 1 - self.padding[axis]
+            result.append((self.padding[axis], max(end - size, 0)))
+        return result
+
+    def slices(self):
+        """For each element of a window in scan order, where all windows have it in the input with
+        its `overhang`."""
+        for offsets in itertools.product(*map(range, self.kernel)):
+            yield tuple(
+                slice(k * d, k * d + s * (n - 1) + 1, s)
+                for k, d, s, n in zip(offsets, self.dilation, self.stride, self.output, strict=True)
+            )
+
+    def first_offsets(self):
+        """The flat position of each window's first element, be it inside the input or not."""
+        return self._flat([self._positions(axis, 0) for axis in range(self.ndim)])
+
+    def offsets_in_plane(self) -> np.ndarray:
+        """How far each element of a window, in scan order, lies from the first one."""
+        steps = []
+        for offsets in itertools.product(*map(range, self.kernel)):
+            place = 0
+            for k, d, n in zip(offsets, self.dilation, self.size, strict=True):
+                place = place * n + k * d
+            steps.append(place)
+        return np.array(steps, np.intp)
+
     def first_places(self):
         """The flat position of each window's first element that is not padding."""
         starts = []

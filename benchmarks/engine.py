@@ -1,0 +1,217 @@
+"""impl against torch, other Python tapes and bare NumPy: one run, interleaved, as a page of ratios.
+
+    python benchmarks/engine.py [--rounds 15] [--only NAME] [--out docs/benchmarks]
+
+Each workload runs in a process of its own, where every library takes its turn in every round, so
+that whatever slows the machine slows them all. Threads are limited to one. What exists before the
+first round is frozen out of the garbage collector's sight, or each would pay for torch's imports.
+Times are medians; the spread is half the distance between the quartiles. Writes OUT.md and OUT.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from workloads import WORKLOADS
+
+ROOT = Path(__file__).parents[1]
+LIBRARIES = {"impl": "torch", "torch": "torch", "autograd": "autograd", "mygrad": "mygrad"}
+LIBRARIES |= {"micrograd": "micrograd", "numpy": "numpy"}  # name -> the interface it is used by
+TITLES = {"impl": "impl", "torch": "torch", "autograd": "HIPS/autograd", "mygrad": "MyGrad"}
+MODULES = {"micrograd": "micrograd.engine", "autograd": "autograd.numpy"}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# glibc gives freed pages back and maps them anew; with these it keeps them, for everybody.
+KEPT_PAGES = {"MALLOC_TRIM_THRESHOLD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "1073741824"}
+KEEPS = ", pages kept"
+# What impl is to be at most, in torch's time (see the project's notes on performance).
+BARS = {
+    "1,000 scalar operations": 0.45,
+    "1,000 operations on 32 elements": 0.45,
+    "100,000 additions": 0.4,
+    "one leaf used 10,000 times": 0.6,
+    "1,000 in-place operations on a view": 0.4,
+    "MLP training step": 1,
+    "softmax attention": 1,
+    "100 seeds through one retained graph": 1,
+    "a million elements" + KEEPS: 1,
+    "a million elements": 1.3,
+    "conv 3x3 and max-pool": 2,
+}
+
+
+def load(library: str) -> Any:
+    """The module by which a library is used, or None where it is not installed."""
+    try:
+        module = importlib.import_module(MODULES.get(library, library))
+    except ImportError:
+        return None
+    if library == "torch":
+        module.set_num_threads(1)
+    return importlib.import_module("autograd") if library == "autograd" else module
+
+
+def measure(name: str, rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of each round, by library; to be called in a process of its own."""
+    steps = {}
+    for library, interface in LIBRARIES.items():
+        prepare = WORKLOADS[name].get(interface)
+        module = load(library) if prepare is not None else None
+        if prepare is not None and module is not None:
+            steps[library] = prepare(module)
+    for step in steps.values():
+        step()
+    gc.collect()
+    gc.freeze()
+    times: dict[str, list[float]] = {library: [] for library in steps}
+    for number in range(rounds):
+        turns = list(steps)
+        for library in turns[number % len(turns) :] + turns[: number % len(turns)]:
+            began = time.perf_counter()
+            steps[library]()
+            times[library].append((time.perf_counter() - began) * 1000)
+    return times
+
+
+def measured(name: str, rounds: int) -> dict[str, list[float]]:
+    """`measure`, in a process of its own."""
+    keeps = name.endswith(KEEPS)
+    command = [sys.executable, __file__, "--measure", name.removesuffix(KEEPS)]
+    environment = {**os.environ, **ONE_THREAD, **(KEPT_PAGES if keeps else {})}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [*command, "--rounds", str(rounds)], env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        sys.exit(f"{name}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def spread(times: list[float]) -> float:
+    """Half the distance between the quartiles."""
+    low, _, high = statistics.quantiles(times, n=4)
+    return (high - low) / 2
+
+
+# -- the page ---------------------------------------------------------------------------------------
+
+
+def table(results: dict[str, dict[str, list[float]]]) -> str:
+    """The table in Markdown: milliseconds, and impl's time in torch's and the best tape's."""
+    columns = [c for c in LIBRARIES if any(c in times for times in results.values())]
+    head = ["workload", *(TITLES.get(c, c) for c in columns), "impl / torch", "bar"]
+    lines = [f"| {' | '.join(head)} |", f"|---{'|---:' * (len(head) - 1)}|"]
+    for name, times in results.items():
+        medians = {library: statistics.median(t) for library, t in times.items()}
+        cells = [
+            f"{medians[c]:.3g} ± {spread(times[c]):.2g}" if c in medians else "–" for c in columns
+        ]
+        ratio = medians["impl"] / medians["torch"]
+        bar = BARS[name]
+        met = "met" if ratio <= bar else "**missed**"
+        lines.append(f"| {' | '.join([name, *cells, f'{ratio:.2f}', f'{bar} {met}'])} |")
+    return "\n".join(lines)
+
+
+def versions() -> str:
+    """The versions of what was run."""
+    found = []
+    for library in LIBRARIES:
+        if library != "impl":
+            try:
+                found.append(f"{TITLES.get(library, library)} {metadata.version(library)}")
+            except metadata.PackageNotFoundError:
+                found.append(f"{TITLES.get(library, library)} not installed")
+    return ", ".join(found)
+
+
+def plot(results: dict[str, dict[str, list[float]]], file: Path) -> None:
+    """Each library's time in torch's, on a logarithmic scale, as an SVG."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "benchmarks"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 0.5 * len(results) + 1.2), layout="constrained")
+    markers = dict(zip(LIBRARIES, "o|sD^v", strict=True))
+    names = list(results)[::-1]
+    for library in LIBRARIES:
+        points = [
+            (statistics.median(results[n][library]) / statistics.median(results[n]["torch"]), i)
+            for i, n in enumerate(names)
+            if library in results[n]
+        ]
+        if points:
+            x, y = zip(*points, strict=True)
+            size = 120 if library == "torch" else 45
+            axes.scatter(x, y, size, marker=markers[library], label=TITLES.get(library, library))
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel("time, in torch's (further left is faster)")
+    axes.grid(axis="x", which="both", alpha=0.3)
+    axes.legend(loc="upper right", fontsize="small")
+    figure.savefig(file, metadata={"Date": None})
+
+
+PAGE = """# How fast `impl` is
+
+Forward and backward together, in milliseconds: medians of {rounds} interleaved rounds, ± half the
+distance between the quartiles, one thread. The last columns are the median time of `impl` in that of
+torch eager, and what it is to be at most. Made by `tox run -e benchmarks` ({versions}; CPython
+{python}, {machine}).
+
+{table}
+
+![Each library's time in torch's]({plot})
+
+- *NumPy* is the same arithmetic with its backward written out by hand, without any tape.
+- *pages kept* tells glibc not to give freed memory back (`MALLOC_TRIM_THRESHOLD_`,
+  `MALLOC_MMAP_THRESHOLD_`), for everybody; without it, arrays of megabytes are mapped, and their
+  pages faulted in, again and again.
+- Where a library has no column it cannot do the workload, or takes no such operation.
+"""
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", help="the workloads whose names contain this; nothing is written")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measure(options.measure, options.rounds)))
+        return
+    names = [n for n in BARS if not options.only or options.only in n]
+    results = {name: measured(name, options.rounds) for name in names}
+    if options.only:
+        print(table(results))
+        return
+    plot(results, options.out.with_suffix(".svg"))
+    page = PAGE.format(
+        rounds=options.rounds,
+        versions=versions(),
+        python=platform.python_version(),
+        machine=f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        table=table(results),
+        plot=options.out.with_suffix(".svg").name,
+    )
+    options.out.with_suffix(".md").write_text(page, encoding="utf-8")
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()

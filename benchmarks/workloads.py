@@ -1,0 +1,449 @@
+"""What the engines are timed on: for each workload one function per kind of interface.
+
+A function prepares the data and returns the step to be timed: forward, backward, and whatever puts
+the data back to where they were. `torch_like` ones take the namespace (torch, or impl); the others
+are written as a user of that library writes them, and absent where it cannot do the work.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Step = Callable[[], Any]
+WORKLOADS: dict[str, dict[str, Callable[..., Step]]] = {}
+
+
+def workload(name: str, interface: str):
+    """Register a function under the workload's name and the interface it is written for."""
+
+    def define(function):
+        WORKLOADS.setdefault(name, {})[interface] = function
+        return function
+
+    return define
+
+
+# -- many small operations ------------------------------------------------------------------------
+
+
+def _chain(y, w, b, length: int):
+    for _ in range(length // 4):
+        y = y * w
+        y = y + b
+        y = y * w
+        y = y - b
+    return y
+
+
+def _small(shape):
+    """The numbers of a chain: what is differentiated, and two constants."""
+    return tuple(np.full(shape, v, np.float32) for v in (0.5, 1.0001, 0.0001))
+
+
+def _total(value):
+    return value if value.ndim == 0 else value.sum()
+
+
+def _register_chain(name: str, shape) -> None:
+    @workload(name, "torch")
+    def torch_like(t):
+        x, w, b = (t.tensor(v) for v in _small(shape))
+        x.requires_grad_()
+
+        def step():
+            _total(_chain(x, w, b, 1000)).backward()
+            x.grad = None
+
+        return step
+
+    @workload(name, "autograd")
+    def hips(autograd):
+        x, w, b = _small(shape)
+        numpy = autograd.numpy
+        gradient = autograd.grad(lambda x: numpy.sum(_chain(x, w, b, 1000)))
+        return lambda: gradient(x)
+
+    @workload(name, "mygrad")
+    def mygrad(mg):
+        values, w, b = _small(shape)
+        x = mg.tensor(values)
+
+        def step():
+            _chain(x, w, b, 1000).sum().backward()
+            x.null_grad()
+
+        return step
+
+
+_register_chain("1,000 scalar operations", ())
+_register_chain("1,000 operations on 32 elements", (32,))
+
+
+@workload("1,000 scalar operations", "micrograd")
+def _(engine):
+    x = engine.Value(0.5)
+    sys.setrecursionlimit(10_000)  # for its depth-first search
+
+    def step():
+        _chain(x, 1.0001, 0.0001, 1000).backward()
+
+    return step
+
+
+def _additions(y, b):
+    for _ in range(100_000):
+        y = y + b
+    return y
+
+
+@workload("100,000 additions", "torch")
+def _(t):
+    x, b = t.tensor(0.5, requires_grad=True), t.tensor(1e-5)
+
+    def step():
+        _additions(x, b).backward()
+        x.grad = None
+
+    return step
+
+
+@workload("100,000 additions", "autograd")
+def _(autograd):
+    gradient = autograd.grad(lambda x: _additions(x, np.float32(1e-5)))
+    return lambda: gradient(np.float32(0.5))
+
+
+@workload("100,000 additions", "mygrad")
+def _(mg):
+    x = mg.tensor(np.float32(0.5))
+
+    def step():
+        _additions(x, np.float32(1e-5)).backward()
+        x.null_grad()
+
+    return step
+
+
+def _uses(x, c):
+    total = x * c
+    for _ in range(9_999):
+        total = total + x * c
+    return total.sum()
+
+
+def _leaf():
+    return np.full(1000, 0.5, np.float32), np.full(1000, 1.5, np.float32)
+
+
+@workload("one leaf used 10,000 times", "torch")
+def _(t):
+    x, c = (t.tensor(v) for v in _leaf())
+    x.requires_grad_()
+
+    def step():
+        _uses(x, c).backward()
+        x.grad = None
+
+    return step
+
+
+@workload("one leaf used 10,000 times", "autograd")
+def _(autograd):
+    x, c = _leaf()
+    gradient = autograd.grad(lambda x: autograd.numpy.sum(_uses(x, c)))
+    return lambda: gradient(x)
+
+
+@workload("one leaf used 10,000 times", "mygrad")
+def _(mg):
+    values, c = _leaf()
+    x = mg.tensor(values)
+
+    def step():
+        _uses(x, c).backward()
+        x.null_grad()
+
+    return step
+
+
+def _view_writes(t):
+    x = t.full((1000,), 0.5, requires_grad=True)
+    y = x * 1.0
+    part = y[10:20]
+    for _ in range(1000):
+        part.mul_(1.001)
+    y.sum().backward()
+
+
+@workload("1,000 in-place operations on a view", "torch")
+def _(t):
+    return lambda: _view_writes(t)
+
+
+@workload("1,000 in-place operations on a view", "mygrad")
+def _(mg):
+    def step():
+        x = mg.full((1000,), 0.5, dtype=np.float32)
+        y = x * 1.0
+        part = y[10:20]
+        for _ in range(1000):
+            part *= 1.001
+        y.sum().backward()
+
+    return step
+
+
+# -- work of a size --------------------------------------------------------------------------------
+
+
+def _mlp_data():
+    rng = np.random.default_rng(0)
+    sizes = (784, 256, 256, 10)
+    weights = [
+        (rng.standard_normal((n, m)) / np.sqrt(m)).astype(np.float32)
+        for m, n in zip(sizes, sizes[1:], strict=False)
+    ]
+    biases = [np.zeros(n, np.float32) for n in sizes[1:]]
+    images = rng.standard_normal((64, 784)).astype(np.float32)
+    return images, rng.integers(0, 10, 64), weights, biases
+
+
+@workload("MLP training step", "torch")
+def _(t):
+    images, labels, weights, biases = _mlp_data()
+    x, target = t.tensor(images), t.tensor(labels)
+    parameters = [
+        t.tensor(p).requires_grad_()
+        for pair in zip(weights, biases, strict=True)
+        for p in pair
+    ]
+    F = t.nn.functional
+
+    def step():
+        h = x
+        for i in range(0, 6, 2):
+            h = F.linear(h, parameters[i], parameters[i + 1])
+            if i < 4:
+                h = F.relu(h)
+        F.cross_entropy(h, target).backward()
+        with t.no_grad():
+            for p in parameters:
+                p.sub_(p.grad, alpha=1e-3)
+                p.grad = None
+
+    return step
+
+
+@workload("MLP training step", "autograd")
+def _(autograd):
+    images, labels, weights, biases = _mlp_data()
+    numpy = autograd.numpy
+    rows = np.arange(64)
+
+    def loss(parameters):
+        h = images
+        for i, (w, b) in enumerate(parameters):
+            h = numpy.dot(h, w.T) + b
+            if i < 2:
+                h = numpy.maximum(h, 0)
+        h = h - numpy.max(h, axis=1, keepdims=True)
+        h = h - numpy.log(numpy.sum(numpy.exp(h), axis=1, keepdims=True))
+        return -numpy.mean(h[rows, labels])
+
+    gradient = autograd.grad(loss)
+    parameters = list(zip(weights, biases, strict=True))
+
+    def step():
+        for (w, b), (gw, gb) in zip(parameters, gradient(parameters), strict=True):
+            w -= 1e-3 * gw
+            b -= 1e-3 * gb
+
+    return step
+
+
+@workload("MLP training step", "mygrad")
+def _(mg):
+    from mygrad.nnet.activations import relu
+    from mygrad.nnet.losses import softmax_crossentropy
+
+    images, labels, weights, biases = _mlp_data()
+    parameters = [(mg.tensor(w), mg.tensor(b)) for w, b in zip(weights, biases, strict=True)]
+
+    def step():
+        h = images
+        for i, (w, b) in enumerate(parameters):
+            h = mg.matmul(h, w.T) + b
+            if i < 2:
+                h = relu(h)
+        softmax_crossentropy(h, labels).backward()
+        for pair in parameters:
+            for p in pair:
+                p.data -= 1e-3 * p.grad
+                p.null_grad()
+
+    return step
+
+
+def _million():
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal(1_000_000).astype(np.float32) for _ in range(2))
+
+
+@workload("a million elements", "torch")
+def _(t):
+    x, y = (t.tensor(v) for v in _million())
+    x.requires_grad_()
+
+    def step():
+        t.relu(x * y + x).sum().backward()
+        x.grad = None
+
+    return step
+
+
+@workload("a million elements", "numpy")
+def _(numpy):
+    x, y = _million()
+
+    def step():
+        product = x * y
+        value = product + x
+        result = numpy.maximum(value, 0)
+        result.sum()
+        gradient = np.ndarray(x.shape, x.dtype, numpy.ones(1, x.dtype), 0, (0,))
+        gradient = gradient * (result > 0)
+        return gradient + gradient * y
+
+    return step
+
+
+@workload("a million elements", "autograd")
+def _(autograd):
+    x, y = _million()
+    numpy = autograd.numpy
+    gradient = autograd.grad(lambda x: numpy.sum(numpy.maximum(x * y + x, 0)))
+    return lambda: gradient(x)
+
+
+def _attention_data():
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal((8, 64, 32)).astype(np.float32) for _ in range(3)]
+
+
+@workload("softmax attention", "torch")
+def _(t):
+    q, k, v = (t.tensor(a).requires_grad_() for a in _attention_data())
+
+    def step():
+        scores = t.softmax(q @ k.transpose(-2, -1) / 32**0.5, -1)
+        (scores @ v).sum().backward()
+        q.grad = k.grad = v.grad = None
+
+    return step
+
+
+@workload("softmax attention", "autograd")
+def _(autograd):
+    numpy = autograd.numpy
+
+    def loss(q, k, v):
+        scores = numpy.matmul(q, numpy.swapaxes(k, -2, -1)) / 32**0.5
+        scores = numpy.exp(scores - numpy.max(scores, axis=-1, keepdims=True))
+        scores = scores / numpy.sum(scores, axis=-1, keepdims=True)
+        return numpy.sum(numpy.matmul(scores, v))
+
+    gradient = autograd.grad(loss, (0, 1, 2))
+    data = _attention_data()
+    return lambda: gradient(*data)
+
+
+@workload("softmax attention", "mygrad")
+def _(mg):
+    from mygrad.nnet.activations import softmax
+
+    q, k, v = (mg.tensor(a) for a in _attention_data())
+
+    def step():
+        scores = softmax(mg.matmul(q, mg.swapaxes(k, -2, -1)) / 32**0.5, axis=-1)
+        mg.matmul(scores, v).sum().backward()
+        for tensor in (q, k, v):
+            tensor.null_grad()
+
+    return step
+
+
+def _image():
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((8, 16, 32, 32)).astype(np.float32)
+    return images, (rng.standard_normal((16, 16, 3, 3)) / 12).astype(np.float32)
+
+
+@workload("conv 3x3 and max-pool", "torch")
+def _(t):
+    x, w = (t.tensor(v).requires_grad_() for v in _image())
+    F = t.nn.functional
+
+    def step():
+        F.max_pool2d(F.conv2d(x, w, padding=1), 2).sum().backward()
+        x.grad = w.grad = None
+
+    return step
+
+
+@workload("conv 3x3 and max-pool", "mygrad")
+def _(mg):
+    from mygrad.nnet.layers import conv_nd, max_pool
+
+    x, w = (mg.tensor(v) for v in _image())
+
+    def step():
+        max_pool(conv_nd(x, w, stride=1, padding=1), (2, 2), 2).sum().backward()
+        x.null_grad()
+        w.null_grad()
+
+    return step
+
+
+def _seeds():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((64, 256)).astype(np.float32)
+    weights = [(rng.standard_normal((256, 256)) / 16).astype(np.float32) for _ in range(3)]
+    return x, weights, rng.standard_normal((100, 64, 256)).astype(np.float32)
+
+
+@workload("100 seeds through one retained graph", "torch")
+def _(t):
+    x, weights, cotangents = _seeds()
+    x, weights = t.tensor(x).requires_grad_(), [t.tensor(w) for w in weights]
+    cotangents = [t.tensor(c) for c in cotangents]
+
+    def step():
+        y = x
+        for w in weights:
+            y = t.tanh(y @ w)
+        for cotangent in cotangents:
+            t.autograd.grad(y, x, cotangent, retain_graph=True)
+
+    return step
+
+
+@workload("100 seeds through one retained graph", "autograd")
+def _(autograd):
+    x, weights, cotangents = _seeds()
+    numpy = autograd.numpy
+
+    def function(x):
+        for w in weights:
+            x = numpy.tanh(numpy.dot(x, w))
+        return x
+
+    def step():
+        pull, _ = autograd.make_vjp(function)(x)
+        for cotangent in cotangents:
+            pull(cotangent)
+
+    return step

@@ -1,0 +1,86 @@
+"""Complex numbers: what samples ask of an operator that takes them, and of one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from conformance.samples.operator import Operator
+from conformance.samples.sample import Sample, fields_of
+
+# The result for complex operands is real.
+REAL_VALUED = frozenset(("abs", "l1_loss", "norm", "std", "to", "var", "vector_norm"))
+# torch has these for real numbers only, or records them only for these.
+# fmt: off
+REAL_ONLY = frozenset((
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "alpha_dropout", "amax", "amin", "aminmax",
+    "argmax", "argmin", "argsort", "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "ceil", "celu", "clamp", "clamp_max", "clamp_min", "cross_entropy", "cummax", "cummin",
+    "dropout", "dropout1d", "elu", "embedding", "erf", "erfc", "floor", "fmax", "fmin", "fmod",
+    "frac", "ge", "gelu", "glu", "group_norm", "gt", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hypot", "instance_norm", "kthvalue", "layer_norm", "le", "leaky_relu",
+    "log_softmax", "logit", "logsigmoid", "lt", "max", "max_pool1d", "max_pool2d", "max_pool3d",
+    "maximum", "median", "min", "minimum", "mish", "mode", "mse_loss", "msort", "nan_to_num",
+    "nanmedian", "nll_loss", "prelu", "relu", "relu6", "remainder", "round",
+    "scaled_dot_product_attention", "selu", "sign", "silu", "smooth_l1_loss", "softmax", "softplus",
+    "softshrink", "sort", "threshold", "topk", "trunc", "xlogy",
+))
+# fmt: on
+
+
+def complexes(operator: Operator, plain: Sample) -> Iterator[Sample]:
+    """Complex operands: plain, conjugated lazily, beside real ones, twice differentiated, written;
+    or the refusal of an operator that torch has not for them.
+    """
+    names = [
+        entry.name
+        for entry in operator.inputs
+        if entry.differentiable and entry.name in fields_of(plain.call)
+    ]
+    if not names:
+        return
+    sample = replace(plain, label="complex", probe="complex numbers", widths=("complex128",))
+    if operator.name in REAL_ONLY:
+        yield replace(sample, probe="complex numbers, which are refused", result=None)
+        return
+    if operator.name in REAL_VALUED:
+        sample = replace(sample, seeds="float64")
+    else:
+        yield replace(sample, widths=("complex64",))
+    yield sample
+    conjugated = plain.call
+    for name in names:
+        conjugated = conjugated.replace(f"{{{name}}}", f"{{{name}}}.conj()")
+    yield replace(
+        sample, label="complex-conjugated", probe="lazily conjugated operands", call=conjugated
+    )
+    if operator.unlinked:
+        return
+    if operator.twice_differentiable:
+        yield replace(
+            sample,
+            label="complex-second-derivative",
+            probe="complex numbers, the derivative of its derivative",
+            ending="double",
+        )
+    if operator.pointwise and len(names) > 1:
+        yield replace(
+            sample,
+            label="complex-second",
+            probe="a real operand and complex ones",
+            dtypes={names[0]: "float64"},
+        )
+    if operator.inplace:
+        first = operator.inputs[0]
+        yield replace(
+            sample,
+            label="complex-in-place-conjugated",
+            probe="complex numbers, in place through a conjugated view",
+            call=operator.inplace,
+            outputs=("h",),
+            result=first.shape,
+            before=(f"h = {first.name} * 1", "c = h.conj()"),
+            inplace=True,
+            names={first.name: "c"},
+            seeds=None,
+        )

@@ -1,0 +1,5 @@
+"""`torch.amp`."""
+
+from impl.autocast import autocast
+
+__all__ = ["autocast"]

@@ -1,0 +1,5 @@
+"""`torch.autograd.anomaly_mode`."""
+
+from impl.anomaly import detect_anomaly, set_detect_anomaly
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]

@@ -1,0 +1,104 @@
+"""`torch.autograd.forward_ad`: dual tensors, made and unpacked within a level."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from impl import forward
+from impl.modes import STATE, _Mode
+from impl.tensor import Tensor
+
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
+
+_current_level = -1
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Enter the level, 0. Raises RuntimeError when it has been entered: there is only one."""
+    global _current_level
+    _current_level = forward.enter()
+    return _current_level
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Leave the level; every tangent is gone. Raises RuntimeError for any other level."""
+    global _current_level
+    if level is not None and level != _current_level:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This "
+            "is not supported."
+        )
+    forward.leave()
+    _current_level -= 1
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that carries `tangent`, of the same shape.
+
+    Raises RuntimeError outside of a level, for a tensor or a tangent that is a dual and for a
+    tangent of another shape; ValueError for integers.
+    """
+    if level is None:
+        level = _current_level
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(
+                f"Expected {name} to be floating point or complex, but got: {value.dtype}"
+            )
+    return forward.make_dual(tensor, tangent, level)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal and the tangent of a tensor; outside of a level the tensor itself and None."""
+    if level is None:
+        level = _current_level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(*forward.unpack_dual(tensor, level))
+
+
+class dual_level(_Mode):
+    """A level as a context manager, which gives its number, and as a decorator."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc) -> None:
+        exit_dual_level()
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return forward.is_seen()
+
+
+class _set_fwd_grad_enabled(_Mode):
+    """Sets at once whether tangents are seen in this thread; as a context manager it restores."""
+
+    def __init__(self, mode: bool) -> None:
+        self._before = STATE.forward
+        STATE.forward = bool(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc) -> None:
+        STATE.forward = self._before

@@ -1,0 +1,11 @@
+"""`torch.autograd.function`."""
+
+from impl.functions import (
+    BackwardCFunction,
+    Function,
+    FunctionCtx,
+    FunctionMeta,
+    once_differentiable,
+)
+
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "once_differentiable"]

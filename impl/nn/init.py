@@ -1,0 +1,190 @@
+"""`torch.nn.init`: filling tensors in place, outside the graph, from torch's stream of numbers.
+
+X. Glorot and Y. Bengio, AISTATS 2010 (xavier); K. He et al., ICCV 2015 (kaiming).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+
+from impl.modes import no_grad
+from impl.tensor import Tensor
+
+_LINEAR = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "sigmoid",
+)
+
+
+def _unrecorded(fill):
+    """A function that fills a tensor without recording it."""
+
+    @functools.wraps(fill)
+    def call(tensor, *args, **kwargs):
+        with no_grad():
+            return fill(tensor, *args, **kwargs)
+
+    return call
+
+
+def calculate_gain(nonlinearity: str, param=None) -> float:
+    """The factor by which weights are wider before a nonlinearity. ValueError for another name."""
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            slope = 0.01
+        elif isinstance(param, (int, float)) and not isinstance(param, bool):
+            slope = param
+        else:
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many numbers go into and come out of a unit. ValueError below two dimensions."""
+    shape = tensor._raw.shape
+    if len(shape) < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+        )
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+@_unrecorded
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
+    """Uniform numbers from [a, b)."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@_unrecorded
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
+    """Normal numbers."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@_unrecorded
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator=None,
+) -> Tensor:
+    """Normal numbers within [a, b], by inversion of uniform ones."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
+            "values may be incorrect.",
+            stacklevel=3,
+        )
+    low, high = ((1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0 for x in (a, b))
+    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
+    tensor.erfinv_()
+    tensor.mul_(std * math.sqrt(2.0))
+    tensor.add_(mean)
+    return tensor.clamp_(min=a, max=b)
+
+
+@_unrecorded
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """The same number everywhere."""
+    return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+@_unrecorded
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return tensor.zero_()
+
+
+@_unrecorded
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix. Raises ValueError unless 2-D."""
+    if tensor._raw.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    tensor.zero_()
+    tensor.diagonal().fill_(1)
+    return tensor
+
+
+@_unrecorded
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """Uniform numbers whose variance suits both directions."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    bound = math.sqrt(3.0) * std
+    return tensor.uniform_(-bound, bound, generator=generator)
+
+
+@_unrecorded
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """Normal numbers whose variance suits both directions."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    return tensor.normal_(0.0, std, generator=generator)
+
+
+def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
+    if 0 in tensor._raw.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        return None
+    return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+
+
+@_unrecorded
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator=None,
+) -> Tensor:
+    """Uniform numbers whose variance suits rectifiers with slope `a`."""
+    std = _kaiming(tensor, a, mode, nonlinearity)
+    if std is None:
+        return tensor
+    bound = math.sqrt(3.0) * std
+    return tensor.uniform_(-bound, bound, generator=generator)
+
+
+@_unrecorded
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator=None,
+) -> Tensor:
+    """Normal numbers whose variance suits rectifiers with slope `a`."""
+    std = _kaiming(tensor, a, mode, nonlinearity)
+    return tensor if std is None else tensor.normal_(0, std, generator=generator)

@@ -1,0 +1,245 @@
+"""Modules and parameters in lists and dictionaries, and modules one after the other."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+
+from impl.nn.modules.module import Module
+from impl.nn.parameter import Parameter
+from impl.tensor import Tensor
+
+
+class _Numbered(Module):
+    """Modules under the names "0", "1", and so on."""
+
+    def _key(self, index) -> str:
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range")
+        return str(index % len(self)) if index < 0 else str(index)
+
+    def _renumber(self, modules: Iterable[Module]) -> None:
+        self._modules = {str(i): module for i, module in enumerate(modules)}
+
+    def __setattr__(self, name: str, value) -> None:
+        if name == "_modules":
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())
+
+    def __setitem__(self, index, module) -> None:
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index) -> None:
+        kept = list(self)
+        del kept[index]
+        self._renumber(kept)
+
+    def append(self, module: Module):
+        """Add a module at the end; returns itself."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, index: int, module: Module):
+        """Add a module before another one."""
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def extend(self, modules: Iterable[Module]):
+        """Add modules at the end; returns itself."""
+        for module in modules:
+            self.append(module)
+        return self
+
+
+class Sequential(_Numbered):
+    """Modules that are applied one after the other (torch.nn.Sequential)."""
+
+    def __init__(self, *args) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            for i, module in enumerate(args):
+                self.add_module(str(i), module)
+
+    def _names(self) -> list[str]:
+        return list(self._modules)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return self._modules[self._names()[int(self._key(index))]]
+
+    def __setitem__(self, index, module) -> None:
+        setattr(self, self._names()[int(self._key(index))], module)
+
+    def forward(self, input):
+        for module in self:
+            input = module(input)
+        return input
+
+
+class ModuleList(_Numbered):
+    """Modules in a list, which are not applied (torch.nn.ModuleList)."""
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        self.extend(modules or ())
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return self._modules[self._key(index)]
+
+    def __iadd__(self, modules: Iterable[Module]):
+        return self.extend(modules)
+
+
+class ModuleDict(Module):
+    """Modules by name (torch.nn.ModuleDict)."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
+        super().__init__()
+        self.update(modules or {})
+
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def update(self, modules) -> None:
+        """Add modules from a mapping or from pairs."""
+        for key, module in modules.items() if isinstance(modules, Mapping) else modules:
+            self[key] = module
+
+    def keys(self):
+        """The names."""
+        return self._modules.keys()
+
+    def values(self):
+        """The modules."""
+        return self._modules.values()
+
+    def items(self):
+        """The names with the modules."""
+        return self._modules.items()
+
+    def pop(self, key: str) -> Module:
+        """Take a module away and return it."""
+        return self._modules.pop(key)
+
+
+def _parameter(value):
+    return Parameter(value) if isinstance(value, Tensor) and type(value) is Tensor else value
+
+
+class ParameterList(Module):
+    """Parameters in a list; a tensor that is put in becomes one (torch.nn.ParameterList)."""
+
+    def __init__(self, values: Iterable | None = None) -> None:
+        super().__init__()
+        self._size = 0
+        self.extend(values or ())
+
+    def _key(self, index) -> str:
+        index = operator.index(index)
+        if not -self._size <= index < self._size:
+            raise IndexError(f"index {index} is out of range")
+        return str(index % self._size) if index < 0 else str(index)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return getattr(self, self._key(index))
+
+    def __setitem__(self, index, value) -> None:
+        setattr(self, self._key(index), _parameter(value))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self):
+        return iter([self[i] for i in range(self._size)])
+
+    def append(self, value):
+        """Add a parameter at the end; returns itself."""
+        self._size += 1
+        self[self._size - 1] = value
+        return self
+
+    def extend(self, values: Iterable):
+        """Add parameters at the end; returns itself."""
+        for value in values:
+            self.append(value)
+        return self
+
+
+class ParameterDict(Module):
+    """Parameters by name; a tensor that is put in becomes one (torch.nn.ParameterDict)."""
+
+    def __init__(self, parameters: Mapping | None = None) -> None:
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        self.update(parameters or {})
+
+    def __getitem__(self, key: str):
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, value) -> None:
+        self._keys[key] = None
+        setattr(self, key, _parameter(value))
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._keys
+
+    def update(self, parameters) -> None:
+        """Add parameters from a mapping or from pairs."""
+        for key, value in parameters.items() if isinstance(parameters, Mapping) else parameters:
+            self[key] = value
+
+    def keys(self):
+        """The names."""
+        return self._keys.keys()
+
+    def values(self):
+        """The parameters."""
+        return [self[key] for key in self._keys]
+
+    def items(self):
+        """The names with the parameters."""
+        return [(key, self[key]) for key in self._keys]

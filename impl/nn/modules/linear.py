@@ -1,0 +1,86 @@
+"""Linear maps."""
+
+from __future__ import annotations
+
+import math
+
+from impl.creation import empty
+from impl.nn import functional as F
+from impl.nn import init
+from impl.nn.modules.module import Module
+from impl.nn.parameter import Parameter
+from impl.tensor import Tensor
+
+
+def fan_in_bound(weight: Tensor) -> float:
+    """What biases are drawn within: one over the root of what goes into a unit."""
+    fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
+    return 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+
+
+class Identity(Module):
+    """Its input; whatever it is made with is ignored (torch.nn.Identity)."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Module):
+    """`input @ weight.T + bias` over the last dimension (torch.nn.Linear)."""
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(empty((out_features, in_features), dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = fan_in_bound(self.weight)
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        bias = self.bias is not None
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={bias}"
+
+
+class Flatten(Module):
+    """Dimensions joined into one (torch.nn.Flatten)."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """One dimension split into several (torch.nn.Unflatten)."""
+
+    def __init__(self, dim: int, unflattened_size) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,0 +1,444 @@
+"""`Module`: parameters, buffers and modules by name, and calls with hooks around them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from impl.dtypes import FLOATING
+from impl.dtypes import dtype as element_type
+from impl.modes import no_grad
+from impl.nn.modules import state
+from impl.nn.modules.calling import Calling
+from impl.nn.parameter import Parameter
+from impl.tensor import Tensor
+
+
+def type_name(value) -> str:
+    """A value's type as torch writes it in messages: of a tensor, that of its elements."""
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        return f"torch.{value.dtype.legacy}Tensor"
+    kind = type(value)
+    module = kind.__module__
+    if module in ("builtins", "program", "__main__"):
+        return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+    return f"{module}.{kind.__qualname__}"
+
+
+class Module(Calling):
+    """The base of all layers and models (torch.nn.Module).
+
+    Parameters and modules that are assigned as attributes are known by their names; buffers are
+    registered. A subclass defines `forward`.
+    """
+
+    training: bool
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+
+    def __init__(self) -> None:
+        set_attribute = super().__setattr__
+        set_attribute("training", True)
+        set_attribute("_parameters", {})
+        set_attribute("_buffers", {})
+        set_attribute("_non_persistent", set())
+        set_attribute("_modules", {})
+        self._without_hooks()
+
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    # -- what has a name ------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value) -> None:
+        if isinstance(value, Parameter):
+            if "_parameters" not in self.__dict__:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name)
+            self.register_parameter(name, value)
+            return
+        known = self.__dict__.get("_parameters")
+        if known is not None and name in known:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as parameter '{name}' "
+                    "(torch.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, value)
+            return
+        modules = self.__dict__.get("_modules")
+        if isinstance(value, Module):
+            if modules is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name)
+            modules[name] = value
+            return
+        if modules is not None and name in modules:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as child module '{name}' "
+                    "(torch.nn.Module or None expected)"
+                )
+            modules[name] = value
+            return
+        buffers = self.__dict__.get("_buffers")
+        if buffers is not None and name in buffers:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as buffer '{name}' "
+                    "(torch.nn.Buffer, torch.Tensor or None expected)"
+                )
+            buffers[name] = value
+            return
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            held = self.__dict__.get(kind)
+            if held is not None and name in held:
+                return held[name]
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self
+        )
+
+    def __delattr__(self, name: str) -> None:
+        if not self._forget(name):
+            super().__delattr__(name)
+
+    def _forget(self, name: str) -> bool:
+        found = False
+        for kind in ("_parameters", "_buffers", "_modules"):
+            found = self.__dict__[kind].pop(name, self) is not self or found
+        self._non_persistent.discard(name)
+        if name in self.__dict__:
+            del self.__dict__[name]
+            found = True
+        return found
+
+    def _check_name(self, what: str, name, held: dict) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
+        if "." in name:
+            got = f", got: {name}" if what == "module" else ""
+            raise KeyError(f'{what} name can\'t contain "."{got}')
+        if name == "":
+            raise KeyError(f'{what} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in held:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_parameter(self, name: str, param) -> None:
+        """Add a parameter, or a place for one (None).
+
+        Raises KeyError for a bad or a taken name, TypeError for anything else than a Parameter,
+        ValueError for one that has a history.
+        """
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", name, self._parameters)
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
+                "(torch.nn.Parameter or None required)"
+            )
+        if param is not None and param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
+                f"created explicitly. To express '{name}' as a function of another Tensor, "
+                "compute the value in the forward() method."
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor, persistent: bool = True) -> None:
+        """Add a tensor that is no parameter; it is saved with the state if `persistent`.
+
+        Raises KeyError for a bad or a taken name, TypeError for anything else than a tensor.
+        """
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
+                "(torch Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+
+    def add_module(self, name: str, module) -> None:
+        """Add a module, or None. Raises KeyError for a bad or a taken name, TypeError else."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
+        self._check_name("module", name, self._modules)
+        self._modules[name] = module
+
+    register_module = add_module
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a dotted name; itself for "". Raises AttributeError if there is none."""
+        module = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name. Raises AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        found = getattr(module, name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name. Raises AttributeError if there is none."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return module._buffers[name]
+
+    # -- everything below -----------------------------------------------------------------------
+
+    def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True):
+        """This module and all below it with their dotted names, each once."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                inner = prefix + ("." if prefix else "") + name
+                yield from module.named_modules(memo, inner, remove_duplicate)
+
+    def _named_members(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool):
+        memo = set()
+        modules = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
+        for place, module in modules:
+            for name, value in module.__dict__[kind].items():
+                if value is None or value in memo:
+                    continue
+                if remove_duplicate:
+                    memo.add(value)
+                yield place + ("." if place else "") + name, value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their dotted names, each once."""
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their dotted names, each once."""
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below, with their names, each once."""
+        memo = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in memo:
+                memo.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it, each once."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call `fn` with every module below, then with this one; returns this one."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # -- modes ----------------------------------------------------------------------------------
+
+    def train(self, mode: bool = True) -> Module:
+        """Set training mode here and below. Raises ValueError unless `mode` is a bool."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Module:
+        """Set evaluation mode here and below."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Set the flag of all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop all gradients, or set them to zero in place."""
+        for parameter in self.parameters():
+            if parameter._grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+                continue
+            gradient = parameter._grad
+            if gradient.grad_fn is not None:
+                gradient.detach_()
+            else:
+                gradient.requires_grad_(False)
+            gradient.zero_()
+
+    # -- conversion -----------------------------------------------------------------------------
+
+    def _apply(self, fn, recurse: bool = True) -> Module:
+        """Replace the data of parameters, of their gradients, and the buffers by `fn` of them."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            with no_grad():
+                converted = fn(parameter)
+            parameter.data = converted
+            if parameter._grad is not None:
+                with no_grad():
+                    gradient = fn(parameter._grad)
+                parameter._grad.data = gradient
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs) -> Module:
+        """Convert floating parameters and buffers to a dtype, given as such or by a tensor.
+
+        Raises TypeError for a dtype that is not floating or complex.
+        """
+        target = kwargs.get("dtype")
+        for value in args:
+            if isinstance(value, element_type):
+                target = value
+            elif isinstance(value, Tensor):
+                target = value.dtype
+        if target is not None and target.category < FLOATING:
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={target}"
+            )
+        return self._apply(lambda t: _converted(t, target))
+
+    def type(self, dst_type) -> Module:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.to(dst_type))
+
+    def _floating_to(self, name: str) -> Module:
+        return self._apply(lambda t: getattr(t, name)() if t.is_floating_point() else t)
+
+    def float(self) -> Module:
+        """Convert floating parameters and buffers to float32."""
+        return self._floating_to("float")
+
+    def double(self) -> Module:
+        """Convert floating parameters and buffers to float64."""
+        return self._floating_to("double")
+
+    def half(self) -> Module:
+        """Convert floating parameters and buffers to float16."""
+        return self._floating_to("half")
+
+    def bfloat16(self) -> Module:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._floating_to("bfloat16")
+
+    def cpu(self) -> Module:
+        """Nothing: all memory is the CPU's."""
+        return self._apply(lambda t: t)
+
+    # -- state ----------------------------------------------------------------------------------
+
+    def state_dict(self, *, destination=None, prefix: str = "", keep_vars: bool = False):
+        """Parameters and persistent buffers by their dotted names, detached unless `keep_vars`."""
+        result = OrderedDict() if destination is None else destination
+        for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
+            if value is not None and name not in self._non_persistent:
+                result[prefix + name] = value if keep_vars else value.detach()
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(
+                    destination=result, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        return result
+
+    def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
+        """Copy values into parameters and buffers of the same names; with `assign`, take them.
+
+        Returns the missing and the unexpected names. Raises TypeError for what is no mapping,
+        RuntimeError for wrong sizes and, if `strict`, for missing and unexpected names.
+        """
+        return state.load(self, state_dict, strict, assign)
+
+    # -- text -----------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses of the module's text."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        inner = [
+            f"({name}): " + repr(module).replace("\n", "\n  ")
+            for name, module in self._modules.items()
+        ]
+        if lines and not inner and len(lines) == 1:
+            return f"{self._get_name()}({lines[0]})"
+        body = lines + inner
+        return f"{self._get_name()}(" + ("\n  " + "\n  ".join(body) + "\n" if body else "") + ")"
+
+    def __dir__(self):
+        held = (self._parameters, self._buffers, self._modules)
+        names = itertools.chain(super().__dir__(), *held)
+        return sorted(name for name in set(names) if not name[0].isdigit())
+
+
+def _converted(tensor: Tensor, target) -> Tensor:
+    return tensor if target is None or tensor.dtype.category < FLOATING else tensor.to(target)

@@ -1,0 +1,85 @@
+"""Gradients limited in place, by their common norm or one by one."""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+
+from impl.creation import tensor as tensor_of
+from impl.modes import no_grad
+from impl.operator import FUNCTIONS
+from impl.operators.norms import vector_norm
+from impl.tensor import Tensor
+
+
+def _unrecorded(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        with no_grad():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _listed(tensors) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+@_unrecorded
+def get_total_norm(
+    tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all tensors as one vector, computed from their norms.
+
+    Raises RuntimeError for an infinite or undefined norm if `error_if_nonfinite`.
+    """
+    tensors = _listed(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return tensor_of(0.0)
+    norms = FUNCTIONS["stack"]([vector_norm(t, norm_type) for t in tensors])
+    total = vector_norm(norms, norm_type)
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+@_unrecorded
+def clip_grad_norm_(
+    parameters,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale gradients in place so that their common norm is at most `max_norm`; returns the norm
+    before (torch.nn.utils.clip_grad_norm_)."""
+    generated = isinstance(parameters, types.GeneratorType)
+    parameters = _listed(parameters)
+    if generated and not parameters:
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4
+        )
+    gradients = [p._grad for p in parameters if p._grad is not None]
+    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+    if gradients:
+        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(factor)
+    return total
+
+
+@_unrecorded
+def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
+    """Limit the elements of gradients in place to [-clip_value, clip_value]
+    (torch.nn.utils.clip_grad_value_)."""
+    clip_value = float(clip_value)
+    for parameter in _listed(parameters):
+        if parameter._grad is not None:
+            # Two writes, as torch's operators on lists of tensors make them.
+            parameter._grad.clamp_min_(-clip_value).clamp_max_(clip_value)

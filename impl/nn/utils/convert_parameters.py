@@ -1,0 +1,29 @@
+"""Parameters as one vector, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from impl.operator import FUNCTIONS
+from impl.tensor import Tensor
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements, one parameter after the other; recorded."""
+    return FUNCTIONS["cat"]([parameter.view(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Make the parameters' data views of slices of the vector. TypeError for anything else."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected torch.Tensor, but got: {_type_name(vec)}")
+    start = 0
+    for parameter in parameters:
+        end = start + parameter.numel()
+        parameter.data = vec[start:end].view_as(parameter).data
+        start = end
+
+
+def _type_name(value) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind}"

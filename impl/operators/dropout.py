@@ -1,0 +1,119 @@
+"""Dropout, composed of a random mask and a product, as ATen composes it on the CPU."""
+
+from __future__ import annotations
+
+from impl.allocation import empty_like
+from impl.operator import TAPED, function
+from impl.tensor import Tensor
+
+
+def _check_probability(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _idle(input: Tensor, p: float, training: bool) -> bool:
+    return p == 0 or not training or not input._raw.size
+
+
+def _blank(input: Tensor, features: bool) -> Tensor:
+    """Memory for the mask: of the input's shape, or one number for each channel."""
+    if not features:
+        return empty_like(input)
+    shape = input._raw.shape
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return input.new_empty((*shape[:2], *(1,) * (len(shape) - 2)))
+
+
+def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
+    if _idle(input, p, training):
+        return input
+    if p == 1:
+        zeros = input.new_zeros(())
+        return input.mul_(zeros) if inplace else input * zeros
+    mask = _blank(input, features).bernoulli_(1 - p)
+    mask.div_(1 - p)
+    return input.mul_(mask) if inplace else input * mask
+
+
+def dropout(input, p=0.5, training=True, inplace=False) -> Tensor:
+    """Elements zero with probability `p`, the others divided by 1 - p
+    (torch.nn.functional.dropout).
+
+    Not in training, the input itself. Raises ValueError for a probability outside [0, 1].
+    """
+    _check_probability(p)
+    return _dropped(input, p, training, inplace, features=False)
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor:
+    """Whole channels of (N, C, L) or (C, L) dropped (torch.nn.functional.dropout1d)."""
+    _check_probability(p)
+    rank = input._raw.ndim
+    if rank not in (2, 3):
+        raise RuntimeError(
+            "dropout1d: Expected 2D or 3D input, but received a "
+            f"{rank}D input. Note that dropout1d exists to provide channel-wise dropout on inputs "
+            "with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. "
+            "2D or 3D inputs)."
+        )
+    batch = input if rank == 3 else input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    result = _dropped(batch, p, training, inplace, features=True)
+    if rank == 2:
+        result = result.squeeze_(0) if inplace else result.squeeze(0)
+    return result
+
+
+def _channels(name: str, rank: int):
+    def drop(input, p=0.5, training=True, inplace=False) -> Tensor:
+        _check_probability(p)
+        return _dropped(input, p, training, inplace, features=True)
+
+    drop.__name__ = drop.__qualname__ = name
+    drop.__doc__ = f"""Whole channels of a {rank}-D input dropped (torch.nn.functional.{name})."""
+    return drop
+
+
+dropout2d, dropout3d = _channels("dropout2d", 4), _channels("dropout3d", 5)
+feature_dropout = _channels("feature_dropout", 4)
+
+# The value that dropped elements get, so that mean and variance stay (G. Klambauer et al., 2017).
+_ALPHA = 1.7580993408473766
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor:
+    """Dropout for self-normalising networks (torch.nn.functional.alpha_dropout)."""
+    _check_probability(p)
+    return _alpha_dropped(input, p, training, inplace, features=False)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor:
+    """`alpha_dropout` of whole channels (torch.nn.functional.feature_alpha_dropout)."""
+    _check_probability(p)
+    return _alpha_dropped(input, p, training, inplace, features=True)
+
+
+def _alpha_dropped(input, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
+    if _idle(input, p, training):
+        return input
+    if p == 1:
+        zeros = input.new_zeros(())
+        return input.mul_(zeros) if inplace else input * zeros
+    scale = 1.0 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
+    mask = _blank(input, features).bernoulli_(1 - p)
+    shift = mask.add(-1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
+    mask.mul_(scale)
+    return input.mul_(mask).add_(shift) if inplace else TAPED.mul(input, mask).add_(shift)
+
+
+@function("dropout", method=False)
+def _dropout(input, p, train):
+    """Elements zero with probability `p`, the others divided by 1 - p (torch.dropout)."""
+    return _dropped(input, p, train, False, features=False)
+
+
+@function("dropout_", method=False)
+def _dropout_inplace(input, p, train):
+    """`dropout` in place (torch.dropout_)."""
+    return _dropped(input, p, train, True, features=False)

@@ -1,0 +1,339 @@
+"""Normalisation within an example: over its last dimensions, over groups of channels, by root mean
+square.
+
+J. L. Ba et al., 2016; Y. Wu and K. He, ECCV 2018; B. Zhang and R. Sennrich, NeurIPS 2019. The
+derivatives are those of `normalization`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.dtypes import REDUCED, float32
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator, written
+from impl.operators.arithmetic import add_scalar
+from impl.operators.normalization import (
+    Normalized,
+    affine_tangent,
+    elements,
+    input_gradient,
+    second_input_gradient,
+    summed,
+    tangent,
+)
+from impl.precision import rounded_once, widened
+from impl.refusals import no_derivative, refuse_complex
+from impl.tensor import Tensor
+
+
+def _statistics(rows, eps):
+    """Mean and inverse deviation of each row, as columns."""
+    number = rows.dtype.type
+    mean = rows.mean(1, keepdims=True, dtype=rows.dtype)
+    variance = np.square(rows - mean).mean(1, keepdims=True, dtype=rows.dtype)
+    return mean, number(1) / np.sqrt(variance + number(eps))
+
+
+# -- over the last dimensions -------------------------------------------------------------------
+
+
+@operator(
+    node="NativeLayerNormBackward0",
+    outputs=("result", "mean", "rstd"),
+    function=False,
+    method=False,
+)
+def native_layer_norm(
+    input: Array, normalized_shape, weight: Array | None, bias: Array | None, eps
+) -> tuple:
+    refuse_complex(input, "LayerNormKernelImpl")
+    x = widened(input)
+    first = x.ndim - len(normalized_shape)
+    rows = x.reshape(math.prod(x.shape[:first]), math.prod(normalized_shape))
+    mean, rstd = _statistics(rows, eps)
+    result = ((rows - mean) * rstd).reshape(x.shape)
+    if weight is not None:
+        result = result * widened(weight)
+    if bias is not None:
+        result = result + widened(bias)
+    kept = (*x.shape[:first], *(1,) * len(normalized_shape))
+    # Half precision keeps the rounded statistics for backward.
+    kind = input.dtype if weight is None else weight.dtype
+    mean, rstd = (value.astype(kind, copy=False).reshape(kept) for value in (mean, rstd))
+    return result.astype(input.dtype, copy=False), mean, rstd
+
+
+@operator(
+    node="NativeLayerNormBackwardBackward0",
+    outputs=("grad_input", "grad_weight", "grad_bias"),
+    function=False,
+    method=False,
+)
+def native_layer_norm_backward(
+    grad_out: Array,
+    input: Array,
+    normalized_shape,
+    mean: Array,
+    rstd: Array,
+    weight: Array | None,
+    bias: Array | None,
+    output_mask,
+) -> tuple:
+    """The gradients of a layer normalisation; empty where `output_mask` wants none."""
+    x, g = widened(input), widened(grad_out)
+    first = x.ndim - len(normalized_shape)
+    outer, inner = tuple(range(first)), tuple(range(first, x.ndim))
+    kind = input.dtype if weight is None else weight.dtype
+    nothing = np.empty(0, kind)
+    mean, rstd = widened(mean), widened(rstd)
+    value = (x - mean) * rstd
+    to_input = nothing
+    if output_mask[0]:
+        scaled = g if weight is None else g * widened(weight)
+        along = (scaled * value).mean(inner, keepdims=True, dtype=x.dtype)
+        total = scaled.mean(inner, keepdims=True, dtype=x.dtype)
+        to_input = ((scaled - total - value * along) * rstd).astype(input.dtype, copy=False)
+    to_weight = (g * value).sum(outer).astype(kind, copy=False) if output_mask[1] else nothing
+    to_bias = g.sum(outer).astype(kind, copy=False) if output_mask[2] else nothing
+    return to_input, to_weight, to_bias
+
+
+@native_layer_norm.differentiable("result").gradients("input", "weight", "bias")
+def _layer_gradients(F, grad, input, normalized_shape, weight, bias, mean, rstd, needs):
+    made = F.native_layer_norm_backward(
+        grad, input, normalized_shape, mean, rstd, weight, bias, needs
+    )
+    return tuple(value if need else None for value, need in zip(made, needs, strict=True))
+
+
+@formula_operation
+def seen(value):
+    """A view of the whole value, which is how torch returns some gradients."""
+    return value[...]
+
+
+TAPED.seen = lambda value: value
+
+
+@native_layer_norm_backward.gradients("grad_out", "input", "weight")
+def _layer_second_gradients(F, grads, grad_out, input, normalized_shape, mean, rstd, weight):
+    of_input, of_weight, of_bias = grads
+    first = input.ndim - len(normalized_shape)
+    outer, inner = tuple(range(first)), tuple(range(first, input.ndim))
+    count = elements(input.shape, inner)
+    normalized = Normalized((input - mean) * rstd, rstd, inner, count)
+    grad = grad_out if weight is None else grad_out * weight
+    to_out = to_input = to_weight = None
+    if of_input is not None:
+        image = input_gradient(F, of_input, normalized)
+        to_out = image if weight is None else image * weight
+        to_input = second_input_gradient(F, of_input, grad, normalized)
+        if weight is not None:
+            to_weight = F.sum_dim(image * grad_out, outer, False) if outer else image * grad_out
+    if of_weight is not None:
+        to_out = summed(to_out, of_weight * normalized.value)
+        to_input = summed(to_input, input_gradient(F, of_weight * grad_out, normalized))
+    if of_bias is not None:
+        to_out = summed(to_out, F.expand(of_bias, tuple(input.shape)))
+    if to_input is None:
+        to_input = F.zeros_like(input)
+    return tuple(g if g is None else F.seen(g) for g in (to_out, to_input, to_weight))
+
+
+# torch makes them by writing to what it has, and adds up their parts in place.
+written(
+    _layer_second_gradients,
+    {
+        "grad_out": lambda arrived, _: sum(arrived) - 1,
+        "input": lambda arrived, _: 3 * arrived[0] + 2 * arrived[1] - (arrived[0] and arrived[1]),
+        "weight": 0,
+    },
+)
+
+
+native_layer_norm_backward.gradient(
+    mean=no_derivative("native_layer_norm_backward mean"),
+    rstd=no_derivative("native_layer_norm_backward rstd"),
+    bias=lambda F, grad: None,
+)
+
+
+def _layer_tangent(F, input_t, input, normalized_shape, weight_t, weight, bias_t, mean, rstd):
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    result_t = tangent(F, input, input_t, mean, rstd, dims, elements(input.shape, dims))
+    result = None if weight is None else (input - mean) * rstd
+    shape = (*(1,) * dims[0], *normalized_shape)
+    return affine_tangent(result_t, result, weight, weight_t, bias_t, shape)
+
+
+native_layer_norm.forward(result=_layer_tangent)
+
+
+def _check_layer(input, normalized_shape, weight, bias, separator=", ") -> None:
+    if not normalized_shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
+            f"one element, but got normalized_shape = {[*normalized_shape]}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value._raw.shape != normalized_shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of "
+                f"shape {[*value._raw.shape]} and normalized_shape = {[*normalized_shape]}"
+            )
+    shape = input._raw.shape
+    if shape[len(shape) - len(normalized_shape) :] != normalized_shape:
+        expected = separator + ", ".join(map(str, normalized_shape))
+        raise RuntimeError(
+            f"Given normalized_shape={[*normalized_shape]}, expected input with shape "
+            f"[*{expected}], but got input of size{[*shape]}"
+        )
+
+
+@function(method=False)
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5) -> Tensor:
+    """Each example over its last dimensions, of sizes `normalized_shape` (torch.layer_norm).
+
+    Raises RuntimeError for other sizes of the input, the weight and the bias.
+    """
+    normalized_shape = tuple(normalized_shape)
+    _check_layer(input, normalized_shape, weight, bias)
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+# -- over groups of channels --------------------------------------------------------------------
+
+
+@operator(
+    node="NativeGroupNormBackward0",
+    outputs=("result", "mean", "rstd"),
+    function=False,
+    method=False,
+)
+def native_group_norm(
+    input: Array, weight: Array | None, bias: Array | None, N, C, HxW, group, eps
+) -> tuple:
+    refuse_complex(input, "GroupNormKernelImpl")
+    x = widened(input)
+    rows = x.reshape(N * group, C // group * HxW)
+    mean, rstd = _statistics(rows, eps)
+    result = ((rows - mean) * rstd).reshape(N, C, HxW)
+    if weight is not None:
+        result = result * widened(weight)[:, None]
+    if bias is not None:
+        result = result + widened(bias)[:, None]
+    shaped = result.reshape(x.shape).astype(input.dtype, copy=False)
+    kind = input.dtype if weight is None else weight.dtype
+    mean, rstd = (value.astype(kind, copy=False).reshape(N, group) for value in (mean, rstd))
+    return shaped, mean, rstd
+
+
+@formula_operation
+def settled(value):
+    """A value in memory of its own, where it was made as a view."""
+    return value if value.base is None else value.copy()
+
+
+TAPED.settled = lambda value: value
+
+
+@native_group_norm.gradients("input", "weight", "bias")
+def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, needs):
+    """Composed of operators, so that it has derivatives of all orders; mean and deviation are
+    outputs with gradients of their own."""
+    if F is RAW:  # then torch's kernel rounds half precision only at the end
+        return _group_kernel(*grads, input, weight, mean, rstd, N, C, HxW, group, needs)
+    return _group_composed(F, *grads, input, weight, mean, rstd, N, C, HxW, group, needs)
+
+
+@rounded_once
+def _group_kernel(*arguments):
+    return _group_composed(RAW, *arguments)
+
+
+def _group_composed(
+    F, of_result, of_mean, of_rstd, input, weight, mean, rstd, N, C, HxW, group, needs
+):
+    rows, columns = (N, group, C // group, HxW), (N, group, 1, 1)
+    count = C // group * HxW
+    scale = F.reshape(rstd, columns)
+    centred = F.reshape(input, rows) - F.reshape(mean, columns)
+    normalized = Normalized(centred * scale, scale, (2, 3), count)
+    to_input = to_weight = to_bias = None
+    if of_result is not None:
+        g = F.reshape(of_result, rows)
+        if needs[0]:
+            scaled = g if weight is None else g * F.reshape(weight, (1, group, C // group, 1))
+            to_input = input_gradient(F, scaled, normalized)
+        if needs[1]:
+            to_weight = F.settled(F.reshape(F.sum_dim(g * normalized.value, (0, 3), False), (C,)))
+        if needs[2]:
+            to_bias = F.settled(F.reshape(F.sum_dim(g, (0, 3), False), (C,)))
+    if of_mean is not None:
+        each = F.mul_scalar(F.reshape(of_mean, columns), 1.0 / count)
+        to_input = summed(to_input, F.expand(each, rows))
+    if of_rstd is not None:
+        each = F.mul_scalar(F.reshape(of_rstd, columns) * scale * scale, -1.0 / count)
+        to_input = summed(to_input, each * normalized.value)
+    if to_input is not None:
+        to_input = F.settled(F.reshape(to_input, tuple(input.shape)))
+    return to_input, to_weight, to_bias
+
+
+def _group_tangent(F, input_t, input, weight_t, weight, bias_t, mean, rstd, N, C, HxW, group):
+    shape, rows, column = tuple(input.shape), (1, N * group, -1), (1, N * group, 1)
+    count = C // group * HxW
+    x, x_t = input.view(rows), input_t.view(rows)
+    result_t = tangent(F, x, x_t, mean.view(column), rstd.view(column), (2,), count).view(shape)
+    result = None
+    if weight is not None:
+        result = ((x - mean.view(column)) * rstd.view(column)).view(shape)
+    affine = (1, C, *(1,) * (len(shape) - 2))
+    return affine_tangent(result_t, result, weight, weight_t, bias_t, affine)
+
+
+native_group_norm.forward(result=_group_tangent)
+
+
+@function(method=False)
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
+    """Each example of (N, C, ...) over groups of its channels (torch.group_norm).
+
+    Raises RuntimeError when the channels cannot be grouped so, and for other sizes of the weight
+    and the bias.
+    """
+    shape = input._raw.shape
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {[*shape]} and num_groups={num_groups}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value._raw.shape != (shape[1],):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in "
+                f"input, but got {name} of shape {[*value._raw.shape]} and input of shape "
+                f"{[*shape]}"
+            )
+    sizes = (shape[0], shape[1], math.prod(shape[2:]))
+    return native_group_norm(input.contiguous(), weight, bias, *sizes, num_groups, eps)[0]
+
+
+# -- by root mean square ------------------------------------------------------------------------
+
+
+@function(method=False)
+def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
+    """The input divided by its root mean square over the last dimensions, as ATen composes it
+    (torch.rms_norm)."""
+    normalized_shape = tuple(normalized_shape)
+    _check_layer(input, normalized_shape, weight, None, separator="")
+    if eps is None:
+        eps = float(np.finfo(widened(input._raw).dtype).eps)
+    dims = tuple(range(-len(normalized_shape), 0))
+    kind = input.dtype
+    wide = input.to(float32) if kind.numpy in REDUCED else input
+    result = wide * add_scalar.inplace(wide.pow(2).mean(dims, True), eps).rsqrt()
+    return (result if weight is None else result * weight).to(kind).contiguous()

@@ -1,0 +1,189 @@
+"""Recurrent layers and cells, composed of products and gates as ATen composes them (RNN.cpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from impl.operator import FUNCTIONS, function
+from impl.operators.dropout import dropout
+from impl.operators.products import linear
+from impl.operators.recurrent_layer import fits_recurrent_layer, recurrent_layer
+from impl.operators.splitting import unsafe_chunk
+from impl.tensor import Tensor
+
+# -- one step -----------------------------------------------------------------------------------
+#
+# A step takes the input's part of the gates, which a layer computes for all steps at once; a cell
+# gives a function that does it, because the state's part comes first.
+
+
+def _sum(gates, state: Tensor, w_hh, b_hh) -> Tensor:
+    total = linear(state, w_hh, b_hh)
+    return total.add_(gates if isinstance(gates, Tensor) else gates())
+
+
+def _lstm_step(gates, state, w_hh, b_hh):
+    h, c = state
+    total = _sum(gates, h, w_hh, b_hh)
+    enter, forget, cell, leave = unsafe_chunk(total, 4, 1)
+    enter, forget = enter.sigmoid_(), forget.sigmoid_()
+    cell, leave = cell.tanh_(), leave.sigmoid_()
+    c = (forget * c).add_(enter * cell)
+    return leave * c.tanh(), c
+
+
+def _gru_step(gates, state: Tensor, w_hh, b_hh) -> Tensor:
+    given = unsafe_chunk(gates if isinstance(gates, Tensor) else gates(), 3, 1)
+    held = unsafe_chunk(linear(state, w_hh, b_hh), 3, 1)
+    reset = held[0].add_(given[0]).sigmoid_()
+    update = held[1].add_(given[1]).sigmoid_()
+    new = given[2].add(held[2].mul_(reset)).tanh_()
+    return (state - new).mul_(update).add_(new)
+
+
+def _tanh_step(gates, state: Tensor, w_hh, b_hh) -> Tensor:
+    return _sum(gates, state, w_hh, b_hh).tanh()
+
+
+def _relu_step(gates, state: Tensor, w_hh, b_hh) -> Tensor:
+    return _sum(gates, state, w_hh, b_hh).relu()
+
+
+_STEPS = {"GRU": _gru_step, "RNN_TANH": _tanh_step, "RNN_RELU": _relu_step}
+
+
+def _check_cell(input: Tensor, state: Tensor, w_hh: Tensor, gates: int) -> None:
+    width = w_hh._raw.shape[1]
+    if input._raw.shape[0] != state._raw.shape[0]:
+        raise RuntimeError(
+            f"Input batch size {input._raw.shape[0]} doesn't match hidden0 batch size "
+            f"{state._raw.shape[0]}"
+        )
+    if state._raw.shape[1] != width:
+        raise RuntimeError(
+            f"hidden0 has inconsistent hidden_size: got {state._raw.shape[1]}, expected {width}"
+        )
+
+
+@function(method=False)
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """One step of an LSTM: (N, input), two states (N, hidden) and the weights of four gates, give
+    the next states (torch.lstm_cell). Raises RuntimeError for states of other sizes."""
+    _check_cell(input, hx[0], w_hh, 4)
+    return _lstm_step(lambda: linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh)
+
+
+def _cell(name: str, mode: str, gates: int):
+    step = _STEPS[mode]
+
+    def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+        _check_cell(input, hx, w_hh, gates)
+        return step(lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
+
+    cell.__name__ = cell.__qualname__ = name
+    cell.__doc__ = f"""One step: (N, input), a state (N, hidden) and the weights give the next state
+    (torch.{name}). Raises RuntimeError for a state of another size."""
+    return function(name, method=False)(cell)
+
+
+gru_cell = _cell("gru_cell", "GRU", 3)
+rnn_tanh_cell = _cell("rnn_tanh_cell", "RNN_TANH", 1)
+rnn_relu_cell = _cell("rnn_relu_cell", "RNN_RELU", 1)
+
+# -- layers -------------------------------------------------------------------------------------
+
+
+def _run(step, gates: Sequence[Tensor], state, w_hh, b_hh):
+    """The outputs of all steps, and the last state."""
+    outputs = []
+    for gate in gates:
+        state = step(gate, state, w_hh, b_hh)
+        outputs.append(state[0] if isinstance(state, tuple) else state)
+    return outputs, state
+
+
+def _direction(step, input: Tensor, state, weights, reverse: bool):
+    """A layer in one direction: stacked outputs, and the last state."""
+    w_ih, w_hh, b_ih, b_hh = weights
+    gates = list(linear(input, w_ih, b_ih).unbind(0))
+    outputs, last = _run(step, gates[::-1] if reverse else gates, state, w_hh, b_hh)
+    return FUNCTIONS["stack"](outputs[::-1] if reverse else outputs, 0), last
+
+
+def lstm_direction(input: Tensor, state, weights, reverse: bool):
+    """One layer of an LSTM in one direction: stacked outputs, and the last two states."""
+    return _direction(_lstm_step, input, state, weights, reverse)
+
+
+def _layers(step, input, states, params, has_biases, num_layers, p, train, bidirectional):
+    """All layers: the last one's output, and the last state of each layer and direction."""
+    each = 4 if has_biases else 2
+    weights = [params[i : i + each] for i in range(0, len(params), each)]
+    weights = [(*w, None, None)[:4] for w in weights]
+    directions = 2 if bidirectional else 1
+    lasts = []
+    for layer in range(num_layers):
+        outputs = []
+        for reverse in range(directions):
+            number = layer * directions + reverse
+            output, last = _direction(step, input, states[number], weights[number], bool(reverse))
+            outputs.append(output)
+            lasts.append(last)
+        input = outputs[0] if directions == 1 else FUNCTIONS["cat"](outputs, -1)
+        if p and train and layer < num_layers - 1:
+            input = dropout(input, p)
+    return input, lasts
+
+
+def lstm(input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
+    """An LSTM over (L, N, input), or (N, L, input) if `batch_first`: output and two last states.
+
+    `params` are, for each layer and direction, two weights and, if `has_biases`, two biases.
+    """
+    if batch_first:
+        input = input.transpose(0, 1)
+    if fits_recurrent_layer(input, params):
+        states, run = [(hx[0][i], hx[1][i]) for i in range(len(hx[0]))], _fused_layers
+    else:
+        states = list(zip(hx[0].unbind(0), hx[1].unbind(0), strict=True))
+        run = _lstm_layers
+    output, lasts = run(input, states, params, has_biases, num_layers, p, train, bidirectional)
+    if batch_first:
+        output = output.transpose(0, 1)
+    stack = FUNCTIONS["stack"]
+    return output, stack([h for h, _ in lasts], 0), stack([c for _, c in lasts], 0)
+
+
+def _lstm_layers(*args):
+    return _layers(_lstm_step, *args)
+
+
+def _fused_layers(input, states, params, has_biases, num_layers, p, train, bidirectional):
+    each = 4 if has_biases else 2
+    weights = [params[i : i + each] for i in range(0, len(params), each)]
+    directions = 2 if bidirectional else 1
+    lasts = []
+    for layer in range(num_layers):
+        outputs = []
+        for reverse in range(directions):
+            number = layer * directions + reverse
+            made = recurrent_layer(input, weights[number], states[number], bool(reverse))
+            outputs.append(made[0])
+            lasts.append(made[1:])
+        input = outputs[0] if directions == 1 else FUNCTIONS["cat"](outputs, -1)
+        if p and train and layer < num_layers - 1:
+            input = dropout(input, p)
+    return input, lasts
+
+
+def simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
+    """A layer with one state: "GRU", "RNN_TANH" or "RNN_RELU"; see `lstm`."""
+    if batch_first:
+        input = input.transpose(0, 1)
+    states = hx.unbind(0)
+    output, lasts = _layers(
+        _STEPS[mode], input, states, params, has_biases, num_layers, p, train, bidirectional
+    )
+    if batch_first:
+        output.transpose_(0, 1)
+    return output, FUNCTIONS["stack"](lasts, 0)

@@ -1,0 +1,179 @@
+"""Limited-memory BFGS, which evaluates the loss as often as it needs (J. Nocedal, 1980)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.modes import enable_grad, no_grad
+from impl.operator import FUNCTIONS
+from impl.optim.line_search import strong_wolfe
+from impl.optim.optimizer import Optimizer, as_real, check_least
+from impl.tensor import Tensor
+
+
+class LBFGS(Optimizer):
+    """See torch.optim.LBFGS: one group, and `step` needs a closure.
+
+    Raises ValueError for several groups, RuntimeError for another line search than "strong_wolfe".
+    """
+
+    def __init__(
+        self,
+        params,
+        lr=1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_least("learning rate", lr)
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    @property
+    def _params(self) -> list[Tensor]:
+        return self.param_groups[0]["params"]
+
+    def _gradient(self) -> Tensor:
+        """All gradients as one vector, zeros where there is none."""
+        parts = []
+        for param in self._params:
+            gradient = param._grad
+            if gradient is None:
+                gradient = param.new_zeros(param.numel())
+            (real,) = as_real(gradient.view(-1))
+            parts.append(real.view(-1))
+        return FUNCTIONS["cat"](parts, 0)
+
+    def _move(self, size, direction: Tensor) -> None:
+        start = 0
+        for param in as_real(*self._params):
+            end = start + param.numel()
+            param.add_(direction[start:end].view_as(param), alpha=_number(size))
+            start = end
+
+    def step(self, closure):  # type: ignore[override]
+        """Go at most `max_iter` iterations; returns the loss from before."""
+        with no_grad():
+            return self._step(enable_grad()(closure))
+
+    def _step(self, closure):
+        group = self.param_groups[0]
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = closure()
+        loss = float(first_loss)
+        evaluations = 1
+        state["func_evals"] += 1
+        gradient = self._gradient()
+        if gradient.abs().max() <= group["tolerance_grad"]:
+            return first_loss
+        known: dict[str, Any] = {
+            name: state.get(name)
+            for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad")
+        }
+        known["prev_loss"] = state.get("prev_loss")
+        iterations = 0
+        while iterations < group["max_iter"]:
+            iterations += 1
+            state["n_iter"] += 1
+            self._direction(state, known, gradient, group["history_size"])
+            if known["prev_flat_grad"] is None:
+                known["prev_flat_grad"] = gradient.clone()
+            else:
+                known["prev_flat_grad"].copy_(gradient)
+            known["prev_loss"] = loss
+            known["t"] = group["lr"]
+            if state["n_iter"] == 1:
+                known["t"] = min(1.0, 1.0 / gradient.abs().sum()) * group["lr"]
+            slope = gradient.dot(known["d"])
+            if slope > -group["tolerance_change"]:
+                break
+            last = iterations == group["max_iter"]
+            left = group["max_eval"] - evaluations
+            loss, gradient, more = self._search(closure, known, loss, gradient, slope, left, last)
+            evaluations += more
+            state["func_evals"] += more
+            if last or evaluations >= group["max_eval"]:
+                break
+            if gradient.abs().max() <= group["tolerance_grad"]:
+                break
+            if known["d"].mul(known["t"]).abs().max() <= group["tolerance_change"]:
+                break
+            if abs(loss - known["prev_loss"]) < group["tolerance_change"]:
+                break
+        state.update(known)
+        return first_loss
+
+    def _direction(self, state, known, gradient: Tensor, size: int) -> None:
+        """The next direction, from the differences that are remembered."""
+        if state["n_iter"] == 1:
+            known.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return
+        change = gradient.sub(known["prev_flat_grad"])
+        step = known["d"].mul(known["t"])
+        product = change.dot(step)
+        changes, steps, inverses = known["old_dirs"], known["old_stps"], known["ro"]
+        if product > 1e-10:
+            if len(changes) == size:
+                for remembered in (changes, steps, inverses):
+                    remembered.pop(0)
+            changes.append(change)
+            steps.append(step)
+            inverses.append(1.0 / product)
+            known["H_diag"] = product / change.dot(change)
+        weights = state.setdefault("al", [None] * size)
+        direction = gradient.neg()
+        for i in range(len(changes) - 1, -1, -1):
+            weights[i] = steps[i].dot(direction) * inverses[i]
+            direction.add_(changes[i], alpha=_number(-weights[i]))
+        direction = direction * known["H_diag"]
+        for i, change in enumerate(changes):
+            back = change.dot(direction) * inverses[i]
+            direction.add_(steps[i], alpha=_number(weights[i] - back))
+        known["d"] = direction
+
+    def _search(self, closure, known, loss, gradient, slope, left: int, last: bool):
+        """Go along the direction; returns loss, gradient and how often the loss was evaluated."""
+        method = self.param_groups[0]["line_search_fn"]
+        if method is None:
+            self._move(known["t"], known["d"])
+            if last:
+                return loss, gradient, 0
+            with enable_grad():
+                value = closure()
+            return float(value), self._gradient(), 1
+        if method != "strong_wolfe":
+            raise RuntimeError("only 'strong_wolfe' is supported")
+        start = [param.clone() for param in self._params]
+
+        def evaluate(size):
+            self._move(size, known["d"])
+            value = float(closure())
+            made = self._gradient()
+            for param, before in zip(self._params, start, strict=True):
+                param.copy_(before)
+            return value, made
+
+        found = strong_wolfe(evaluate, known["t"], known["d"], loss, gradient, slope, left)
+        loss, gradient, known["t"], evaluations = found
+        self._move(known["t"], known["d"])
+        return loss, gradient, evaluations
+
+
+def _number(value):
+    """A step size, which may be a tensor of one element, as a Python number."""
+    return value.item() if isinstance(value, Tensor) else value

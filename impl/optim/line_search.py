@@ -1,0 +1,106 @@
+"""A line search for the strong Wolfe conditions (J. Nocedal and S. Wright, chapter 3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from impl.tensor import Tensor
+
+ENOUGH, CURVATURE, SMALLEST = 1e-4, 0.9, 1e-9
+
+
+class _Point(NamedTuple):
+    """A step size with the loss there, its gradient, and its slope along the direction."""
+
+    size: object
+    loss: float
+    gradient: Tensor
+    slope: Tensor
+
+
+def _between(a: _Point, b: _Point, bounds=None):
+    """Where the cubic through two points with their slopes is least."""
+    x1, f1, g1 = a.size, a.loss, a.slope
+    x2, f2, g2 = b.size, b.loss, b.slope
+    if bounds is None:
+        bounds = (x1, x2) if x1 <= x2 else (x2, x1)  # type: ignore[operator]
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)  # type: ignore[operator]
+    square = d1**2 - g1 * g2
+    if not square >= 0:
+        return (bounds[0] + bounds[1]) / 2.0
+    d2 = square.sqrt()
+    if x1 <= x2:  # type: ignore[operator]
+        least = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))  # type: ignore[operator]
+    else:
+        least = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))  # type: ignore[operator]
+    return min(max(least, bounds[0]), bounds[1])
+
+
+def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slope, most: int):
+    """Loss, gradient and step size at a point that meets the conditions, or the best one found, and
+    how often `evaluate(size)` was called, which returns loss and gradient."""
+    count = 0
+
+    def point(size):
+        nonlocal count
+        count += 1
+        value, made = evaluate(size)
+        return _Point(size, value, made, made.dot(direction))
+
+    start = previous = _Point(0, loss, gradient.clone(), slope)
+    here = point(size)
+
+    def climbs(point: _Point, other: _Point, compare: bool) -> bool:
+        enough = loss + ENOUGH * point.size * slope  # type: ignore[operator]
+        return point.loss > enough or (compare and point.loss >= other.loss)
+
+    bracket: list[_Point] = []
+    done = False
+    tries = 0
+    while tries < most:
+        if climbs(here, previous, tries > 1):
+            bracket = [previous, here]
+            break
+        if abs(here.slope) <= -CURVATURE * slope:
+            bracket, done = [here], True
+            break
+        if here.slope >= 0:
+            bracket = [previous, here]
+            break
+        near = here.size + 0.01 * (here.size - previous.size)
+        following = _between(previous, here, (near, here.size * 10))
+        previous, here = here, point(following)
+        tries += 1
+    if tries == most:
+        bracket = [start, here]
+    low, high = (0, 1) if bracket[0].loss <= bracket[-1].loss else (1, 0)
+    length = direction.abs().max()
+    stuck = False
+    while not done and tries < most:
+        sizes = [p.size for p in bracket]
+        if abs(sizes[1] - sizes[0]) * length < SMALLEST:  # type: ignore[operator]
+            break
+        trial = _between(*bracket)
+        margin = 0.1 * (max(sizes) - min(sizes))  # type: ignore[operator,type-var]
+        if min(max(sizes) - trial, trial - min(sizes)) < margin:  # type: ignore[operator,type-var]
+            if stuck or trial >= max(sizes) or trial <= min(sizes):  # type: ignore[type-var]
+                nearer_end = abs(trial - max(sizes)) < abs(trial - min(sizes))  # type: ignore
+                trial = max(sizes) - margin if nearer_end else min(sizes) + margin  # type: ignore
+                stuck = False
+            else:
+                stuck = True
+        else:
+            stuck = False
+        here = point(trial)
+        tries += 1
+        if climbs(here, bracket[low], True):
+            bracket[high] = here
+            low, high = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
+        else:
+            if abs(here.slope) <= -CURVATURE * slope:
+                done = True
+            elif here.slope * (bracket[high].size - bracket[low].size) >= 0:  # type: ignore
+                bracket[high] = bracket[low]
+            bracket[low] = here
+    best = bracket[low if len(bracket) > 1 else 0]
+    return best.loss, best.gradient, best.size, count

@@ -1,0 +1,27 @@
+"""`torch.utils.checkpoint`."""
+
+from impl.checkpoint import (
+    CheckpointError,
+    CheckpointFunction,
+    GraphExecGroup,
+    check_backward_validity,
+    checkpoint,
+    checkpoint_sequential,
+    detach_variable,
+    noop_context_fn,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "GraphExecGroup",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]

@@ -1,0 +1,5 @@
+"""`torch.utils.hooks`."""
+
+from impl.hooks import RemovableHandle
+
+__all__ = ["RemovableHandle"]

@@ -1,0 +1,45 @@
+"""Exchanging all that two tensors are."""
+
+from __future__ import annotations
+
+import weakref
+
+from impl.tensor import Tensor
+
+_POISONED = (
+    "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when "
+    "you try to run backward on a tensor that was swapped. For a module m with `torch.__future__."
+    "set_swap_module_params_on_conversion(True)` you should not change the device or dtype of the "
+    "module (e.g. `m.cpu()` or `m.half()`) between running forward and backward. To resolve this, "
+    "please only change the device/dtype before running forward (or after both forward and "
+    "backward)."
+)
+
+
+def swap_tensors(t1: Tensor, t2: Tensor) -> None:
+    """Exchange values, flags, gradient, history and attributes; each object keeps its identity.
+
+    Graphs that end at one of the tensors can be run no more. Raises RuntimeError for a tensor to
+    which there is a weak reference (torch.utils.swap_tensors).
+    """
+    for name, tensor in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefs(tensor):
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    for field in ("__dict__", *_fields()):
+        first, second = getattr(t1, field), getattr(t2, field)
+        setattr(t1, field, second)
+        setattr(t2, field, first)
+    for tensor in (t1, t2):
+        node = tensor._accumulator and tensor._accumulator()
+        if node is not None:
+            node.variable = tensor
+            node.register_prehook(_refuse)
+
+
+def _fields() -> list[str]:
+    return [name for name in Tensor.__slots__ if not name.startswith("__")]
+
+
+def _refuse(grads):
+    raise RuntimeError(_POISONED)
