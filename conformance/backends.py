@@ -80,11 +80,14 @@ class TorchShaped(Backend):
 
 
 def _leave_dual_level(namespace: Any) -> None:
-    """Leave the level of forward mode that a program did not leave."""
+    """Leave the level of forward mode that a program did not leave, and let tangents be seen."""
     leave = _find(namespace, "autograd.forward_ad.exit_dual_level")
     if leave is not None:
         with suppress(Exception):  # mostly there is none
             leave()
+    see = _find(namespace, "autograd.forward_ad._set_fwd_grad_enabled")
+    if see is not None:
+        see(True)
 
 
 def _find(namespace: Any, path: str) -> Any:

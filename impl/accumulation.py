@@ -11,6 +11,7 @@ import numpy as np
 from impl import inplace, messages
 from impl.modes import STATE
 from impl.operator import TAPED, new
+from impl.pending import source_of
 from impl.storage import (
     contiguous_strides,
     element_strides,
@@ -62,18 +63,26 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
     The layout is the leaf's where the leaf is dense, row-major otherwise
     (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
     """
-    if (
-        leaf._strides is None
-        and type(gradient) is np.ndarray
-        and gradient.base is None
-        and gradient.flags.c_contiguous
-        and interpretation.unshared(gradient, 3 + references)
-        and id(gradient) not in interpretation.given
-    ):
-        result = new(gradient)  # the common case of what follows
-        if version:
-            result._storage.version = version
-        return result
+    if leaf._strides is None and type(gradient) is np.ndarray and gradient.flags.c_contiguous:
+        owner = gradient.base
+        whole = owner is None or (
+            type(owner) is np.ndarray
+            and owner.base is None
+            and owner.size == gradient.size
+            and id(owner) not in interpretation.bases
+            and sys.getrefcount(owner) == 3  # by the view, our name, and the call's own
+            and source_of(gradient) is None
+        )
+        if (
+            whole
+            and interpretation.unshared(gradient, 3 + references)
+            and id(gradient) not in interpretation.given
+        ):
+            result = new(gradient)  # the common case of what follows
+            if version:
+                result._storage.version = version
+            return result
+        del owner
     shape, strides = leaf._raw.shape, leaf.stride()
     # Referenced by our caller's name, ours, and the call's own: nobody else.
     if interpretation.unshared(gradient, 3 + references) and (

@@ -89,6 +89,9 @@ def _packed(self: Storage) -> tuple:
     return Storage, (self.flat,)
 
 
-Tensor.__deepcopy__ = deep
-Tensor.__reduce_ex__ = reduced
-Storage.__reduce__ = _packed  # type: ignore[method-assign]
+for _class, _name, _method in (
+    (Tensor, "__deepcopy__", deep),
+    (Tensor, "__reduce_ex__", reduced),
+    (Storage, "__reduce__", _packed),
+):
+    setattr(_class, _name, _method)

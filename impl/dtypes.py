@@ -156,7 +156,7 @@ def dtype_of_number(value) -> dtype:
     if category == FLOATING:
         return _default
     if category == COMPLEX:
-        return complex_of(_default)
+        return complex128 if _default is float64 else complex64
     return bool_ if category == BOOL else int64
 
 
@@ -165,7 +165,8 @@ def result_dtype(operands) -> dtype:
 
     Three priorities (tensors with dimensions, 0-dim tensors, Python numbers) each promote among
     themselves; a lower one only counts when its category is higher
-    (torch's documentation, "Tensor Attributes: torch.dtype").
+    (torch's documentation, "Tensor Attributes: torch.dtype"). Raises NotImplementedError where that
+    is the complex dtype of half precision.
     """
     dimensioned: Any = None
     zero_dim: Any = None
@@ -188,6 +189,8 @@ def result_dtype(operands) -> dtype:
         elif lower.category > result.category:
             if lower.category == COMPLEX and result.category == FLOATING:
                 result = complex_of(result)
+            elif lower is number and lower.category == COMPLEX:
+                result = complex_of(_default)  # next to integers
             else:
                 result = JOIN[result, lower]
     return result

@@ -131,6 +131,8 @@ class _Task:
                     reaches[node] = True
                     leads[node] = True
                     break
+        if len(roots) == 1 and roots[0].run is None:
+            leads.setdefault(roots[0], False)  # its tensors' hooks run in any case, as torch's do
         self.needed = leads
 
     # -- the pass ---------------------------------------------------------------------------
@@ -271,8 +273,7 @@ class _Task:
                         made = marks.writes(edge, value) if marks is not None else 0
                         meta = target.expected(number)
                         if not self._meets(value, meta):
-                            value = self._fit(node, edge, value, meta)
-                            made = 0
+                            value, made = self._refit(node, edge, value, meta, made)
                         self._deliver(buffers, target, number, value, made)
                     value = None
                 waits = counts[target]
@@ -324,7 +325,7 @@ class _Task:
     def _marks(self, node, grads):
         """What is known of writes to gradients at this node; None if nothing."""
         versions = node.versions
-        carried = ()
+        carried: tuple = ()
         if self.additions and not node.makes_gradient:
             carried = tuple(
                 (weakref.ref(_owner(g)), self.additions[_place(node, number)])
@@ -372,11 +373,13 @@ class _Task:
             shown = tuple(self._lift(g) for g in grads) if node.post_hooks else None
         if node.post_hooks:
             inputs = self._as_inputs(node, outputs, marks)
-            inputs = list(run_node_hooks(node.post_hooks, inputs, shown))
-            writes = {i: _writes(g) for i, g in enumerate(inputs) if g is not None}
+            left = list(run_node_hooks(node.post_hooks, inputs, shown))
+            writes = {i: _writes(g) for i, g in enumerate(left) if g is not None}
             self.marks = _Marks(writes, (), ())
-            del outputs  # so that nobody holds them any longer but who kept them
-            outputs = self.interpretation.lower_all(inputs)
+            del outputs, inputs  # so that nobody holds them any longer but who kept them
+            outputs = self.interpretation.lower_all(left)
+        if node.authored:  # who may return one for a tensor that requires none
+            outputs = [v if target else None for v, target in zip(outputs, node.next, strict=True)]
         if not self.keep_graph:
             node.release()
         return outputs
@@ -422,8 +425,15 @@ class _Task:
             if not self._meets(values[i], meta):
                 values[i] = self._fit(node, i, values[i], meta)
                 node.versions[i] = 0
-        self.marks = _Marks(node.versions, (), ())
+        self.marks = _Marks(node.versions, (), ()) if any(node.versions.values()) else None
         return values, shown
+
+    def _refit(self, node, position: int, value, meta, made: int):
+        """`_fit`, and how often the result was written if `value` was `made` times: a real part is
+        a view, all else is new."""
+        fitted = self._fit(node, position, value, meta)
+        view = made and isinstance(fitted, ndarray) and _owner(fitted) is _owner(value)
+        return fitted, made if view else 0
 
     def _fit(self, node, position: int, value, meta):
         """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
@@ -510,7 +520,7 @@ class _Task:
             if value is not None and target is not None:
                 made = marks.writes(i, value) if marks is not None else 0
                 if not self._meets(value, target.expected(number)):
-                    value, made = self._fit(node, i, value, target.expected(number)), 0
+                    value, made = self._refit(node, i, value, target.expected(number), made)
             gradient = self._lift(value)
             if made:
                 gradient._storage.version = made
@@ -614,5 +624,3 @@ def _aim(task: _Task, roots, inputs, accumulate: bool) -> None:
     if not accumulate:
         task.captured = [None] * len(inputs)
     task.select([edge[0] for edge, _ in roots], targets, execute_targets=accumulate)
-    if len(roots) == 1 and (root := roots[0][0][0]).run is None:
-        task.needed.setdefault(root, False)  # its tensors' hooks run in any case, as torch's do

@@ -201,6 +201,18 @@ def restore(output: Tensor, node) -> None:
         _attach(output, node._tangent[output._nr])
 
 
+def held(tensor: Tensor) -> tuple[Level, Tensor] | None:
+    """A tensor's tangent, to be given to another in the same level; None if there is none."""
+    tangent = of(tensor)
+    return None if tangent is None or _level is None else (_level, tangent)
+
+
+def hold(tensor: Tensor, kept: tuple[Level, Tensor] | None) -> None:
+    """Give a tensor the tangent that `held` returned for one like it, if the level is the same."""
+    if kept is not None and kept[0] is _level:
+        _attach(tensor, kept[1])
+
+
 def is_used() -> bool:
     """Whether anything has a tangent that can be seen in this thread."""
     return _level is not None and bool(_level.holders) and is_seen()
@@ -248,10 +260,13 @@ def can_have(tensor: Tensor) -> bool:
     return tensor._raw.dtype in DIFFERENTIABLE
 
 
-def refuse_out(name: str, tensors) -> None:
-    """Raise NotImplementedError when an operand of a call with out=, or `out`, has a tangent."""
-    if any(isinstance(t, Tensor) and of(t) is not None for t in tensors):
-        raise NotImplementedError(messages.FORWARD_OUT.format(name))
+def refuse_out(name: str, values) -> None:
+    """Raise NotImplementedError when what a call with out= takes or makes has a tangent."""
+    for value in values if _level is not None else ():
+        if isinstance(value, (list, tuple)):
+            refuse_out(name, value)
+        elif isinstance(value, Tensor) and of(value) is not None:
+            raise NotImplementedError(messages.FORWARD_OUT.format(name))
 
 
 # -- operators ----------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import warnings
 from impl import function_tangents, inplace, messages
 from impl.dtypes import DIFFERENTIABLE
 from impl.graph import meta_of
-from impl.modes import no_grad, without_tangents
 from impl.saved import SavedTensor
 from impl.tensor import Tensor
 from impl.views import FUNCTION, MULTI, geometry, view_of
@@ -93,7 +92,7 @@ def _declared(node, attribute: str, refusal: str, written: bool = False) -> tupl
 
 
 def _identities(tensors) -> set[int]:
-    return {id(tensor) for tensor in tensors or () if isinstance(tensor, Tensor)}
+    return {id(t) for t in tensors if isinstance(t, Tensor)} if tensors else set()
 
 
 class _Placing:
@@ -174,8 +173,7 @@ class _Placing:
     def _view_of_itself(self, value: Tensor) -> Tensor:
         if id(value) in self.kept:
             raise RuntimeError(messages.RETURNED_AND_SAVED)
-        with no_grad(), without_tangents():
-            return view_of(value, geometry(value))
+        return view_of(value, geometry(value))
 
 
 def _set_history(tensor: Tensor, node, number: int) -> None:

@@ -6,6 +6,8 @@ returned as a view, the jvp must have written in place or returned as a view too
 
 from __future__ import annotations
 
+from typing import Any
+
 from impl import forward, messages
 from impl.dtypes import DIFFERENTIABLE
 from impl.modes import without_tangents
@@ -26,7 +28,9 @@ def push(node, tensors: list[Tensor], placing, outputs: list) -> None:
         results = _jvp(node, tensors, tangents)
     if len(results) != len(outputs):
         raise RuntimeError(messages.JVP_COUNT.format(len(outputs), len(results)))
-    arguments = {id(t): given for t, *given in zip(tensors, tangents, versions, strict=True)}
+    arguments: dict[int, Any] = {
+        id(t): given for t, *given in zip(tensors, tangents, versions, strict=True)
+    }
     bases = {
         id(_base(tensor)): _base(tangent)
         for tensor, tangent in zip(tensors, tangents, strict=True)

@@ -12,16 +12,16 @@ import functools
 import inspect
 import warnings
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from impl import function_outputs, messages
 from impl.graph import Node, accumulator, gradient_edge
-from impl.modes import STATE, no_grad, without_tangents
+from impl.modes import STATE, no_grad
 from impl.operator import new
 from impl.saved import exposed, tensor_of
-from impl.tensor import Tensor
+from impl.tensor import Tensor, requires_grad
 
 
 class FunctionCtx:
@@ -60,14 +60,18 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-class _attribute(property):
-    """A property of a node that, where it is read-only, says so in torch's words."""
+if TYPE_CHECKING:  # type checkers know only the built-in one
+    _attribute = property
+else:
 
-    def __set__(self, instance, value) -> None:
-        if self.fset is None:
-            assert self.fget is not None
-            raise AttributeError(messages.FUNCTION_ATTRIBUTE.format(self.fget.__name__, "writable"))
-        super().__set__(instance, value)
+    class _attribute(property):
+        """A property of a node that, where it is read-only, says so in torch's words."""
+
+        def __set__(self, instance, value) -> None:
+            if self.fset is None:
+                text = messages.FUNCTION_ATTRIBUTE.format(self.fget.__name__, "writable")
+                raise AttributeError(text)
+            super().__set__(instance, value)
 
 
 class BackwardCFunction(Node, FunctionCtx):
@@ -170,26 +174,33 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def call(self, function, *args):
         """Run the author's code, during which attributes that hide a field of ours are his."""
-        fields = vars(self)
-        ours = {name: fields[name] for name in _FIELDS & fields.keys()}
-        fields.update(self._shadowing)
+        fields, before = vars(self), self._shadowing
+        ours = dict(fields)
+        if before:
+            fields.update(before)
         try:
             return function(*args)
         finally:
-            self._shadowing = {
-                name: fields.pop(name)
-                for name in _FIELDS & fields.keys()
-                if name not in ours or fields[name] is not ours[name]
+            theirs = {
+                name: value
+                for name, value in fields.items()
+                if name in _FIELDS and ours.get(name, self) is not value
             }
-            fields.update(ours)
+            if theirs or before:
+                for name in before.keys() | theirs:
+                    fields.pop(name, None)
+                    if name in ours:
+                        fields[name] = ours[name]
+                self._shadowing = theirs
 
     # -- the node -------------------------------------------------------------------------------
 
     def begin(self, args: tuple, tensors: list[Tensor]) -> bool:
         """Note what the arguments are, and connect the node; returns whether to record."""
-        self.are_tensors = tuple([isinstance(a, Tensor) for a in args])
-        self.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        if not (STATE.enabled and any(self.needs_input_grad)):
+        self.are_tensors = kinds = tuple([isinstance(a, Tensor) for a in args])
+        needs = tuple([k and requires_grad(a) for k, a in zip(kinds, args, strict=True)])
+        self.needs_input_grad = needs
+        if not (True in needs and STATE.enabled):
             return False
         self.connect([gradient_edge(tensor) for tensor in tensors])
         return True
@@ -201,13 +212,13 @@ class BackwardCFunction(Node, FunctionCtx):
         them. Raises RuntimeError for a wrong number of results, for one that is neither a tensor
         nor None, and for one that belongs to no tensor. The engine makes shapes and dtypes fit.
         """
-        enabled = STATE.enabled
+        mode = STATE.grad_mode
         try:
             arguments = self._arguments(grads, interpretation)
             grads.clear()  # so that nobody holds them but the author
             results = self.call(type(self).apply, self, *arguments)
         finally:
-            STATE.enabled = enabled
+            STATE.grad_mode = mode
         del arguments
         values = list(results) if isinstance(results, tuple) else [results]
         del results
@@ -215,8 +226,8 @@ class BackwardCFunction(Node, FunctionCtx):
         self.versions = {i: _writes(value) for i, value in enumerate(values)}
         return interpretation.lower_all(values)
 
-    def _arguments(self, grads, interpretation) -> list:
-        arguments = []
+    def _arguments(self, grads, interpretation) -> list[Tensor | None]:
+        arguments: list[Tensor | None] = []
         for gradient, output in zip(grads, self._outputs, strict=True):
             if isinstance(gradient, Tensor):
                 arguments.append(gradient)
@@ -350,12 +361,16 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         tensors = [a for a in args if isinstance(a, Tensor)]
         node = cls._backward_cls()
         recorded = node.begin(args, tensors)
-        with no_grad(), without_tangents():
+        modes = STATE.grad_mode, STATE.forward
+        STATE.grad_mode = STATE.forward = False
+        try:
             if split:
                 returned = cls.forward(*args)
                 node.call(cls.setup_context, node, args, returned)
             else:
                 returned = node.call(cls.forward, node, *args)
+        finally:
+            STATE.grad_mode, STATE.forward = modes
         results = returned if isinstance(returned, tuple) else (returned,)
         outputs = function_outputs.outputs(node, tensors, results, recorded, split)
         return tuple(outputs) if isinstance(returned, tuple) else outputs[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from impl import hooks, inference, messages
+from impl import forward, hooks, inference, messages
 from impl.dtypes import BY_NUMPY
 from impl.graph import Node, gradient_edge, meta_of, next_sequence
 from impl.modes import STATE
@@ -480,6 +480,7 @@ def store(name: str, out, result):
         return type(result)(*(store(name, o, r) for o, r in zip(out, result, strict=True)))
     check_out(name, out, requires_grad(result))
     write_out(out, result._raw)
+    forward.refuse_out(name, (out, result))
     return out
 
 

@@ -37,10 +37,10 @@ class memory_format:
 
     def describes(self, shape, strides) -> bool:
         """Whether a tensor has the strides of this format; those of sizes of one do not matter."""
-        if self._rank is None or len(shape) != self._rank:
-            return False
-        wanted = self.strides(shape)
-        return all(n == 1 or a == b for n, a, b in zip(shape, strides, wanted, strict=True))
+        wanted = self.strides(shape) if len(shape) == self._rank else None
+        return wanted is not None and all(
+            n == 1 or a == b for n, a, b in zip(shape, strides, wanted, strict=True)
+        )
 
     def __repr__(self) -> str:
         return f"torch.{self._name}"

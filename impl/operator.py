@@ -16,6 +16,8 @@ operator (its value), `x_shape`, `x_dtype` (NumPy), `x_layout` (shape, strides, 
 x, `grad` (of the first output), `grads` (of all), `grad_<output>`, `needs` (per differentiable
 input). `F` holds the operations it may use besides Python's operators: kernels when gradients are
 raw arrays, operators when they are tensors (`create_graph=True`).
+
+`sigmoid.forward(...)` states how tangents pass, where `impl.tangents` does not know it anyway.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ def spelling(op: Operator, kernel, out: bool, inplace: bool = False):
         pieces += ([] if starred else ["*"]) + ["out=None"]
         body = f"    if out is not None: return op.into(out, ({arguments},))\n"
     header = f"def {name}({', '.join(pieces)}):\n{body}"
-    general = f"op.inplace({arguments})" if inplace else f"op({arguments})"
+    general = f"op.inplace({arguments})" if inplace else f"op.general({arguments})"
     scope = {"kernel": kernel, **defaults}
     made = straight.function(op, name, header, general, scope, inplace=inplace)
     made.__doc__ = kernel.__doc__

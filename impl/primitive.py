@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 
 import numpy as np
 
-from impl import autocast, forward, inference, messages
+from impl import autocast, forward, inference, messages, straight
 from impl.derivatives import Differentiable
 from impl.dtypes import (
     CATEGORY,
@@ -82,6 +83,18 @@ class Operator(Differentiable):
 
     def __call__(self, *args):
         """Apply to tensors (positional arguments, all of them), recording if needed."""
+        return self.call(*args)
+
+    @functools.cached_property
+    def call(self):
+        """What `general` does, written out for the common case (see `impl.straight`)."""
+        names = ", ".join(map(public_name, self.parameters))
+        header = f"def {self.name}({names}):\n"
+        scope = {"kernel": self.definition}
+        return straight.function(self, self.name, header, f"op.general({names})", scope)
+
+    def general(self, *args):
+        """Apply to tensors of any kind, in any mode."""
         if STATE.autocast is not None:
             args = autocast.operands(self.node_name, args)
         if self.list_edges:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from impl import anomaly, inference, messages
+from impl import anomaly, forward, inference, messages
 from impl.dtypes import BY_NUMPY
 from impl.graph import accumulator
 from impl.modes import STATE
@@ -132,7 +132,7 @@ class SavedTensor:
 class Packed:
     """What a pack hook made of a saved tensor, and the history that the tensor had."""
 
-    __slots__ = ("accumulator", "kept", "node", "requires_grad", "unpack")
+    __slots__ = ("accumulator", "kept", "node", "requires_grad", "tangent", "unpack")
 
     def __init__(self, shown: Tensor, pack, unpack, source: Tensor | None) -> None:
         """`pack` gets `shown`; `source` is the tensor, unless it is an output of the node."""
@@ -145,8 +145,9 @@ class Packed:
         if shown._version != version:
             raise RuntimeError(messages.PACK_WRITES)
         self.unpack = unpack
-        self.requires_grad = self.node = self.accumulator = None
+        self.requires_grad = self.node = self.accumulator = self.tangent = None
         if source is not None:
+            self.tangent = forward.held(source)
             self.requires_grad, self.node = source.requires_grad, source.grad_fn
             if self.requires_grad and self.node is None:
                 self.accumulator = accumulator(source)
@@ -171,6 +172,7 @@ class Packed:
         elif self.accumulator is not None:
             result._requires_grad = True
             result._accumulator = weakref.ref(self.accumulator)
+        forward.hold(result, self.tangent)
         return result
 
 

@@ -41,7 +41,7 @@ def cotangents(tensors, grads, batched: bool = False) -> list:
         else:
             raise AssertionError("Expected output to be a torch.Tensor")
         if isinstance(cotangent, Tensor):
-            _check_cotangent(grads, shape, dtype, cotangent, batched)
+            _check_cotangent(grads, out, shape, dtype, cotangent, batched)
             result.append(cotangent)
         elif cotangent is None:
             differentiable = isinstance(out, GradientEdge) or out.requires_grad
@@ -83,9 +83,11 @@ def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
     return new(np.ones(shape, dtype)[()])
 
 
-def _check_cotangent(grads: tuple, shape, dtype, cotangent: Any, batched: bool) -> None:
+def _check_cotangent(grads: tuple, out, shape, dtype, cotangent: Any, batched: bool) -> None:
     first = cotangent[0] if batched else cotangent
     if first._raw.shape != shape:
+        if batched and isinstance(out, GradientEdge):
+            raise RuntimeError("Batched grads are not supported with GradientEdge")
         # torch finds the position by comparing tensors, which raises for any but the first.
         i = grads.index(cotangent)
         if batched:  # torch leaves the batch out twice

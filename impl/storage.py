@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,11 @@ def owner_of(array: np.ndarray):
 
 def contiguous_strides(shape) -> tuple[int, ...]:
     """Row-major strides in elements, as torch gives them: sizes below one count as one."""
+    return _contiguous_strides(tuple(shape))
+
+
+@lru_cache(8192)
+def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -142,6 +148,11 @@ def is_contiguous(shape, strides) -> bool:
 
 def is_dense(shape, strides) -> bool:
     """Whether non-overlapping and dense: some permutation of the dimensions is contiguous."""
+    return _is_dense(tuple(shape), tuple(strides))
+
+
+@lru_cache(8192)
+def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     if 0 in shape:
         return True
     step = 1
@@ -168,7 +179,8 @@ def extent(shape, strides) -> int:
 
 def element_strides(array: np.ndarray) -> tuple[int, ...]:
     """NumPy's strides of an array, in elements."""
-    return tuple(s // array.itemsize for s in array.strides)
+    size = array.itemsize
+    return tuple([s // size for s in array.strides])
 
 
 def empty_strided(shape, strides, dtype: np.dtype) -> np.ndarray:
@@ -184,13 +196,11 @@ def strides_of(array) -> tuple[int, ...] | None:
         return None  # NumPy gives an array of its own that has no elements no strides either
     if array.ndim == 1 and array.shape[0] == 1:
         return None
-    strides = element_strides(array)
-    if strides == contiguous_strides(array.shape):
-        return None
     # Only a view of ours has strides of its own where they do not matter (sizes of one).
     if array.base is None and array.flags.c_contiguous:
         return None
-    return strides
+    strides = element_strides(array)
+    return None if strides == contiguous_strides(array.shape) else strides
 
 
 def elementwise_strides(shape, operands) -> tuple[int, ...] | None:

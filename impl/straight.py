@@ -22,7 +22,7 @@ from impl.graph import accumulator, edge_node, meta_of, next_sequence
 from impl.modes import STATE
 from impl.saved import raw_of, save
 from impl.storage import Storage
-from impl.tensor import PLAIN, Tensor, common, requires_grad
+from impl.tensor import PLAIN, Tensor, common, floating, requires_grad
 
 # -- backward -----------------------------------------------------------------------------------
 
@@ -116,6 +116,7 @@ def _written_out(function, given: list[str]) -> str:
 
 _SCOPE = {
     "common": common,
+    "floating": floating,
     "STATE": STATE,
     "meta_of": meta_of,
     "FLOAT32": np.dtype(np.float32),
@@ -235,7 +236,9 @@ class _Call:
         absent = f"None if {x} is None else " if position in self.op.optional else ""
         self._add(f"r{position} = {absent}{x}._raw")
         if self._is_floating(position):
-            self._add(f"m{position} = {absent}{x}._common or common({x})")
+            # An element-wise result takes its layout from the operands, others have their own.
+            found = "common" if self.op.elementwise else "floating"
+            self._add(f"m{position} = {absent}{x}._common or {found}({x})")
 
     def _is_floating(self, position: int) -> bool:
         """Whether the straight way asks of a tensor to be a float one, and what it looks like."""

@@ -9,9 +9,9 @@ An operator says with `forward` how tangents pass it; what most do is known with
   it by differentiating it once more.
 
 A forward *formula* is computed on tensors. It names what it needs by its parameters: `x_t` is the
-tangent of the input x (zeros if it has none, a zero number for a number), `x` its primal (without
-tangent), `result` or an output's name the result, any other argument of the operator its value.
-An output has a tangent if one of the inputs whose tangents its formula names has one.
+tangent of the input x (zeros if it has none), `x` its primal (without tangent), `result` or an
+output's name the result, any other argument of the operator its value. An output has a tangent if
+one of the inputs whose tangents its formula names has one.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _zeros_for(operand):
         return None
     if isinstance(operand, Tensor):
         zeros = new(np.zeros(operand._raw.shape, operand._raw.dtype))
-    else:
-        zeros = new(np.int8(0))  # a number's, of a dtype that promotes no other
+    else:  # a number's, of a dtype that promotes no other beyond the number's category
+        zeros = new(np.complex64(0) if isinstance(operand, complex) else np.int8(0))
     zeros._zero = True
     return zeros
 
@@ -359,10 +359,11 @@ class Write:
         rule = rule_of(self.op)
         with without_tangents():
             if self.directly:
-                self.op.inplace(*rule.arguments(call))
-                return
-            call.outputs = (forward.primal(self.target),)
-            tangent = rule(call)[0]
+                assert isinstance(rule, Reapplied)
+                tangent = self.op.inplace(*rule.arguments(call))
+            else:
+                call.outputs = (forward.primal(self.target),)
+                tangent = rule(call)[0]
             if self.own is not None and tangent is not None and tangent is not self.own:
                 self.own.copy_(tangent)
         if self.own is None and tangent is not None:

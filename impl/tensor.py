@@ -347,7 +347,7 @@ class Tensor(metaclass=_TensorType):
         self._grad = None
 
     @_field
-    def grad_dtype(self) -> dtype | None:
+    def grad_dtype(self) -> Any:
         """The dtype of the gradient, None for any. Raises RuntimeError on a non-leaf."""
         if self.grad_fn is not None:
             raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
@@ -548,6 +548,15 @@ def common(tensor: Tensor):
         return None
     tensor._common = found = meta_of(raw)
     return found
+
+
+def floating(tensor: Tensor):
+    """The `meta_of` of a float32 or float64 tensor of any strides that needs no other care."""
+    if tensor._strides is None:
+        return common(tensor)
+    raw = tensor._raw
+    plain = type(tensor) in PLAIN and not tensor._inference
+    return meta_of(raw) if plain and (raw.dtype is _FLOAT32 or raw.dtype is _FLOAT64) else None
 
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl import forward, hooks, inference, messages
-from impl.graph import gradient_edge
+from impl.graph import edge_node, gradient_edge, meta_of, next_sequence
 from impl.modes import STATE
 from impl.operator import FUNCTIONS, OPERATORS, RAW, TAPED, Operator, spelling, written
 from impl.pending import Pending, bits, marked
@@ -29,7 +29,7 @@ from impl.storage import (
     strided,
     strides_of,
 )
-from impl.tensor import Tensor, blank, requires_grad
+from impl.tensor import PLAIN, Tensor, blank, requires_grad
 
 DEFAULT, NO_GRAD, INFERENCE = "default", "no_grad", "inference"
 MULTI, FUNCTION = "multi", "function"
@@ -73,16 +73,20 @@ class View:
 class DualView(View):
     """A view of its base that shows another tensor's tangent: `forward_base`'s, or its own."""
 
-    __slots__ = ("_forward_base", "forward_remake")
+    __slots__ = ("_forward_base", "_forward_remake")
 
-    def __init__(self, view: View, forward_base: Tensor | None) -> None:
+    def __init__(self, view: View, forward_base: Tensor | None, forward_remake=None) -> None:
         super().__init__(view.base, view.creation, view.version, view.remake)
         self._forward_base = forward_base
-        self.forward_remake = None
+        self._forward_remake = forward_remake
 
     @property
     def forward_base(self) -> Tensor | None:
         return self._forward_base
+
+    @property
+    def forward_remake(self):
+        return self._forward_remake
 
 
 def geometry(tensor: Tensor) -> Geometry:
@@ -137,18 +141,18 @@ def relate(result: Tensor, tensor: Tensor, multiple: bool = False, remake=None) 
     creation = MULTI if multiple else DEFAULT
     if not STATE.enabled:
         creation = INFERENCE if STATE.inference else NO_GRAD
-    parent = tensor._view
-    base = tensor
-    if parent is not None:
-        base = parent.base
-        if creation == DEFAULT or parent.creation == INFERENCE:
-            creation = parent.creation
-    view = View(base, creation, result._storage.version)
-    view.remake = _remaking(result, remake, tensor, base, parent and parent.remake)
+    parent, version = tensor._view, result._storage.version
+    if parent is None:
+        result._view = View(tensor, creation, version, remake)
+        return result
+    if creation == DEFAULT or parent.creation == INFERENCE:
+        creation = parent.creation
+    base = parent.base
+    view = View(base, creation, version, _remaking(result, remake, tensor, base, parent.remake))
     if isinstance(parent, DualView):
         forward_base = tensor if parent.forward_base is None else parent.forward_base
-        view = DualView(view, forward_base)
-        view.forward_remake = _remaking(result, remake, tensor, forward_base, parent.forward_remake)
+        again = _remaking(result, remake, tensor, forward_base, parent.forward_remake)
+        view = DualView(view, forward_base, again)
     result._view = view
     return result
 
@@ -192,6 +196,11 @@ class ViewOperator(Operator):
         return not self.multiple and super().is_straight
 
     def __call__(self, tensor, *args):
+        path = STATE.path
+        if path is not None and not self.multiple and type(tensor) in PLAIN:
+            result = self._straight(tensor, args, path)
+            if result is not None:
+                return result
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
@@ -209,6 +218,61 @@ class ViewOperator(Operator):
                 result._nr = number
         forward.carry(self, (tensor, *args), results)
         return tuple(results) if self.multiple else results[0]
+
+    general = __call__
+
+    def _straight(self, tensor: Tensor, args, path: int):
+        """The view, with its node, of a float tensor that needs no care; None of any other."""
+        view, base = tensor._view, tensor
+        creation = DEFAULT if path else NO_GRAD
+        if view is not None:
+            if type(view) is not View or view.remake is not None or view.creation != DEFAULT:
+                return None
+            base = view.base
+        if tensor._inference or STATE.view_replay:
+            return None
+        array = tensor._array()
+        storage = tensor._memory or tensor._storage
+        flat = storage.flat
+        if flat.dtype is not array.dtype or array.dtype.kind != "f":
+            return None
+        shape = array.shape
+        source = Geometry(shape, tensor._strides or contiguous_strides(shape), tensor._offset)
+        target = self.geometry(source, *args)
+        if self.bounded:
+            check_bounds(tensor, target)
+        result = blank()
+        if target == source:
+            result._raw = array
+        else:
+            result._raw = strided(flat, *target)
+        if target.strides != contiguous_strides(target.shape):
+            result._strides = target.strides
+        if target.offset:
+            result._offset = target.offset
+        result._memory = storage
+        result._view = View(base, creation, storage.version)
+        if path and self.bits:
+            upstream = edge_node(tensor)
+            if upstream is not None:
+                plan = self.plan(1)
+                node = self.node_class()
+                node.sequence = next_sequence()
+                node.plan = plan
+                node.run = plan.straight if plan.versions is None else None
+                if plan.versions is not None:
+                    node.versions = plan.versions
+                node.next = (upstream,)
+                node.only = upstream if node.run is not None else None
+                if tensor._nr:
+                    node.numbers = (tensor._nr,)
+                node.meta = meta_of(result._raw)
+                every = (tensor, *args)
+                node.saved = [self.read(kind, i, every, (result,)) for kind, i in plan.reads]
+                result._node = node
+            elif requires_grad(tensor):
+                return None  # connected to nothing
+        return result
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
         """The views of the tensor, without nodes yet."""
@@ -262,6 +326,9 @@ class Rereading(ViewOperator):
         self.reread = reread
         self.multiple = False
         Operator.__init__(self, kernel, node, None, False, ("result",), True)
+
+    def _straight(self, tensor: Tensor, args, path: int):
+        return None  # there is more to such a view than a geometry
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
         return [relate(self.reread(tensor, *args), tensor, False, lambda t: self(t, *args))]
@@ -321,9 +388,11 @@ def view(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
+    array=None,
 ):
     """Define a view operator from its function on geometries (the first parameter's).
 
+    `array` is NumPy's function for the same, of an array and the other arguments, where it has one.
     `multiple` is for functions that return several views as one operation (`unbind`, `split`),
     which forbids writing to them in place.
     """
@@ -332,7 +401,7 @@ def view(
         op = ViewOperator(geometry_function, node, multiple, inplace_node)
         OPERATORS[op.name] = op
         call = spelling(op, geometry_function, False)
-        setattr(RAW, op.name, op.kernel)
+        setattr(RAW, op.name, array or op.kernel)
         setattr(TAPED, op.name, call)
         if function:
             FUNCTIONS[op.name] = call

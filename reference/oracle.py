@@ -94,9 +94,10 @@ def _set_default_device(device: torch.device) -> None:
 
 
 def _leave_dual_level() -> None:
-    """Leave the level of forward mode that a program did not leave."""
+    """Leave the level of forward mode that a program did not leave, and let tangents be seen."""
     if forward_ad._current_level >= 0:
         forward_ad.exit_dual_level()
+    forward_ad._set_fwd_grad_enabled(True)
 
 
 def _keep(stack: ExitStack, former: Any, restore: Callable[[Any], Any], initial: Any) -> None:

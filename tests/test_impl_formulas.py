@@ -207,7 +207,9 @@ def test_integers_are_never_recorded():
     assert not counted(leaf()).requires_grad
 
 
-@pytest.mark.parametrize("times, version", [(None, 0), (1, 1), (3, 3), (lambda arrived: 2, 2)])
+@pytest.mark.parametrize(
+    "times, version", [(None, 0), (1, 1), (3, 3), (lambda arrived, made: 2, 2)]
+)
 def test_written_says_how_often_a_gradient_was_written(times, version):
     """It shows as the version of a `.grad` that takes the gradient's memory over."""
     op = scaled()
@@ -230,7 +232,7 @@ def test_written_may_depend_on_the_gradients_that_arrived():
                 part[...] = grad
         return whole
 
-    cut_in_two.gradient(self=written(formula, lambda arrived: sum(arrived)))
+    cut_in_two.gradient(self=written(formula, lambda arrived, made: sum(arrived)))
     for used in (1, 2):
         x = leaf()
         sum(part.sum() for part in cut_in_two(x)[:used]).backward()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -193,3 +194,15 @@ def test_the_first_gradient_is_taken_over_and_not_copied():
     y.sum().backward()
     assert x.grad.data_ptr() != kept[0].data_ptr()
     assert x.grad.tolist() == kept[0].tolist() == [2.0] * 4
+
+
+@pytest.mark.parametrize("make", [lambda: impl.nn.Parameter(impl.ones(2)), lambda: leaf().detach()])
+def test_pickling_works_in_an_ordinary_program_too(make):
+    """Programs of the chapters import by means of the harness."""
+    source = make()
+    copy = pickle.loads(pickle.dumps(source))
+    assert type(copy) is type(source)
+    assert copy.tolist() == source.tolist()
+    assert copy.requires_grad == source.requires_grad
+    copy.data.add_(1)
+    assert copy.tolist() != source.tolist()

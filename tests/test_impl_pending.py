@@ -1,4 +1,4 @@
-"""Lazily conjugated tensors of impl: what their gradients leave behind, and what goes the long way."""
+"""Lazily conjugated tensors of impl: what their gradients leave behind, and what they are."""
 
 import gc
 import weakref

@@ -17,6 +17,8 @@ from conformance.samples.matrices import MATRICES
 from conformance.samples.operator import Operator
 from conformance.samples.reductions import NORMS, REDUCTIONS
 from conformance.samples.selection import COMPARISONS, ROUNDING, SELECTION
+from conformance.samples.sequences import SEQUENCES
+from conformance.samples.systems import SYSTEMS
 from conformance.samples.transcendental import TRANSCENDENTAL
 from conformance.samples.variants import programs_of
 from conformance.samples.views import VIEWS
@@ -40,6 +42,8 @@ OPERATORS: tuple[Operator, ...] = (
     *INDEXING,
     *LOSSES,
     *LAYERS,
+    *SEQUENCES,
+    *SYSTEMS,
 )
 
 

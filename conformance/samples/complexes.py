@@ -27,6 +27,9 @@ REAL_ONLY = frozenset((
 ))
 # fmt: on
 
+# A real operand beside complex ones is refused, at once or in backward.
+UNMIXED = frozenset(("lerp", "logaddexp"))
+
 
 def complexes(operator: Operator, plain: Sample) -> Iterator[Sample]:
     """Complex operands: plain, conjugated lazily, beside real ones, twice differentiated, written;
@@ -67,20 +70,24 @@ def complexes(operator: Operator, plain: Sample) -> Iterator[Sample]:
         yield replace(
             sample,
             label="complex-second",
-            probe="a real operand and complex ones",
+            probe="a real operand and complex ones"
+            + (", which is refused" if operator.name in UNMIXED else ""),
             dtypes={names[0]: "float64"},
+            result=None if operator.name == "lerp" else sample.result,
         )
     if operator.inplace:
         first = operator.inputs[0]
+        refused = operator.name in REAL_VALUED
         yield replace(
             sample,
             label="complex-in-place-conjugated",
-            probe="complex numbers, in place through a conjugated view",
+            probe="complex numbers, in place through a conjugated view"
+            + (", which is refused" if refused else ""),
             call=operator.inplace,
             outputs=("h",),
-            result=first.shape,
-            before=(f"h = {first.name} * 1", "c = h.conj()"),
+            result=None if refused else first.shape,
+            before=(f"h = {first.name} * 1", "mirror = h.conj()"),
             inplace=True,
-            names={first.name: "c"},
+            names={first.name: "mirror"},
             seeds=None,
         )

@@ -9,6 +9,8 @@ from typing import Any
 from conformance.program import Given
 from conformance.samples.operator import ANY, WHOLE, Input, Number, Shape
 
+Element = Number | complex
+
 BOOLS = (True, False, False, True, True)
 SIGNS = (1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0)
 
@@ -34,7 +36,7 @@ def shape_and_values(spec: Any) -> tuple[Shape, tuple[Number, ...] | None]:
     return tuple(shape), tuple(level)
 
 
-def drawn(entry: Input, shape: Shape, dtype: str, seed: str) -> tuple[Number, ...]:
+def drawn(entry: Input, shape: Shape, dtype: str, seed: str) -> tuple[Element, ...]:
     """Distinct values of the input's domain, or a pattern of booleans."""
     count = math.prod(shape)
     if dtype == "bool":
@@ -80,9 +82,8 @@ def given(
     layout: str | None = None,
 ) -> Given:
     """The given tensor of an input as a sample wants it; `spec` None means as in the entry."""
-    shape, values = (entry.shape, entry.values) if spec is None else shape_and_values(spec)
-    if values is None:
-        values = drawn(entry, shape, dtype, seed)
+    shape, fixed = (entry.shape, entry.values) if spec is None else shape_and_values(spec)
+    values = drawn(entry, shape, dtype, seed) if fixed is None else fixed
     return _laid_out(entry.name, dtype, shape, values, layout, requires_grad)
 
 
@@ -90,7 +91,7 @@ def _laid_out(
     name: str,
     dtype: str,
     shape: Shape,
-    values: tuple[Number, ...],
+    values: tuple[Element, ...],
     layout: str | None,
     requires_grad: bool,
 ) -> Given:
@@ -112,7 +113,7 @@ def cotangent(
 ) -> Given:
     """A seed for backward: distinct magnitudes, mixed signs, exact in every float type."""
     count = math.prod(shape)
-    values = tuple(
+    values: tuple[Element, ...] = tuple(
         SIGNS[(start + k) % len(SIGNS)] * (0.5 + 0.25 * (start + k)) for k in range(count)
     )
     if dtype.startswith("complex"):

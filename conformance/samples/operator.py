@@ -120,6 +120,7 @@ class Operator:
     refuses or means something else for other strides, `overlapping` that the result has several
     elements in one place, so that it cannot be written to. `along` spells the operator along one
     dimension, `{dim}`, which the result lacks if `drops`; random programs are made with it.
+    `halves` are the short types for which torch has a kernel.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Operator:
     overlapping: bool = False
     along: str | None = None
     drops: bool = True
+    halves: tuple[str, ...] = ("float16", "bfloat16")
 
 
 def case(

@@ -12,7 +12,6 @@ from conformance.samples.drawing import cotangent, given, results_of, tensor_inp
 from conformance.samples.operator import Operator, Shape
 
 WIDTHS = ("float32", "float64")
-HALVES = ("float16", "bfloat16")
 COTANGENTS = ("v", "w", "u")
 SECOND_COTANGENTS = ("s", "t", "k", "l")
 

@@ -10,7 +10,7 @@ from conformance.program import Program
 from conformance.samples.complexes import complexes
 from conformance.samples.drawing import broadcast, results_of, shape_and_values, strides_of
 from conformance.samples.operator import Case, Operator, Shape
-from conformance.samples.sample import HALVES, WIDTHS, Sample, fields_of, write
+from conformance.samples.sample import WIDTHS, Sample, fields_of, write
 from conformance.samples.writes import inplace, writes_through_views
 
 
@@ -31,7 +31,7 @@ def samples_of(operator: Operator) -> Iterator[Sample]:
         outputs=operator.outputs,
         widths=WIDTHS,
     )
-    yield replace(plain, widths=(*WIDTHS, *HALVES))
+    yield replace(plain, widths=(*WIDTHS, *operator.halves))
     usual = replace(plain, widths=("float32",))
     yield from spellings(operator, usual)
     if operator.pointwise:
@@ -83,10 +83,8 @@ def shapes(operator: Operator, plain: Sample) -> Iterator[Sample]:
         inputs = dict.fromkeys(names[:-1], first) | {names[-1]: last}
         result = broadcast([first, last])
         # A broadcast operand's gradient is a sum, which half precision rounds once.
-        widths = (*plain.widths, *HALVES) if label == "broadcast-last" else plain.widths
-        yield replace(
-            plain, label=label, probe=probe, inputs=inputs, result=result, widths=widths
-        )
+        widths = (*plain.widths, *operator.halves) if label == "broadcast-last" else plain.widths
+        yield replace(plain, label=label, probe=probe, inputs=inputs, result=result, widths=widths)
     inputs = dict.fromkeys(names[:-1], (2, 3)) | {names[-1]: (2,)}
     yield replace(
         plain,
@@ -115,7 +113,7 @@ def points(operator: Operator, plain: Sample) -> Iterator[Sample]:
             probe=f"values at {label.replace('-', ' ')}",
             inputs=inputs,
             result=(len(columns[0]),),
-            widths=(*plain.widths, "float16"),
+            widths=(*plain.widths, *operator.halves[:1]),
         )
     if operator.specials:
         rows = list(product(operator.specials, repeat=len(names)))
@@ -297,7 +295,7 @@ def own_case(operator: Operator, extra: Case) -> Iterator[Sample]:
         result=extra.result,
         inputs=extra.inputs,
         outputs=extra.outputs or ("y",),
-        widths=(width,) if typed else (width, "bfloat16"),
+        widths=(width,) if typed else (width, *operator.halves[1:]),
         dtypes=extra.dtypes,
         dtype=extra.dtype,
     )

@@ -27,7 +27,7 @@ def inplace(operator: Operator, plain: Sample) -> Iterator[Sample]:
         inplace=True,
         names={first.name: "h"},
     )
-    yield replace(written, widths=(*written.widths, "float16"))
+    yield replace(written, widths=(*written.widths, *operator.halves[:1]))
     usual = replace(written, widths=("float32",))
     yield replace(
         usual,

@@ -134,15 +134,15 @@ def gradgradcheck(
         cotangents = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)
     else:
         cotangents = as_tuple(grad_outputs)
-    given = len(arguments)
+    count = len(cotangents)  # none at all are not told apart from everything, as in torch
     differentiable = {i for i, _ in required(arguments + cotangents)}
 
     def gradient(*values):
         # Forward mode hands over tensors that lost the flag.
         taken = [v.requires_grad_() if i in differentiable else v for i, v in enumerate(values)]
-        outputs = differentiable_outputs(func(*taken[:given]))
-        targets = [v for i, v in enumerate(taken[:given]) if i in differentiable]
-        grads = grad(outputs, targets, taken[given:], create_graph=True, allow_unused=True)
+        outputs = differentiable_outputs(func(*taken[:-count]))
+        targets = [v for i, v in enumerate(taken[:-count]) if i in differentiable]
+        grads = grad(outputs, targets, taken[-count:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
     return gradcheck(

@@ -40,6 +40,7 @@ from impl.nn.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     huber_loss,
+    kl_div,
     l1_loss,
     mse_loss,
     smooth_l1_loss,

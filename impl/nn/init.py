@@ -10,6 +10,7 @@ import math
 import warnings
 
 from impl.modes import no_grad
+from impl.operator import FUNCTIONS
 from impl.tensor import Tensor
 
 _LINEAR = (
@@ -95,7 +96,10 @@ def trunc_normal_(
     b: float = 2.0,
     generator=None,
 ) -> Tensor:
-    """Normal numbers within [a, b], by inversion of uniform ones."""
+    """Normal numbers within [a, b]; those outside are drawn again.
+
+    Raises NotImplementedError when most would be.
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
@@ -103,11 +107,14 @@ def trunc_normal_(
             stacklevel=3,
         )
     low, high = ((1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0 for x in (a, b))
-    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-    tensor.erfinv_()
-    tensor.mul_(std * math.sqrt(2.0))
-    tensor.add_(mean)
-    return tensor.clamp_(min=a, max=b)
+    if high - low <= 0.3:
+        raise NotImplementedError("trunc_normal_ with less than 0.3 of the numbers within bounds")
+    least, most = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()
+    result = tensor.normal_(mean, std, generator=generator)
+    while (outside := (result < least) | (result > most)).any():
+        again = FUNCTIONS["empty_like"](result).normal_(mean, std, generator=generator)
+        result = FUNCTIONS["where"](outside, again, result)
+    return tensor if result is tensor else tensor.copy_(result)
 
 
 @_unrecorded
@@ -132,9 +139,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix. Raises ValueError unless 2-D."""
     if tensor._raw.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    tensor.zero_()
-    tensor.diagonal().fill_(1)
-    return tensor
+    return tensor.copy_(FUNCTIONS["eye"](*tensor._raw.shape, dtype=tensor.dtype))
 
 
 @_unrecorded

@@ -135,3 +135,34 @@ def binary_cross_entropy_with_logits(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
     return losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+
+
+def kl_div(
+    input,
+    target,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """Divergence of `target` from the distribution whose logarithm is `input`, term by term, then
+    reduced; "batchmean" divides the sum by the batch (torch.nn.functional.kl_div)."""
+    number = losses.SUM
+    if reduction != "batchmean":
+        if reduction == "mean":
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support "
+                "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
+                "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+                "major release.",
+                stacklevel=2,
+            )
+        number = _reduction(reduction, size_average, reduce)
+    if log_target:
+        terms = target.exp() * (target - input)
+    else:
+        terms = FUNCTIONS["xlogy"](target, target) - target * input
+    if number == losses.NONE:
+        return terms
+    result = terms.mean() if number == losses.MEAN else terms.sum()
+    return result / input.size(0) if reduction == "batchmean" else result

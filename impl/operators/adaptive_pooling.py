@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.dtypes import REDUCED
 from impl.operator import TAPED, Array, operator, written
 from impl.precision import widened
 from impl.refusals import refuse_complex
 from impl.tensor import Tensor
 
 
+def _windows(size: int, count: int) -> list[slice]:
+    return [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+
+
 def _shares(size: int, count: int, dtype) -> np.ndarray:
     """(count, size): how much each element counts in each window's mean."""
     result = np.zeros((count, size), dtype)
-    for i in range(count):
-        start, end = i * size // count, -(-(i + 1) * size // count)
-        result[i, start:end] = 1 / (end - start)
+    for i, window in enumerate(_windows(size, count)):
+        result[i, window] = 1 / (window.stop - window.start)
     return result
 
 
@@ -29,11 +33,24 @@ def adaptive_avg_pool2d_op(self: Array, output_size) -> Array:
 
 @operator(node="AdaptiveAvgPool2DBackwardBackward0", function=False, method=False)
 def adaptive_avg_pool2d_backward(grad_output: Array, self: Array) -> Array:
-    g = widened(grad_output)
-    rows, columns = (
-        _shares(n, m, g.dtype) for n, m in zip(self.shape[-2:], g.shape[-2:], strict=True)
-    )
-    return np.matmul(np.matmul(rows.T, g), columns).astype(grad_output.dtype, copy=False)
+    g = grad_output
+    sizes = zip(self.shape[-2:], g.shape[-2:], strict=True)
+    if g.dtype in REDUCED:
+        return _spread(g, self.shape, *(_windows(n, m) for n, m in sizes))
+    rows, columns = (_shares(n, m, g.dtype) for n, m in sizes)
+    return np.matmul(np.matmul(rows.T, g), columns)
+
+
+def _spread(grad, shape, rows, columns) -> np.ndarray:
+    """Each gradient divided among its window, with a rounding for each step."""
+    number = grad.dtype.type
+    result = np.zeros(shape, grad.dtype)
+    for i, down in enumerate(rows):
+        for j, across in enumerate(columns):
+            height, width = down.stop - down.start, across.stop - across.start
+            share = grad[..., i, j] / number(height) / number(width)
+            result[..., down, across] += share[..., None, None]
+    return result
 
 
 adaptive_avg_pool2d_op.gradient(

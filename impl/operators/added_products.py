@@ -9,14 +9,15 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY, INTEGRAL, REDUCED, result_dtype
 from impl.operator import Array, function, operator
-from impl.operators.arithmetic import conj_of
 from impl.operators.matmul import (
+    FAST,
     c_name_of,
     check_batch_sizes,
     check_batches,
     check_multipliable,
     left_gradient,
     legacy,
+    matrices,
     multiplied,
     no_bool,
     product,
@@ -86,6 +87,13 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
 
     With beta 0, NaN in self does not count. Raises RuntimeError on ranks, sizes and dtypes.
     """
+    kind = self.dtype
+    if kind in FAST and mat1.dtype is kind and mat2.dtype is kind and beta == alpha == 1:
+        if mat1.ndim == mat2.ndim == 2 and mat1.shape[1] == mat2.shape[0]:
+            if self.shape == (mat2.shape[1],):  # the common case, a layer's bias
+                result = matrices(mat1, mat2)
+                result += self
+                return result
     _same_dtype(self, mat1, mat2)
     for name, value in (("mat1", mat1), ("mat2", mat2)):
         if value.ndim != 2:
@@ -132,8 +140,8 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
 
 addmv.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
-    mat=lambda F, grad, vec, alpha: multiplied(F, F.outer(grad, conj_of(F, vec)), alpha),
-    vec=lambda F, grad, mat, alpha: multiplied(F, F.mv(conj_of(F, F.t(mat)), grad), alpha),
+    mat=lambda F, grad, vec_conj, alpha: multiplied(F, F.outer(grad, vec_conj), alpha),
+    vec=lambda F, grad, mat, alpha: multiplied(F, F.mv(F.conj(F.t(mat)), grad), alpha),
 )
 addmv.forward(
     lambda F, self_t, mat_t, mat, vec_t, vec, beta, alpha: _weighted_sum(
@@ -180,8 +188,8 @@ def _addr_layouts(args):
 addr.layouts = _addr_layouts
 addr.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
-    vec1=lambda F, grad, vec2, alpha: multiplied(F, F.mv(grad, conj_of(F, vec2)), alpha),
-    vec2=lambda F, grad, vec1, alpha: multiplied(F, F.mv(F.t(grad), conj_of(F, vec1)), alpha),
+    vec1=lambda F, grad, vec2_conj, alpha: multiplied(F, F.mv(grad, vec2_conj), alpha),
+    vec2=lambda F, grad, vec1_conj, alpha: multiplied(F, F.mv(F.t(grad), vec1_conj), alpha),
 )
 addr.forward(
     lambda F, self_t, vec1_t, vec1, vec2_t, vec2, beta, alpha: _weighted_sum(
@@ -223,14 +231,14 @@ addbmm.gradient(
         F,
         F.bmm(
             _spread(F, grad, batch1_shape, batch2_shape),
-            conj_of(F, F.transpose(batch2, 1, 2)),
+            F.conj(F.transpose(batch2, 1, 2)),
         ),
         alpha,
     ),
     batch2=lambda F, grad, batch1, batch1_shape, batch2_shape, alpha: multiplied(
         F,
         F.bmm(
-            conj_of(F, F.transpose(batch1, 1, 2)),
+            F.conj(F.transpose(batch1, 1, 2)),
             _spread(F, grad, batch1_shape, batch2_shape),
         ),
         alpha,
@@ -269,10 +277,10 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Ar
 baddbmm.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     batch1=lambda F, grad, batch2, alpha: multiplied(
-        F, F.bmm(grad, conj_of(F, F.transpose(batch2, 1, 2))), alpha
+        F, F.bmm(grad, F.conj(F.transpose(batch2, 1, 2))), alpha
     ),
     batch2=lambda F, grad, batch1, alpha: multiplied(
-        F, F.bmm(conj_of(F, F.transpose(batch1, 1, 2)), grad), alpha
+        F, F.bmm(F.conj(F.transpose(batch1, 1, 2)), grad), alpha
     ),
 )
 baddbmm.forward(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import blas
 
 from impl.dtypes import BOOL, CATEGORY, COMPLEX, FLOATING, REDUCED, category_of_number
 from impl.inplace import same_dtype_out
@@ -17,11 +18,6 @@ from impl.messages import (
 from impl.operator import RAW, TAPED, Array, alias, formula_operation, function, new, operator
 from impl.precision import rounded_once
 from impl.tensor import Tensor
-
-
-def conj_of(F, value):
-    """The conjugate of a complex value, anything else as it is."""
-    return F.conj(value)
 
 
 @formula_operation
@@ -146,6 +142,21 @@ def _check_alpha(self, other, alpha) -> None:
         raise RuntimeError(ADD_COMPLEX_ALPHA)
 
 
+def _accumulate(memory, other, alpha) -> None:
+    """memory += alpha * other, in place and in one sweep for large arrays (BLAS's axpy)."""
+    if alpha == 1:
+        np.add(memory, other, out=memory)
+    elif alpha == -1:
+        np.subtract(memory, other, out=memory)
+    elif memory.size >= 1024 and np.shape(other) == memory.shape and memory.dtype in _AXPY:
+        _AXPY[memory.dtype](other.reshape(-1), memory.reshape(-1), a=alpha)
+    else:
+        np.add(memory, _multiple(other, alpha, memory), out=memory)
+
+
+_AXPY = {np.dtype(np.float32): blas.saxpy, np.dtype(np.float64): blas.daxpy}
+
+
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
 def add(self: Array, other: Array, *, alpha=1) -> Array:
     """self + alpha * other; shapes broadcast, dtypes promote, bools are or-ed (torch.add).
@@ -156,12 +167,10 @@ def add(self: Array, other: Array, *, alpha=1) -> Array:
 
 
 add.checked(_check_alpha)
-add.in_memory = lambda self, other, alpha=1: np.add(
-    self, other if alpha == 1 else _multiple(other, alpha, self), out=self
-)
+add.in_memory = lambda self, other, alpha=1: _accumulate(self, other, alpha)
 add.gradient(
     self="grad",
-    other=lambda F, grad, alpha: grad if alpha == 1 else F.mul_scalar(grad, conj_of(F, alpha)),
+    other=lambda F, grad, alpha: grad if alpha == 1 else F.mul_scalar(grad, F.conj(alpha)),
 )
 add.forward(lambda F, self_t, other_t, alpha: self_t + _multiplied(F, other_t, alpha))
 
@@ -187,9 +196,7 @@ def _check_subtraction(self, other, alpha) -> None:
     _check_alpha(self, other, alpha)
 
 
-sub.in_memory = lambda self, other, alpha=1: np.subtract(
-    self, other if alpha == 1 else _multiple(other, alpha, self), out=self
-)
+sub.in_memory = lambda self, other, alpha=1: _accumulate(self, other, -alpha)
 sub.gradient(
     self="grad",
     other=lambda F, grad, alpha: _times(F, -grad, alpha),
@@ -198,7 +205,7 @@ sub.forward(lambda F, self_t, other_t, alpha: self_t - _multiplied(F, other_t, a
 
 
 def _times(F, value, alpha):
-    return value if alpha == 1 else F.mul_scalar(value, conj_of(F, alpha))
+    return value if alpha == 1 else F.mul_scalar(value, F.conj(alpha))
 
 
 @operator(promote="arithmetic", elementwise=True, function=False, method=False)

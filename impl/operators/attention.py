@@ -14,7 +14,7 @@ from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, float32
 from impl.operator import FUNCTIONS, TAPED, Array, operator, written
 from impl.operators.dropout import dropout
 from impl.operators.products import linear
-from impl.operators.softmax import checked, softmax_along
+from impl.operators.softmax import checked, logsumexp_tangent, softmax_along
 from impl.precision import widened
 from impl.refusals import no_derivative
 from impl.tensor import Tensor, requires_grad
@@ -129,6 +129,15 @@ def safe_softmax(self: Array, dim) -> Array:
 
 
 safe_softmax.gradient(self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim))
+
+
+def _safe_tangent(F, self_t, self, dim, result):
+    mean = logsumexp_tangent(F, self_t, self, (dim,), True)
+    nothing = F.all_dim(self == -math.inf, dim, True)
+    return result * (self_t - F.where(nothing, F.zeros_like(mean), mean))
+
+
+safe_softmax.forward(_safe_tangent)
 
 # -- composed -----------------------------------------------------------------------------------
 

@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, FLOATING
 from impl.operator import TAPED, Array, operator
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
-from impl.precision import add_each_at, widened
+from impl.precision import widened
 from impl.refusals import not_implemented
 
 
 def _avg_pool(raw, windows: Windows, include_pad: bool, divisor):
     kind = raw.dtype
     array = widened(raw)
-    total = np.zeros((*array.shape[: array.ndim - windows.ndim], *windows.output), array.dtype)
-    for _, inside, index in windows.steps():
-        total = total + np.where(inside, array[index], array.dtype.type(0))
+    pad = windows.overhang()
+    if any(map(any, pad)):
+        array = np.pad(array, [(0, 0)] * (array.ndim - windows.ndim) + pad)
+    lead = array.shape[: array.ndim - windows.ndim]
+    total = np.zeros((*lead, *windows.output), array.dtype)
+    for where in windows.slices():
+        total += array[(..., *where)]
     count = windows.counts(include_pad, divisor)
     if BY_NUMPY[kind].category < FLOATING:
         return (np.sign(total) * (np.abs(total) // np.abs(count)) * np.sign(count)).astype(kind)
-    return (total / count.astype(total.dtype)).astype(kind)
+    return (total / count.astype(total.dtype)).astype(kind, copy=False)
 
 
 def _avg_pool_backward(grad, shape, windows: Windows, include_pad: bool, divisor):
     kind = grad.dtype
     share = grad / windows.counts(include_pad, divisor).astype(kind)
-    count = int(np.prod(shape[: len(shape) - windows.ndim]))
-    plane = int(np.prod(shape[len(shape) - windows.ndim :]))
-    flat = np.zeros((count, plane), kind)
-    rows = np.arange(count)[:, None]
-    if share.size:
-        share = share.reshape(count, -1)
-        # The last step of a window first: so the windows over an element come in their order, and
-        # half precision rounds as torch does.
-        for places, inside, _ in reversed([*windows.steps()]):
-            inside = np.broadcast_to(inside, windows.output).reshape(-1)
-            at = np.broadcast_to(places, windows.output).reshape(-1)[inside]
-            flat = add_each_at(flat, (rows, at[None, :]), share[:, inside])
-    return flat.reshape(shape)
+    pad = windows.overhang()
+    lead = len(shape) - windows.ndim
+    sizes = [n + before + after for n, (before, after) in zip(shape[lead:], pad, strict=True)]
+    total = np.zeros((*shape[:lead], *sizes), kind)
+    # The last step of a window first: so the windows over an element come in their order, and half
+    # precision rounds as torch does.
+    for where in reversed([*windows.slices()]):
+        total[(..., *where)] += share
+    if any(map(any, pad)):
+        sides = zip(shape[lead:], pad, strict=True)
+        middle: Any = (..., *(slice(p, p + n) for n, (p, _) in sides))
+        total = total[middle].copy()
+    return total
 
 
 def _check_dtype(raw, ndim: int) -> None:

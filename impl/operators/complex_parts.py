@@ -101,11 +101,19 @@ def conj_physical_inplace(self: Array) -> Array:
     return np.conj(self)
 
 
+@operator(node="ConjPhysicalBackward1", function=False, method=False, elementwise=True)
+def conj_physical_of_real(self: Array) -> Array:
+    return np.array(self)
+
+
+conj_physical_of_real.overlaps = True  # nothing is written, whatever the elements share
+
+
 def _conj_physical_backward(F, grad):
     return F.conj_physical_copy(grad) if F.is_complex(grad) else grad
 
 
-for _op in (conj_physical_copy, conj_physical_inplace):
+for _op in (conj_physical_copy, conj_physical_inplace, conj_physical_of_real):
     _op.gradient(self=_conj_physical_backward).forward("linear")
 
 
@@ -118,7 +126,8 @@ def conj_physical(input):
 @function()
 def conj_physical_(input):
     """Conjugate in place (torch.Tensor.conj_physical_)."""
-    return conj_physical_inplace.inplace(input)
+    op = conj_physical_inplace if _is_complex(input) else conj_physical_of_real
+    return op.inplace(input)
 
 
 @function()

@@ -7,6 +7,8 @@ the input and in the weight, so its own derivatives are convolutions again
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.operator import FUNCTIONS, TAPED, Array, formula_operation, function, operator
@@ -209,7 +211,7 @@ def _batched(name: str, input: Tensor, ndim: int) -> tuple[Tensor, bool]:
     return (input, True) if rank == ndim + 2 else (TAPED.unsqueeze(input, 0), False)
 
 
-def _parts(value: Tensor) -> tuple[Tensor, Tensor]:
+def _parts(value: Tensor) -> tuple[Any, Any]:
     pairs = FUNCTIONS["view_as_real"](value.resolve_conj())
     return pairs.select(-1, 0), pairs.select(-1, 1)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -81,7 +82,7 @@ class Geometry:
                 target.reshape(source.shape)[...] = source
                 yield number, span, target.reshape(self.groups, rows, -1)
 
-    def offsets(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    def offsets(self) -> Iterator[tuple[Any, Any]]:
         """Each place in the kernel, and the elements of the padded size that it meets."""
         for place in itertools.product(*map(range, self.kernel)):
             yield (

@@ -14,7 +14,6 @@ from impl import inplace
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, INTEGRAL
 from impl.operator import RAW, TAPED, Array, formula_operation, function, new, operator
-from impl.operators.arithmetic import conj_of
 from impl.operators.reductions import accumulate
 from impl.precision import widened
 from impl.refusals import refuse_bool, refuse_integers
@@ -67,7 +66,7 @@ def _cumprod_backward(F, grad, value, dim, result):
         return grad
     if F.count_zeros(value):
         return F.cumprod_backward_at_zeros(grad, F.conj(value), dim, F.conj(result))
-    return _reversed_cumsum(F, conj_of(F, result) * grad, dim) / conj_of(F, value)
+    return _reversed_cumsum(F, F.conj(result) * grad, dim) / F.conj(value)
 
 
 @formula_operation

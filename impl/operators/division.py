@@ -6,7 +6,6 @@ import numpy as np
 
 from impl.dtypes import result_dtype
 from impl.operator import TAPED, Array, alias, formula_operation, function, operator
-from impl.operators.arithmetic import conj_of
 from impl.overloads import publish
 from impl.refusals import no_derivative, not_implemented, refuse_bool
 
@@ -22,7 +21,7 @@ def _by_other(F, grad, other_conj):
 
 def _minus_quotient(F, grad, self, other):
     quotient = F.true_div(self, other)
-    return -grad * conj_of(F, quotient / other)
+    return -grad * F.conj(quotient / other)
 
 
 true_div.gradient(self=_by_other, other=_minus_quotient)
@@ -294,7 +293,7 @@ def reciprocal(self: Array) -> Array:
     return np.where(self == 0, inverse.dtype.type(complex(np.inf, np.nan)), inverse)
 
 
-reciprocal.gradient(self=lambda F, grad, result: -grad * conj_of(F, result * result))
+reciprocal.gradient(self=lambda F, grad, result: -grad * F.conj(result * result))
 
 alias("div", "divide")
 

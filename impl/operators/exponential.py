@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from impl.operator import TAPED, Array, formula_operation, operator
-from impl.operators.arithmetic import conj_of
 from impl.overloads import publish
 from impl.precision import rounded_once
 from impl.refusals import refuse_integers
@@ -31,9 +30,9 @@ def expm1(self: Array) -> Array:
     return np.expm1(self)
 
 
-exp.gradient(self=lambda F, grad, result: grad * conj_of(F, result))
-exp2.gradient(self=lambda F, grad, result: F.mul_scalar(grad * conj_of(F, result), math.log(2)))
-expm1.gradient(self=lambda F, grad, result: grad * F.add_scalar(conj_of(F, result), 1))
+exp.gradient(self=lambda F, grad, result_conj: grad * result_conj)
+exp2.gradient(self=lambda F, grad, result_conj: F.mul_scalar(grad * result_conj, math.log(2)))
+expm1.gradient(self=lambda F, grad, result_conj: grad * F.add_scalar(result_conj, 1))
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -60,10 +59,10 @@ def log1p(self: Array) -> Array:
     return np.log1p(self)
 
 
-log.gradient(self=lambda F, grad, self: grad / conj_of(F, self))
-log2.gradient(self=lambda F, grad, self: grad / F.mul_scalar(conj_of(F, self), math.log(2)))
-log10.gradient(self=lambda F, grad, self: grad / F.mul_scalar(conj_of(F, self), math.log(10)))
-log1p.gradient(self=lambda F, grad, self: grad / conj_of(F, F.add_scalar(self, 1)))
+log.gradient(self=lambda F, grad, self_conj: grad / self_conj)
+log2.gradient(self=lambda F, grad, self_conj: grad / F.mul_scalar(self_conj, math.log(2)))
+log10.gradient(self=lambda F, grad, self_conj: grad / F.mul_scalar(self_conj, math.log(10)))
+log1p.gradient(self=lambda F, grad, self: grad / F.conj(F.add_scalar(self, 1)))
 
 
 @operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
@@ -95,8 +94,8 @@ def _log_of_complex_sum(a, b):
 
 
 logaddexp.gradient(
-    self=lambda F, grad, self, other: grad / conj_of(F, F.add_scalar(F.exp(other - self), 1)),
-    other=lambda F, grad, self, other: grad / conj_of(F, F.add_scalar(F.exp(self - other), 1)),
+    self=lambda F, grad, self, other: grad / F.conj(F.add_scalar(F.exp(other - self), 1)),
+    other=lambda F, grad, self, other: grad / F.conj(F.add_scalar(F.exp(self - other), 1)),
 )
 logaddexp.forward(
     lambda F, self_t, self, other_t, other: (

@@ -9,7 +9,7 @@ from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, COMPLEX, category_of_number
 from impl.operator import RAW, TAPED, Array, function, new, operator
 from impl.operators.gathering import INDEX_DTYPES, check_along, with_dims
-from impl.precision import add_at
+from impl.precision import add_at, add_each_at
 from impl.tensor import Tensor
 
 
@@ -57,7 +57,9 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
     check_along(places, 0 if not self.ndim else dim, result.shape[dim])
     if alpha != 1:
         values = values * self.dtype.type(alpha)
-    result = add_at(result, _slices(dim, places), values)
+    # Of half precision torch rounds each sum in a vector, and the whole sum in a matrix.
+    add = add_at if result.ndim > 1 else add_each_at
+    result = add(result, _slices(dim, places), values)
     return result if self.ndim else result[0]
 
 

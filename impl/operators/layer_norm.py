@@ -243,14 +243,14 @@ TAPED.settled = lambda value: value
 def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, needs):
     """Composed of operators, so that it has derivatives of all orders; mean and deviation are
     outputs with gradients of their own."""
-    if F is RAW:  # then torch's kernel rounds half precision only at the end
-        return _group_kernel(*grads, input, weight, mean, rstd, N, C, HxW, group, needs)
-    return _group_composed(F, *grads, input, weight, mean, rstd, N, C, HxW, group, needs)
+    given = (*grads, input, weight, mean, rstd, N, C, HxW, group, needs)
+    # Of half precision torch's kernel rounds nothing before the end.
+    return _group_kernel(*given) if F is RAW else _group_composed(F, *given)
 
 
 @rounded_once
-def _group_kernel(*arguments):
-    return _group_composed(RAW, *arguments)
+def _group_kernel(*given):
+    return _group_composed(RAW, *given)
 
 
 def _group_composed(

@@ -16,6 +16,7 @@ import scipy.linalg
 from impl.allocation import ordered_like
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.operator import FUNCTIONS, RAW, TAPED, Array, function, operator
+from impl.refusals import no_derivative, not_implemented
 from impl.tensor import Tensor
 
 
@@ -46,6 +47,8 @@ def _check(name: str, A: Tensor) -> None:
             f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.legacy}"
         )
     if A._raw.dtype in REDUCED:
+        if name in ("linalg.det", "linalg.solve"):
+            raise not_implemented("lu_cpu", A.dtype)
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.legacy}")
 
 
@@ -62,6 +65,25 @@ def _factors(matrix):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
         return scipy.linalg.lu_factor(matrix, check_finite=False)
+
+
+def _solved(A, right, smallest=0, adjoint: bool = False):
+    """X with A X = right (or A^H X), from the factors where A is singular: zeros on their diagonal
+    count as `smallest`, so that what comes out need not be finite."""
+    try:
+        return _column_major(np.linalg.solve(RAW.adjoint_matrix(A) if adjoint else A, right))
+    except np.linalg.LinAlgError:
+        shape = np.broadcast_shapes(A.shape[:-2], right.shape[:-2])
+        A = np.broadcast_to(A, (*shape, *A.shape[-2:]))
+        result = np.array(np.broadcast_to(right, (*shape, *right.shape[-2:])))
+        for index in np.ndindex(shape):
+            factors, pivots = _factors(A[index])
+            place = np.flatnonzero(np.diagonal(factors) == 0)
+            factors[place, place] = smallest
+            result[index] = scipy.linalg.lu_solve(
+                (factors, pivots), result[index], trans=2 if adjoint else 0, check_finite=False
+            )
+        return _column_major(result)
 
 
 # Formulas compute with the conjugate transpose and with products over batches.
@@ -112,6 +134,28 @@ def _solve_gradients(F, grad, A, B_shape, result, needs):
     return to_a, F.squeeze_dim(to_b, -1) if vector else to_b
 
 
+@operator(node="LinalgLuSolveBackward0", function=False, method=False, fresh=True)
+def linalg_lu_solve(LU: Array, B: Array, smallest) -> Array:
+    """`linalg_solve_ex` with a matrix that has been factorised: here, the matrix itself."""
+    return _solved(LU, B, smallest)
+
+
+linalg_lu_solve.gradient(
+    LU=no_derivative("linalg_lu_solve"),
+    B=lambda F, grad, LU, smallest: F.solve_adjoint(LU, grad, smallest),
+)
+
+
+def _solve_tangent(F, A_t, A, B_t, result):
+    if not _is_vector(tuple(A.shape), tuple(B_t.shape)):
+        return F.linalg_lu_solve(A.detach(), B_t - F.matrix_product(A_t, result), 0)
+    right = F.unsqueeze(B_t, -1) - F.matrix_product(A_t, F.unsqueeze(result, -1))
+    return F.squeeze_dim(F.linalg_lu_solve(A.detach(), right, 0), -1)
+
+
+linalg_solve_ex.forward(_solve_tangent)
+
+
 def solve(A, B, *, left=True):
     """X with A @ X = B, for matrices and, if their shape says so, vectors (torch.linalg.solve).
 
@@ -156,6 +200,9 @@ def _inverse_gradient(F, grad, result):
 
 
 linalg_inv_ex.gradient(A=lambda F, grad, result: _inverse_gradient(F, grad, result))
+linalg_inv_ex.forward(
+    lambda F, A_t, result: -F.matrix_product(F.matrix_product(result, A_t), result)
+)
 
 
 @function("inverse")
@@ -175,21 +222,17 @@ def _spread(F, value, A):
     return F.transpose(F.diag_embed(rows), -2, -1)
 
 
-def _raw_solve_adjoint(A, right):
-    """X with A^H X = right, from the factors: for a singular matrix, not finite."""
-    try:
-        return _column_major(np.linalg.solve(np.conj(A).swapaxes(-1, -2), right))
-    except np.linalg.LinAlgError:
-        result = np.empty_like(right)
-        for index in np.ndindex(A.shape[:-2]):
-            result[index] = scipy.linalg.lu_solve(
-                _factors(A[index]), right[index], trans=2, check_finite=False
-            )
-        return _column_major(result)
+RAW.solve_adjoint = lambda A, right, smallest=0: _solved(A, right, smallest, adjoint=True)
+TAPED.solve_adjoint = lambda A, right, smallest=0: linalg_solve_ex(_adjoint(A), right)
 
 
-RAW.solve_adjoint = _raw_solve_adjoint
-TAPED.solve_adjoint = lambda A, right: linalg_solve_ex(_adjoint(A), right)
+def _trace_of_solution(F, A, A_t, smallest=0):
+    return F.linalg_lu_solve(A.detach(), A_t, smallest).diagonal(0, -2, -1).sum(-1)
+
+
+def _smallest(F, A):
+    """What a zero on the diagonal counts as, where a determinant is differentiated."""
+    return np.finfo(F.dtype_of(A)).eps
 
 
 @operator(node="LinalgDetBackward0", function=False, method=False)
@@ -198,7 +241,12 @@ def linalg_det(A: Array) -> Array:
 
 
 linalg_det.gradient(
-    A=lambda F, grad, A, result_conj: F.solve_adjoint(A, _spread(F, grad * result_conj, A))
+    A=lambda F, grad, A, result_conj: F.solve_adjoint(
+        A, _spread(F, grad * result_conj, A), _smallest(F, A)
+    )
+)
+linalg_det.forward(
+    lambda F, A_t, A, result: _trace_of_solution(F, A, A_t, _smallest(F, A)) * result
 )
 
 
@@ -222,13 +270,21 @@ def linalg_slogdet(A: Array) -> tuple:
 
 
 @linalg_slogdet.gradients("A")
-def _slogdet_gradient(F, grads, A):
+def _slogdet_gradient(F, grads, A, sign):
     _, of_logabsdet = grads
     if BY_NUMPY[F.dtype_of(A)].is_complex:
         raise NotImplementedError("the derivative of slogdet of a complex matrix")
     if of_logabsdet is None:
         return F.zeros_like(A)
     return F.solve_adjoint(A, _spread(F, of_logabsdet, A))
+
+
+def _logabsdet_tangent(F, A_t, A):
+    trace = _trace_of_solution(F, A, A_t)
+    return FUNCTIONS["real"](trace) if trace.is_complex() else trace
+
+
+linalg_slogdet.forward(logabsdet=_logabsdet_tangent)
 
 
 @function("slogdet")

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, INTEGRAL
-from impl.operator import TAPED, Array, formula_operation, new, operator
-from impl.operators.arithmetic import conj_of
+from impl.operator import TAPED, Array, formula_operation, new, operator, written
 from impl.pending import bits, deferred
 from impl.precision import accumulator, widened
 from impl.refusals import refuse_bool
@@ -39,12 +38,25 @@ def no_bool(kernel_name: str, a, b) -> None:
 
 def product(a, b):
     """The matrix product of arrays; half and bfloat16 are accumulated in float32."""
+    if a.dtype is b.dtype and a.dtype in FAST:
+        return matrices(a, b)
     return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
+
+
+FAST = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def matrices(a, b):
+    """np.matmul, which takes few rows by a transposed matrix more slowly than the other way round."""
+    if a.ndim == b.ndim == 2 and 8 <= a.shape[0] < b.shape[1] and b.size > 1 << 14:
+        if b.flags.f_contiguous and a.flags.c_contiguous:
+            return np.ascontiguousarray(np.matmul(b.T, a.T).T)
+    return np.matmul(a, b)
 
 
 def multiplied(F, value, scalar):
     """`value * scalar`, which is not recorded for one (maybe_multiply)."""
-    return value if scalar == 1 else F.mul_scalar(value, conj_of(F, scalar))
+    return value if scalar == 1 else F.mul_scalar(value, F.conj(scalar))
 
 
 def _column_major(layout) -> bool:
@@ -55,18 +67,18 @@ def _column_major(layout) -> bool:
 def left_gradient(F, grad, right, layout, alpha=1):
     """The gradient of the left factor, whose `layout` it takes over if that is column-major."""
     if _column_major(layout):
-        result = F.t(F.mm(conj_of(F, right), F.t(grad)))
+        result = F.t(F.mm(F.conj(right), F.t(grad)))
     else:
-        result = F.mm(grad, conj_of(F, F.t(right)))
+        result = F.mm(grad, F.conj(F.t(right)))
     return multiplied(F, result, alpha)
 
 
 def right_gradient(F, grad, left, layout, alpha=1):
     """The gradient of the right factor, as `left_gradient`."""
     if _column_major(layout):
-        result = F.t(F.mm(F.t(grad), conj_of(F, left)))
+        result = F.t(F.mm(F.t(grad), F.conj(left)))
     else:
-        result = F.mm(conj_of(F, F.t(left)), grad)
+        result = F.mm(F.conj(F.t(left)), grad)
     return multiplied(F, result, alpha)
 
 
@@ -146,8 +158,8 @@ def check_batch_sizes(batch1, batch2) -> None:
 
 
 bmm.gradient(
-    self=lambda F, grad, mat2: F.bmm(grad, conj_of(F, F.transpose(mat2, 1, 2))),
-    mat2=lambda F, grad, self: F.bmm(conj_of(F, F.transpose(self, 1, 2)), grad),
+    self=lambda F, grad, mat2: F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))),
+    mat2=lambda F, grad, self: F.bmm(F.conj(F.transpose(self, 1, 2)), grad),
 )
 bmm.forward(lambda F, self_t, self, mat2_t, mat2: F.bmm(self_t, mat2) + F.bmm(self, mat2_t))
 
@@ -184,8 +196,8 @@ def reject_vector_dtypes(base, mat, vec) -> None:
 
 
 mv.gradient(
-    self=lambda F, grad, vec: F.outer(grad, conj_of(F, vec)),
-    vec=lambda F, grad, self: F.mv(F.t(conj_of(F, self)), grad),
+    self=lambda F, grad, vec_conj: F.outer(grad, vec_conj),
+    vec=lambda F, grad, self_conj: F.mv(F.t(self_conj), grad),
 )
 mv.forward(lambda F, self_t, self, vec_t, vec: F.mv(self_t, vec) + F.mv(self, vec_t))
 
@@ -218,8 +230,8 @@ def dot(self: Array, tensor: Array) -> Array:
 
 
 dot.gradient(
-    self=lambda F, grad, tensor: grad * conj_of(F, tensor),
-    tensor=lambda F, grad, self: grad * conj_of(F, self),
+    self=lambda F, grad, tensor_conj: grad * tensor_conj,
+    tensor=lambda F, grad, self_conj: grad * self_conj,
 )
 dot.forward(lambda F, self_t, self, tensor_t, tensor: F.dot(self_t, tensor) + F.dot(self, tensor_t))
 
@@ -231,7 +243,7 @@ def vdot(self: Array, other: Array) -> Array:
 
 
 vdot.gradient(
-    self=lambda F, grad, other: conj_of(F, grad) * other,
+    self=lambda F, grad, other: F.conj(grad) * other,
     other=lambda F, grad, self: grad * self,
 )
 vdot.forward(lambda F, self_t, self, other_t, other: F.vdot(self_t, other) + F.vdot(self, other_t))
@@ -266,9 +278,10 @@ def trace(self: Array) -> Array:
 @formula_operation
 def on_diagonal(value, shape):
     """A matrix with `value` on its diagonal and zeros elsewhere."""
-    result = np.zeros(shape, value.dtype)
-    np.fill_diagonal(result, value)
-    return result
+    rows, columns = shape
+    result = np.zeros(rows * columns, value.dtype)
+    result[: min(rows, columns) * (columns + 1) : columns + 1] = value
+    return result.reshape(shape)  # a view, which torch's is too
 
 
 def _on_diagonal_tensor(value, shape):
@@ -279,5 +292,5 @@ def _on_diagonal_tensor(value, shape):
 
 
 TAPED.on_diagonal = _on_diagonal_tensor
-trace.gradient(self=lambda F, grad, self_shape: F.on_diagonal(grad, self_shape))
+trace.gradient(self=written(lambda F, grad, self_shape: F.on_diagonal(grad, self_shape), 2))
 trace.forward("linear")

@@ -8,7 +8,7 @@ from impl import random
 from impl.allocation import empty_like
 from impl.dtypes import FLOATING
 from impl.modes import no_grad
-from impl.operator import function, new
+from impl.operator import FUNCTIONS, function, new
 from impl.precision import widened
 from impl.tensor import Tensor
 
@@ -40,7 +40,7 @@ def _races(weights: Tensor, count: int, generator) -> Tensor:
     with no_grad():
         times = empty_like(weights)
         random.draw_exponential(times, 1.0, generator)
-        speeds = weights.detach() / times
+        speeds = FUNCTIONS["div"](weights.detach(), times)
         if count == 1:
             return speeds.argmax(-1, True)
         return speeds.topk(count)[1]

@@ -8,21 +8,21 @@ along y. P is its own adjoint, and the gradients of first and second order follo
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Normalized(NamedTuple):
     """A normalised tensor `value`, its inverse deviation `scale`, and what both are taken over."""
 
-    value: object
-    scale: object
+    value: Any
+    scale: Any
     dims: tuple[int, ...]
-    count: int
+    number: int
 
 
 def mean_over(F, value, normalized: Normalized):
     """The mean over the normalised elements, with their dimensions kept."""
-    return F.mul_scalar(F.sum_dim(value, normalized.dims, True), 1.0 / normalized.count)
+    return F.mul_scalar(F.sum_dim(value, normalized.dims, True), 1.0 / normalized.number)
 
 
 def projected(F, value, normalized: Normalized):
@@ -52,14 +52,19 @@ def tangent(F, x, x_t, mean, normalized_scale, dims, count: int):
     centred = x_t - F.mean_dim(x_t, dims, True)
     cubed = -normalized_scale.pow(3)
     along = F.sum_dim((centred * (x - mean)) * cubed, dims, True)
+    slope = F.div_scalar(along, count)
+    if x_t._zero:  # which ATen does not write to
+        return centred * normalized_scale + (x - mean) * slope
     result = x_t - F.mean_dim(x_t, dims, True)
-    return result.mul_(normalized_scale).add_((x - mean) * F.div_scalar(along, count))
+    return result.mul_(normalized_scale).add_((x - mean) * slope)
 
 
 def affine_tangent(result_t, result, weight, weight_t, bias_t, shape):
     """The tangent of result * weight + bias, for one or both or neither of these, over that of the
-    result; both are written."""
-    if weight is not None:
+    result; both are written, unless the weight has no tangent."""
+    if weight is not None and weight_t._zero:
+        result_t = result_t * weight.view(shape) + result * weight_t.view(shape)
+    elif weight is not None:
         result_t.mul_(weight.view(shape)).add_(result.mul_(weight_t.view(shape)))
     return result_t if bias_t is None else result_t.add_(bias_t.view(shape))
 

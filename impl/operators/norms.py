@@ -423,6 +423,18 @@ def _renorm_backward(F, grad, value, p, dim, maxnorm):
     return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(grad)), grad)
 
 
+def _renorm_tangent(F, tangent, value, p, dim, maxnorm):
+    axes = _other_dims(value.ndim, dim)
+    length = F.vector_norm_dims(value, p, axes, True, BY_NUMPY[_accumulation(F.dtype_of(tangent))])
+    inverse = F.reciprocal(F.add_scalar(length, 1e-7))
+    of_length = norm_tangent(F, tangent, value, float(p), length, axes, True)
+    scaled = F.mul_scalar(inverse, maxnorm) * (tangent - value * (inverse * of_length))
+    return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(tangent)), tangent)
+
+
 renorm.gradient(
     self=lambda F, grad, self, p, dim, maxnorm: _renorm_backward(F, grad, self, p, dim, maxnorm)
+)
+renorm.forward(
+    lambda F, self_t, self, p, dim, maxnorm: _renorm_tangent(F, self_t, self, p, dim, maxnorm)
 )

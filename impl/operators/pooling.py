@@ -124,11 +124,11 @@ def _scatter_plane(grad, indices, shape, ndim: int):
     lead = shape[: len(shape) - ndim]
     count = int(np.prod(lead))
     plane = int(np.prod(shape[len(shape) - ndim :]))
-    result = np.zeros(count * plane, kind)
+    result = np.zeros(shape, kind)  # in memory of its own, which later gradients are added to
     if grad.size:
         places = (indices.reshape(count, -1) + plane * np.arange(count)[:, None]).reshape(-1)
-        result = add_each_at(result, places, grad.reshape(-1))
-    return result.reshape(shape)
+        add_each_at(result.reshape(-1), places, grad.reshape(-1))
+    return result
 
 
 @formula_operation

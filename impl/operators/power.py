@@ -8,7 +8,7 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY, REDUCED, bfloat16, complex128, float64, result_dtype
 from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
-from impl.operators.arithmetic import conj_of, require_tensor
+from impl.operators.arithmetic import require_tensor
 from impl.precision import rounded_once
 from impl.refusals import refuse_bool
 from impl.tensor import Tensor
@@ -105,29 +105,29 @@ def _not_negative(F, exponent):
 def _of_base_by_number(F, grad, self, exponent):
     if exponent == 0:
         return F.zeros_like(grad)
-    return grad * conj_of(F, F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
+    return grad * F.conj(F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
 
 
 def _of_base(F, grad, self, exponent):
     slope = exponent * F.pow_tensor(self, F.sub_scalar(exponent, 1))
-    return F.where(exponent == 0, 0.0, grad * conj_of(F, slope))
+    return F.where(exponent == 0, 0.0, grad * F.conj(slope))
 
 
 def _of_exponent(F, grad, self, exponent, result):
     # 0 ** e is 0 for every positive e, so its slope there is 0, where log(0) would give NaN.
     slope = result * F.log_beside(self, result)
     at_zero = (self == 0) & _not_negative(F, exponent)
-    return grad * F.where(at_zero, 0.0, conj_of(F, slope))
+    return grad * F.where(at_zero, 0.0, F.conj(slope))
 
 
 def _of_exponent_over_number(F, grad, self, exponent, result):
-    slope = conj_of(F, F.mul_scalar(result, _log(self)))
+    slope = F.conj(F.mul_scalar(result, _log(self)))
     if self == 0:
         slope = F.where(_not_negative(F, exponent), 0.0, slope)
     return grad * slope
 
 
-def _log(number) -> float:
+def _log(number) -> complex | float:
     return complex(np.log(number)) if isinstance(number, complex) else float(np.log(float(number)))
 
 
@@ -219,7 +219,7 @@ def sqrt(self: Array) -> Array:
     return np.sqrt(self)
 
 
-sqrt.gradient(self=lambda F, grad, result: grad / F.mul_scalar(conj_of(F, result), 2))
+sqrt.gradient(self=lambda F, grad, result_conj: grad / F.mul_scalar(result_conj, 2))
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -229,5 +229,5 @@ def rsqrt(self: Array) -> Array:
 
 
 rsqrt.gradient(
-    self=lambda F, grad, result: F.mul_scalar(grad, -0.5) * conj_of(F, F.pow_scalar(result, 3))
+    self=lambda F, grad, result: F.mul_scalar(grad, -0.5) * F.conj(F.pow_scalar(result, 3))
 )

@@ -28,7 +28,7 @@ def binary(call, name: str):
 
 def straight_binary(op, name: str, symbol: str, **constants) -> None:
     """A dunder method that calls a primitive operator; its other parameters are `constants`."""
-    general = binary(lambda self, other: op(self, other, *constants.values()), name)
+    general = binary(lambda self, other: op.general(self, other, *constants.values()), name)
     made = straight.function(
         op,
         name,

@@ -214,8 +214,6 @@ def _products_of_others(F, value, dim: int):
 def _prod_backward(F, grad, value, result):
     if value.ndim == 0:
         return grad * 1
-    if F.numel(value) == 0:
-        return F.zeros_like(value)
     zeros = F.count_zeros(value)
     if not zeros:
         return grad * F.conj(result / value)

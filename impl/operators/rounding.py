@@ -11,6 +11,7 @@ from impl.messages import OUT_BOOL_ONLY
 from impl.operator import Array, alias, function, operator, written
 from impl.overloads import publish
 from impl.refusals import no_derivative, refuse_bool, require_floating
+from impl.tensor import Tensor
 
 
 @operator(elementwise=True, inplace=True, out=True)
@@ -64,11 +65,12 @@ def _sgn_backward(F, self, grad, result):
     return F.fill_fresh(turned / F.mul_scalar(size, 2), size == 0, 0)
 
 
-sgn.gradient(
-    self=written(
-        _sgn_backward, times=lambda arrived, made: getattr(made, "_raw", made).dtype.kind == "c"
-    )
-)
+def _sgn_writes(arrived, made) -> bool:
+    raw = made._raw if isinstance(made, Tensor) else made
+    return raw.dtype.kind == "c"
+
+
+sgn.gradient(self=written(_sgn_backward, times=_sgn_writes))
 sgn.forward(lambda F, self_t, self, result: _sgn_backward(F, self, self_t, result))
 
 
@@ -81,6 +83,10 @@ def angle(self: Array) -> Array:
     if self.dtype.kind == "c":
         return np.angle(self)
     return np.where(np.isnan(self), self, np.where(self < 0, np.pi, 0.0)).astype(self.dtype)
+
+
+# That of complex numbers is row-major, whatever the layout of the operand.
+angle.layouts = lambda args: [(t._raw.shape, t.stride()) for t in args if t._raw.dtype.kind != "c"]
 
 
 def _angle_backward(F, grad, self):

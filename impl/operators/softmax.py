@@ -207,7 +207,7 @@ logsumexp_dims.gradient(
 )
 
 
-def _logsumexp_tangent(F, tangent, value, dim, keepdim):
+def logsumexp_tangent(F, tangent, value, dim, keepdim):
     """The mean of the tangents, weighted by the exponentials."""
     highest = F.amax_dim(F.real_part(value), dim, True) if F.numel(value) else None
     exponentials = F.exp(value if highest is None else value - highest)
@@ -217,15 +217,15 @@ def _logsumexp_tangent(F, tangent, value, dim, keepdim):
 
 
 logsumexp_dims.forward(
-    lambda F, self_t, self, dim, keepdim: _logsumexp_tangent(F, self_t, self, dim, keepdim)
+    lambda F, self_t, self, dim, keepdim: logsumexp_tangent(F, self_t, self, dim, keepdim)
 )
 softmax_along.forward(
     lambda F, self_t, self, result, dim: (
-        result * (self_t - _logsumexp_tangent(F, self_t, self, (dim,), True))
+        result * (self_t - logsumexp_tangent(F, self_t, self, (dim,), True))
     )
 )
 log_softmax_along.forward(
-    lambda F, self_t, self, dim: self_t - _logsumexp_tangent(F, self_t, self, (dim,), True)
+    lambda F, self_t, self, dim: self_t - logsumexp_tangent(F, self_t, self, (dim,), True)
 )
 
 

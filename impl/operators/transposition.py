@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from impl import inplace, views
 from impl.dimensions import wrap_dim
 from impl.operator import TAPED, function
@@ -27,7 +29,7 @@ def _swapped(self: Geometry, dim0, dim1) -> Geometry:
     return _permuted(self, order)
 
 
-@views.view(node="TBackward0", inplace_node="TBackward1")
+@views.view(node="TBackward0", inplace_node="TBackward1", array=lambda raw: raw.T)
 def t(self: Geometry) -> Geometry:
     """The transpose of a matrix; fewer dimensions stay as they are (torch.t).
 
@@ -53,7 +55,12 @@ def t_(self):
     return t.inplace(self)
 
 
-@views.view(node="TransposeBackward0", inplace_node="TransposeBackward1", inplace=True)
+@views.view(
+    node="TransposeBackward0",
+    inplace_node="TransposeBackward1",
+    inplace=True,
+    array=lambda raw, dim0, dim1: np.swapaxes(raw, dim0, dim1) if raw.ndim else raw,
+)
 def transpose(self: Geometry, dim0, dim1) -> Geometry:
     """Two dimensions swapped (torch.transpose). Raises IndexError out of range."""
     return _swapped(self, dim0, dim1)

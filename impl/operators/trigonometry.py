@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from impl.operator import Array, alias, function, operator
-from impl.operators.arithmetic import conj_of
 from impl.precision import rounded_once
 
 
@@ -29,11 +28,9 @@ def tan(self: Array) -> Array:
     return np.tan(self)
 
 
-sin.gradient(self=lambda F, grad, self: grad * conj_of(F, F.cos(self)))
-cos.gradient(self=lambda F, grad, self: grad * -conj_of(F, F.sin(self)))
-tan.gradient(
-    self=lambda F, grad, result: grad * conj_of(F, F.add_scalar(F.pow_scalar(result, 2), 1))
-)
+sin.gradient(self=lambda F, grad, self: grad * F.conj(F.cos(self)))
+cos.gradient(self=lambda F, grad, self: grad * -F.conj(F.sin(self)))
+tan.gradient(self=lambda F, grad, result: grad * F.conj(F.add_scalar(F.pow_scalar(result, 2), 1)))
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True)
@@ -58,9 +55,9 @@ def _one_minus_square(F, value):
     return F.add_scalar(-value * value, 1)
 
 
-asin.gradient(self=lambda F, grad, self: grad * conj_of(F, F.rsqrt(_one_minus_square(F, self))))
-acos.gradient(self=lambda F, grad, self: grad * -conj_of(F, F.rsqrt(_one_minus_square(F, self))))
-atan.gradient(self=lambda F, grad, self: grad / conj_of(F, F.add_scalar(self * self, 1)))
+asin.gradient(self=lambda F, grad, self: grad * F.conj(F.rsqrt(_one_minus_square(F, self))))
+acos.gradient(self=lambda F, grad, self: grad * -F.conj(F.rsqrt(_one_minus_square(F, self))))
+atan.gradient(self=lambda F, grad, self: grad / F.conj(F.add_scalar(self * self, 1)))
 
 
 @operator(promote="float", elementwise=True, inplace=True, out=True, numbers=False)
@@ -114,8 +111,8 @@ def tanh_backward(grad_output: Array, output: Array) -> Array:
     return grad_output * (np.conj(slope) if slope.dtype.kind == "c" else slope)
 
 
-sinh.gradient(self=lambda F, grad, self: grad * conj_of(F, F.cosh(self)))
-cosh.gradient(self=lambda F, grad, self: grad * conj_of(F, F.sinh(self)))
+sinh.gradient(self=lambda F, grad, self: grad * F.conj(F.cosh(self)))
+cosh.gradient(self=lambda F, grad, self: grad * F.conj(F.sinh(self)))
 tanh.gradient(self=lambda F, grad, result: F.tanh_backward(grad, result))
 tanh_backward.gradient(
     grad_output=lambda F, grad, output_conj: F.tanh_backward(grad, output_conj),
@@ -144,7 +141,7 @@ def atanh(self: Array) -> Array:
 
 
 asinh.gradient(
-    self=lambda F, grad, self: grad * conj_of(F, F.rsqrt(F.add_scalar(F.pow_scalar(self, 2), 1)))
+    self=lambda F, grad, self: grad * F.conj(F.rsqrt(F.add_scalar(F.pow_scalar(self, 2), 1)))
 )
 
 
@@ -157,7 +154,7 @@ def _acosh_backward(F, grad, self):
 
 acosh.gradient(self=_acosh_backward)
 atanh.gradient(
-    self=lambda F, grad, self: F.mul_scalar(grad, 1) / conj_of(F, F.sub(1, F.pow_scalar(self, 2)))
+    self=lambda F, grad, self: F.mul_scalar(grad, 1) / F.conj(F.sub(1, F.pow_scalar(self, 2)))
 )
 
 

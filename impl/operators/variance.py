@@ -83,7 +83,10 @@ std_correction.gradient(
 
 
 def _var_tangent(F, tangent, value, dim, correction, keepdim):
-    slope = _var_backward(F, F.conj(tangent), value, dim, correction, True)
+    if value.ndim == 0 and correction >= 1:  # torch's constant, which has its own dtype
+        slope = F.conj(tangent) * F.where(value == F.mean_all(value), math.nan, math.inf)
+    else:
+        slope = _var_backward(F, F.conj(tangent), value, dim, correction, True)
     return F.real_part(F.sum_dim(slope, dim, keepdim))
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from impl.dtypes import BY_NUMPY
 from impl.inplace import same_dtype_out
 from impl.operator import FUNCTIONS, RAW, Array, function, operator
-from impl.operators.arithmetic import conj_of
 from impl.precision import rounded_once
 from impl.refusals import refuse_bool, refuse_integers
 from impl.tensor import Tensor
@@ -54,9 +53,9 @@ lerp_number.gradient(
     end=lambda F, grad, weight_conj: F.mul_scalar(grad, weight_conj),
 )
 lerp_tensor.gradient(
-    self=lambda F, grad, weight: grad * conj_of(F, F.sub(1, weight)),
-    end=lambda F, grad, weight: grad * conj_of(F, weight),
-    weight=lambda F, grad, self, end: grad * conj_of(F, end - self),
+    self=lambda F, grad, weight: grad * F.conj(F.sub(1, weight)),
+    end=lambda F, grad, weight_conj: grad * weight_conj,
+    weight=lambda F, grad, self, end: grad * F.conj(end - self),
 )
 lerp_number.forward("linear")
 lerp_tensor.forward(
@@ -95,8 +94,8 @@ def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
 
 addcmul.gradient(
     self=lambda F, grad: grad,
-    tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, F.mul_scalar(tensor2, value)),
-    tensor2=lambda F, grad, tensor1, value: grad * conj_of(F, F.mul_scalar(tensor1, value)),
+    tensor1=lambda F, grad, tensor2, value: grad * F.conj(F.mul_scalar(tensor2, value)),
+    tensor2=lambda F, grad, tensor1, value: grad * F.conj(F.mul_scalar(tensor1, value)),
 )
 addcmul.forward(
     lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
@@ -131,14 +130,14 @@ def _check_addcdiv(self, tensor1, tensor2, value) -> None:
 
 def _to_divisor(F, grad, tensor1, tensor2, value):
     square = tensor2 * tensor2  # recorded before the rest
-    slope = conj_of(F, F.mul_scalar(tensor1, value) / square)
+    slope = F.conj(F.mul_scalar(tensor1, value) / square)
     return -grad * slope
 
 
 addcmul.node_class.takes_real_part = addcdiv.node_class.takes_real_part = True
 addcdiv.gradient(
     self=lambda F, grad: grad,
-    tensor1=lambda F, grad, tensor2, value: grad * conj_of(F, _over(F, value, tensor2)),
+    tensor1=lambda F, grad, tensor2, value: grad * F.conj(_over(F, value, tensor2)),
     tensor2=lambda F, grad, tensor1, tensor2, value: _to_divisor(F, grad, tensor1, tensor2, value),
 )
 addcdiv.forward(

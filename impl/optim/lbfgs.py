@@ -57,7 +57,7 @@ class LBFGS(Optimizer):
             parts.append(real.view(-1))
         return FUNCTIONS["cat"](parts, 0)
 
-    def _move(self, size, direction: Tensor) -> None:
+    def _move(self, size, direction: Any) -> None:
         start = 0
         for param in as_real(*self._params):
             end = start + param.numel()

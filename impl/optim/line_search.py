@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from impl.tensor import Tensor
 
@@ -12,10 +12,10 @@ ENOUGH, CURVATURE, SMALLEST = 1e-4, 0.9, 1e-9
 class _Point(NamedTuple):
     """A step size with the loss there, its gradient, and its slope along the direction."""
 
-    size: object
+    size: Any
     loss: float
     gradient: Tensor
-    slope: Tensor
+    slope: Any
 
 
 def _between(a: _Point, b: _Point, bounds=None):
@@ -23,16 +23,16 @@ def _between(a: _Point, b: _Point, bounds=None):
     x1, f1, g1 = a.size, a.loss, a.slope
     x2, f2, g2 = b.size, b.loss, b.slope
     if bounds is None:
-        bounds = (x1, x2) if x1 <= x2 else (x2, x1)  # type: ignore[operator]
-    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)  # type: ignore[operator]
+        bounds = (x1, x2) if x1 <= x2 else (x2, x1)
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
     square = d1**2 - g1 * g2
     if not square >= 0:
         return (bounds[0] + bounds[1]) / 2.0
     d2 = square.sqrt()
-    if x1 <= x2:  # type: ignore[operator]
-        least = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))  # type: ignore[operator]
+    if x1 <= x2:
+        least = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
     else:
-        least = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))  # type: ignore[operator]
+        least = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
     return min(max(least, bounds[0]), bounds[1])
 
 
@@ -51,7 +51,7 @@ def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slop
     here = point(size)
 
     def climbs(point: _Point, other: _Point, compare: bool) -> bool:
-        enough = loss + ENOUGH * point.size * slope  # type: ignore[operator]
+        enough = loss + ENOUGH * point.size * slope
         return point.loss > enough or (compare and point.loss >= other.loss)
 
     bracket: list[_Point] = []
@@ -78,14 +78,14 @@ def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slop
     stuck = False
     while not done and tries < most:
         sizes = [p.size for p in bracket]
-        if abs(sizes[1] - sizes[0]) * length < SMALLEST:  # type: ignore[operator]
+        if abs(sizes[1] - sizes[0]) * length < SMALLEST:
             break
         trial = _between(*bracket)
-        margin = 0.1 * (max(sizes) - min(sizes))  # type: ignore[operator,type-var]
-        if min(max(sizes) - trial, trial - min(sizes)) < margin:  # type: ignore[operator,type-var]
-            if stuck or trial >= max(sizes) or trial <= min(sizes):  # type: ignore[type-var]
-                nearer_end = abs(trial - max(sizes)) < abs(trial - min(sizes))  # type: ignore
-                trial = max(sizes) - margin if nearer_end else min(sizes) + margin  # type: ignore
+        margin = 0.1 * (max(sizes) - min(sizes))
+        if min(max(sizes) - trial, trial - min(sizes)) < margin:
+            if stuck or trial >= max(sizes) or trial <= min(sizes):
+                nearer_end = abs(trial - max(sizes)) < abs(trial - min(sizes))
+                trial = max(sizes) - margin if nearer_end else min(sizes) + margin
                 stuck = False
             else:
                 stuck = True
@@ -99,7 +99,7 @@ def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slop
         else:
             if abs(here.slope) <= -CURVATURE * slope:
                 done = True
-            elif here.slope * (bracket[high].size - bracket[low].size) >= 0:  # type: ignore
+            elif here.slope * (bracket[high].size - bracket[low].size) >= 0:
                 bracket[high] = bracket[low]
             bracket[low] = here
     best = bracket[low if len(bracket) > 1 else 0]

@@ -108,7 +108,7 @@ def _watch_steps(optimizer: Optimizer) -> None:
 
     @functools.wraps(method)
     def step(*args, **kwargs):
-        stepping = reference()
+        stepping: Any = reference()
         stepping._opt_called = True
         return method(stepping, *args, **kwargs)
 

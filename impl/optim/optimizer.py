@@ -110,6 +110,11 @@ class Optimizer:
                 "information",
                 stacklevel=3,
             )
+        if any(("param_names" in group) != bool(names) for group in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
+            )
         known = set(chain.from_iterable(group["params"] for group in self.param_groups))
         if not known.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")

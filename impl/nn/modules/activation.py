@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from impl.creation import empty, full
+from impl.creation import empty
 from impl.nn import functional as F
 from impl.nn import init
-from impl.nn.modules.linear import Linear
+from impl.nn.init import constant_
+from impl.nn.modules.linear import NonDynamicallyQuantizableLinear
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
 from impl.tensor import Tensor
@@ -20,7 +21,8 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
+        self.weight = Parameter(empty(num_parameters, dtype=dtype))
+        constant_(self.weight, init)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
@@ -75,7 +77,9 @@ class MultiheadAttention(Module):
         self.register_parameter(
             "in_proj_bias", Parameter(empty(3 * embed_dim, dtype=dtype)) if bias else None
         )
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias=bias, dtype=dtype
+        )
         init.xavier_uniform_(self.in_proj_weight)
         if bias:
             init.constant_(self.in_proj_bias, 0.0)

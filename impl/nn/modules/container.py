@@ -48,12 +48,11 @@ class _Numbered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def insert(self, index: int, module: Module):
+    def insert(self, index: int, module: Module) -> None:
         """Add a module before another one."""
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
-        return self
 
     def extend(self, modules: Iterable[Module]):
         """Add modules at the end; returns itself."""

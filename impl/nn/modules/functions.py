@@ -134,8 +134,8 @@ def _weighted(name: str, function: str, *buffers: str, **settings) -> type[Modul
             value = self.__dict__.pop(buffer)
             self.register_buffer(buffer, value)
 
-    made.__init__ = __init__  # type: ignore[misc]
-    made.extra_repr = lambda self: ""  # type: ignore[attr-defined]
+    made.__init__ = __init__  # type: ignore[method-assign]
+    made.extra_repr = lambda self: ""  # type: ignore[method-assign]
     return made
 
 

@@ -58,6 +58,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={bias}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The projection of an attention's output, by the name that torch gives it."""
+
+
 class Flatten(Module):
     """Dimensions joined into one (torch.nn.Flatten)."""
 

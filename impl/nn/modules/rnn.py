@@ -64,7 +64,10 @@ class RNNBase(Module):
         for layer in range(num_layers):
             width = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                shapes = {"weight_ih": (rows, width), "weight_hh": (rows, hidden_size)}
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, width),
+                    "weight_hh": (rows, hidden_size),
+                }
                 if bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
                 names = []
@@ -290,6 +293,10 @@ class RNNCell(RNNCellBase):
     ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype=dtype)
         self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        text = super().extra_repr()
+        return text if self.nonlinearity == "tanh" else f"{text}, nonlinearity={self.nonlinearity}"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):

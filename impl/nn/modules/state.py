@@ -10,7 +10,7 @@ from impl.nn.parameter import Parameter
 from impl.tensor import Tensor
 
 
-class IncompatibleKeys(NamedTuple):
+class _IncompatibleKeys(NamedTuple):
     """Names that a state lacked, and names that nothing was found for."""
 
     missing_keys: list[str]
@@ -24,14 +24,14 @@ class IncompatibleKeys(NamedTuple):
         return f"{type(self).__name__}({fields})"
 
 
-def load(module, state_dict, strict: bool, assign: bool) -> IncompatibleKeys:
+def load(module, state_dict, strict: bool, assign: bool) -> _IncompatibleKeys:
     """See `Module.load_state_dict`."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []
-    _load(module, dict(state_dict), "", strict, assign, missing, unexpected, errors)
+    _load(module, dict(state_dict), "", assign, missing, unexpected, errors)
     if strict:
         for what, names in (("Unexpected", unexpected), ("Missing", missing)):
             if names:
@@ -43,10 +43,10 @@ def load(module, state_dict, strict: bool, assign: bool) -> IncompatibleKeys:
                 type(module).__name__, "\n\t".join(errors)
             )
         )
-    return IncompatibleKeys(missing, unexpected)
+    return _IncompatibleKeys(missing, unexpected)
 
 
-def _load(module, state_dict, prefix, strict, assign, missing, unexpected, errors) -> None:
+def _load(module, state_dict, prefix, assign, missing, unexpected, errors) -> None:
     held: dict[str, Any] = {k: v for k, v in module._parameters.items() if v is not None}
     held |= {
         k: v
@@ -57,24 +57,23 @@ def _load(module, state_dict, prefix, strict, assign, missing, unexpected, error
         key = prefix + name
         if key in state_dict:
             _load_one(module, name, key, target, state_dict[key], assign, errors)
-        elif strict:
+        else:
             missing.append(key)
-    if strict:
-        for key in state_dict:
-            if key.startswith(prefix):
-                first, dot, _ = key[len(prefix) :].partition(".")
-                known = first in module._modules if dot else first in held
-                if not known:
-                    unexpected.append(key)
+    for key in state_dict:
+        if key.startswith(prefix):
+            first, dot, _ = key[len(prefix) :].partition(".")
+            if not (first in module._modules if dot else first in held):
+                unexpected.append(key)
     for name, child in module._modules.items():
         if child is not None:
             inner = f"{prefix}{name}."
             part = {k: v for k, v in state_dict.items() if k.startswith(inner)}
-            _load(child, part, inner, strict, assign, missing, unexpected, errors)
+            _load(child, part, inner, assign, missing, unexpected, errors)
 
 
-def _load_one(module, name, key, target, value, assign: bool, errors: list[str]) -> None:
-    if not isinstance(value, Tensor):
+def _load_one(module, name, key, target, value: Any, assign: bool, errors: list[str]) -> None:
+    given: object = value
+    if not isinstance(given, Tensor):
         errors.append(
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
             f"object from checkpoint but received {type(value)}"

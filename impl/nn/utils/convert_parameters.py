@@ -20,7 +20,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     start = 0
     for parameter in parameters:
         end = start + parameter.numel()
-        parameter.data = vec[start:end].view_as(parameter).data
+        parameter.data = vec.narrow(0, start, end - start).view_as(parameter).data
         start = end
 
 
