@@ -266,6 +266,10 @@ class _Task:
                             and value.dtype is meta[1]
                         )
                     ):
+                        if following is None and counts[target] == 1:
+                            # Nobody else sends anything there, so it needs no buffer.
+                            following, gradient, value = target, value, None
+                            continue
                         deliver(target, value)
                     else:
                         edge = first + i
@@ -281,11 +285,15 @@ class _Task:
                 if not waits:
                     if following is None:
                         following = target
+                        gradient = buffers.pop(target, None)
+                    elif target.sequence > following.sequence:
+                        buffers[following] = gradient
+                        heapq.heappush(ready, (-following.sequence, next(ties), following))
+                        following = target
+                        gradient = buffers.pop(target, None)
                     else:
                         heapq.heappush(ready, (-target.sequence, next(ties), target))
             node = following
-            if node is not None:
-                gradient = buffers.pop(node, None)
 
     def _deliver(self, buffers, node, number: int, gradient, made: int = 0) -> None:
         """Put a gradient, which was written `made` times, into a node's buffer, or add it."""

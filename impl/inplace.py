@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -200,7 +201,10 @@ def _run_row_major(node: CopySlices, gradient, keep: bool, wanted):
     inner = node.inner
     if inner is None:
         raise RuntimeError(messages.FREED)
-    whole, part = node._copied_row_major(gradient)
+    # Held by the engine's name and ours, and by the call's own: then it need not be copied.
+    mine = sys.getrefcount(gradient) == 3 and gradient.base is None
+    whole = gradient if mine and gradient.flags.c_contiguous else np.array(gradient, order="C")
+    part = node._part(whole)
     part[...] = inner.run(inner, part, True, None)
     if not keep:
         node.inner = None
@@ -258,6 +262,7 @@ class CopySlices(Node):
     __slots__ = (
         "_geometries",
         "inner",
+        "kind",
         "meta",
         "next",
         "offset",
@@ -292,19 +297,26 @@ class CopySlices(Node):
         """
         self = object.__new__(cls)
         self.sequence = next_sequence()
-        self._geometries = None
+        self._geometries = self.remake = None
         self.offset = target._offset - base._offset
-        self.remake = None
         self.inner = inner
+        self.kind = type(inner)
         self.meta = meta
-        self.next = (base._node, *inner.next[1:])
-        self.only = self.run = None
-        if inner.only is not None and inner.plan.single == 0 and inner.run is not None:
+        if inner.run is not None and inner.only is not None and inner.plan.single == 0:
             self.only = base._node
             self.run = _run_row_major
+        else:
+            self.only = self.run = None
+            self.next = (base._node, *inner.next[1:])
         if base._nr:
             self.numbers = (base._nr,) + (0,) * (len(self.next) - 1)
         return self
+
+    def __getattr__(self, name: str):
+        if name == "next":
+            self.next = (self.only,) + (None,) * (len(self.kind.operator.edge_of) - 1)
+            return self.next
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     @property
     def base(self) -> Geometry:
@@ -335,7 +347,8 @@ class CopySlices(Node):
             whole, *others = self._evaluate_tensors(new(gradient), interpretation, wanted)
             return [None if whole is None else whole._raw, *others]
         if self._geometries is None:
-            whole, part = self._copied_row_major(gradient)
+            whole = np.array(gradient, order="C")
+            part = self._part(whole)
         else:
             whole, part = self._copied(gradient)
         inner = self._of_slice(part.copy(), interpretation, wanted)
@@ -353,15 +366,15 @@ class CopySlices(Node):
         inner[0] = whole
         return inner
 
-    def _copied_row_major(self, gradient):
-        whole = np.array(gradient, order="C")
+    def _part(self, whole):
+        """The slice of the gradient of a row-major base."""
         flat = whole if whole.ndim == 1 else whole.reshape(-1)
         assert self.inner is not None
         meta = self.inner.meta
         shape = meta[0] if type(meta) is tuple else ()
         if len(shape) == 1:
-            return whole, flat[self.offset : self.offset + shape[0]]
-        return whole, flat[self.offset : self.offset + math.prod(shape)].reshape(shape)
+            return flat[self.offset : self.offset + shape[0]]
+        return flat[self.offset : self.offset + math.prod(shape)].reshape(shape)
 
     def _copied(self, gradient):
         """A copy of the base's gradient with the strides of the base, and the slice of it."""

@@ -359,7 +359,8 @@ class _Call:
             self._add(f"n{i} = {x}._node")
             self._add(f"if n{i} is None:")
         self._add(f"    if {x}._view is None:")
-        self._add(f"        if {x}._requires_grad: n{i} = accumulator({x})")
+        known = f"({x}._accumulator is not None and {x}._accumulator())"
+        self._add(f"        if {x}._requires_grad: n{i} = {known} or accumulator({x})")
         # A view can require grad, because its base does, and be connected to nothing.
         self._add(f"    elif (n{i} := edge_node({x})) is None and requires_grad({x}):")
         self._add(f"        return {self._finished}")

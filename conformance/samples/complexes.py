@@ -27,6 +27,8 @@ REAL_ONLY = frozenset((
 ))
 # fmt: on
 
+# One result is complex and the other real, for which a sample has no cotangents.
+HALF_REAL = frozenset(("slogdet",))
 # A real operand beside complex ones is refused, at once or in backward.
 UNMIXED = frozenset(("lerp", "logaddexp"))
 
@@ -40,7 +42,7 @@ def complexes(operator: Operator, plain: Sample) -> Iterator[Sample]:
         for entry in operator.inputs
         if entry.differentiable and entry.name in fields_of(plain.call)
     ]
-    if not names:
+    if not names or operator.name in HALF_REAL:
         return
     sample = replace(plain, label="complex", probe="complex numbers", widths=("complex128",))
     if operator.name in REAL_ONLY:

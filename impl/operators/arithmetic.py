@@ -199,7 +199,7 @@ def _check_subtraction(self, other, alpha) -> None:
 sub.in_memory = lambda self, other, alpha=1: _accumulate(self, other, -alpha)
 sub.gradient(
     self="grad",
-    other=lambda F, grad, alpha: _times(F, -grad, alpha),
+    other="-grad if alpha == 1 else F.mul_scalar(-grad, F.conj(alpha))",
 )
 sub.forward(lambda F, self_t, other_t, alpha: self_t - _multiplied(F, other_t, alpha))
 

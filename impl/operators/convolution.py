@@ -238,7 +238,7 @@ def _convolved(ndim: int):
     def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         batch, batched = _batched(name, input, ndim)
         rank = weight._raw.ndim - 2
-        step, gap = several(stride, rank, "stride"), several(dilation, rank, "dilation")
+        step, gap = several(stride, ndim, rank, "stride"), several(dilation, ndim, rank, "dilation")
         if isinstance(padding, str):
             batch, padding = string_padding(batch, weight, step, padding, gap)
         result = _applied(
@@ -246,7 +246,7 @@ def _convolved(ndim: int):
             weight,
             bias,
             step,
-            several(padding, rank, "padding"),
+            several(padding, ndim, rank, "padding"),
             gap,
             False,
             (0,) * rank,
@@ -273,11 +273,11 @@ def _transposed(ndim: int):
             batch,
             weight,
             bias,
-            several(stride, rank, "stride"),
-            several(padding, rank, "padding"),
-            several(dilation, rank, "dilation"),
+            several(stride, ndim, rank, "stride"),
+            several(padding, ndim, rank, "padding"),
+            several(dilation, ndim, rank, "dilation"),
             True,
-            several(output_padding, rank, "output_padding"),
+            several(output_padding, ndim, rank, "output_padding"),
             groups,
         )
         return result if batched else TAPED.squeeze_dim(result, 0)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+
 from impl.dtypes import BY_NUMPY
 from impl.operators.padding import constant_pad_nd
 
 
-def several(value, ndim: int, name: str) -> tuple[int, ...]:
-    """One number for each dimension. Raises RuntimeError for a sequence of another length."""
-    if isinstance(value, int):
-        return (value,) * ndim
-    numbers = tuple(value)
+def several(value, ndim: int, rank: int, name: str) -> tuple[int, ...]:
+    """One number for each of `ndim` dimensions.
+
+    Raises RuntimeError for a sequence of another length, and when the kernels have another `rank`.
+    """
+    numbers = (value,) * ndim if isinstance(value, int) else tuple(value)
     if len(numbers) == 1:
-        return numbers * ndim
-    if len(numbers) != ndim:
+        return numbers * rank
+    if len(numbers) != rank:
         raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {ndim} values to match "
+            f"expected {name} to be a single integer value or a list of {rank} values to match "
             f"the convolution dimensions, but got {name}={[*numbers]}"
         )
     return numbers
@@ -35,6 +38,12 @@ def string_padding(input, weight, stride, padding: str, dilation):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     if any(total % 2 for total in totals):
+        warnings.warn(
+            "Using padding='same' with even kernel lengths and odd dilation may require a "
+            "zero-padded copy of the input be created",
+            UserWarning,
+            stacklevel=4,
+        )
         extra: list[int] = []
         for total in reversed(totals):
             extra += [0, total % 2]

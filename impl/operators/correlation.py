@@ -68,7 +68,7 @@ class Geometry:
         middle, windows = padded[(slice(None), *self.inside)], self.windows(padded)
         inner = math.prod(self.output[1:])
         line = self.groups * rows * inner * array.itemsize
-        count = min(max(1, _BLOCK // line), self.output[0])
+        count = min(max(1, _BLOCK // max(line, 1)), self.output[0])
         parts = []
         for start in range(0, self.output[0], count):
             stop = min(start + count, self.output[0])
@@ -98,10 +98,10 @@ class Geometry:
 
 def correlation(array: np.ndarray, kernels: np.ndarray, geometry: Geometry) -> np.ndarray:
     """(N, C, *size) with kernels (K, C / groups, *kernel) gives (N, K, *output)."""
-    matrix = _matrix(kernels, geometry)
-    result = np.empty((len(array), len(kernels), *geometry.output), array.dtype)
-    if not result.size:
+    result = np.zeros((len(array), len(kernels), *geometry.output), array.dtype)
+    if not (result.size and array.size):
         return result
+    matrix = _matrix(kernels, geometry)
     rows = result.reshape(len(array), geometry.groups, len(kernels) // geometry.groups, -1)
     for number, span, columns in geometry.blocks(array):
         np.matmul(matrix, columns, out=rows[number, :, :, span])
@@ -111,7 +111,7 @@ def correlation(array: np.ndarray, kernels: np.ndarray, geometry: Geometry) -> n
 def adjoint(array: np.ndarray, kernels: np.ndarray, geometry: Geometry) -> np.ndarray:
     """(N, K, *output) with kernels (K, C / groups, *kernel) gives (N, C, *size)."""
     channels = kernels.shape[1] * geometry.groups
-    if not array.size:
+    if not (array.size and channels):
         return np.zeros((len(array), channels, *geometry.size), array.dtype)
     mirrored = _mirrored(geometry)
     if mirrored is not None and len(kernels) <= 2 * channels:
@@ -162,7 +162,7 @@ def gradients(
 ) -> tuple[np.ndarray, np.ndarray]:
     """`adjoint` and `kernel_gradient` together, where possible from one copy of the windows."""
     mirrored = _mirrored(geometry)
-    if mirrored is None or len(kernels) > 2 * array.shape[1] or not gradient.size:
+    if mirrored is None or len(kernels) > 2 * array.shape[1] or not (gradient.size and array.size):
         return (
             adjoint(gradient, kernels, geometry),
             kernel_gradient(array, gradient, kernels.shape, geometry),
