@@ -104,7 +104,7 @@ def spread(times: list[float]) -> float:
     return (high - low) / 2
 
 
-# -- the page ---------------------------------------------------------------------------------------
+# -- the page ---------------------------------------------------------------------------------
 
 
 def table(results: dict[str, dict[str, list[float]]]) -> str:
@@ -168,8 +168,8 @@ def plot(results: dict[str, dict[str, list[float]]], file: Path) -> None:
 PAGE = """# How fast `impl` is
 
 Forward and backward together, in milliseconds: medians of {rounds} interleaved rounds, ± half the
-distance between the quartiles, one thread. The last columns are the median time of `impl` in that of
-torch eager, and what it is to be at most. Made by `tox run -e benchmarks` ({versions}; CPython
+distance between the quartiles, one thread. The last columns are the median time of `impl` in that
+of torch eager, and what it is to be at most. Made by `tox run -e benchmarks` ({versions}; CPython
 {python}, {machine}).
 
 {table}

@@ -7,6 +7,7 @@ are written as a user of that library writes them, and absent where it cannot do
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -205,7 +206,7 @@ def _mlp_data():
     sizes = (784, 256, 256, 10)
     weights = [
         (rng.standard_normal((n, m)) / np.sqrt(m)).astype(np.float32)
-        for m, n in zip(sizes, sizes[1:], strict=False)
+        for m, n in itertools.pairwise(sizes)
     ]
     biases = [np.zeros(n, np.float32) for n in sizes[1:]]
     images = rng.standard_normal((64, 784)).astype(np.float32)
@@ -217,9 +218,7 @@ def _(t):
     images, labels, weights, biases = _mlp_data()
     x, target = t.tensor(images), t.tensor(labels)
     parameters = [
-        t.tensor(p).requires_grad_()
-        for pair in zip(weights, biases, strict=True)
-        for p in pair
+        t.tensor(p).requires_grad_() for pair in zip(weights, biases, strict=True) for p in pair
     ]
     F = t.nn.functional
 
@@ -408,42 +407,46 @@ def _(mg):
     return step
 
 
-def _seeds():
+def _jacobian_data():
+    """A network of three layers for one vector, and as seeds the rows of the unit matrix."""
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((64, 256)).astype(np.float32)
-    weights = [(rng.standard_normal((256, 256)) / 16).astype(np.float32) for _ in range(3)]
-    return x, weights, rng.standard_normal((100, 64, 256)).astype(np.float32)
+    sizes = (256, 256, 256, 100)
+    weights = [
+        (rng.standard_normal((n, m)) / np.sqrt(m)).astype(np.float32)
+        for m, n in itertools.pairwise(sizes)
+    ]
+    return rng.standard_normal(256).astype(np.float32), weights, np.eye(100, dtype=np.float32)
 
 
 @workload("100 seeds through one retained graph", "torch")
 def _(t):
-    x, weights, cotangents = _seeds()
-    x, weights = t.tensor(x).requires_grad_(), [t.tensor(w) for w in weights]
-    cotangents = [t.tensor(c) for c in cotangents]
+    values, arrays, rows = _jacobian_data()
+    x, weights = t.tensor(values).requires_grad_(), [t.tensor(w) for w in arrays]
+    seeds = [t.tensor(row) for row in rows]
 
     def step():
         y = x
         for w in weights:
-            y = t.tanh(y @ w)
-        for cotangent in cotangents:
-            t.autograd.grad(y, x, cotangent, retain_graph=True)
+            y = t.tanh(w @ y)
+        for seed in seeds:
+            t.autograd.grad(y, x, seed, retain_graph=True)
 
     return step
 
 
 @workload("100 seeds through one retained graph", "autograd")
 def _(autograd):
-    x, weights, cotangents = _seeds()
+    x, weights, rows = _jacobian_data()
     numpy = autograd.numpy
 
     def function(x):
         for w in weights:
-            x = numpy.tanh(numpy.dot(x, w))
+            x = numpy.tanh(numpy.dot(w, x))
         return x
 
     def step():
         pull, _ = autograd.make_vjp(function)(x)
-        for cotangent in cotangents:
-            pull(cotangent)
+        for row in rows:
+            pull(row)
 
     return step

@@ -209,6 +209,7 @@ class Differentiable:
     forward_writes = False  # whether the formula writes the tangent in place by itself
 
     elementwise = False  # whether each element of the result comes from those in its place
+    reduces = False  # whether an element-wise operator may then reduce its result
 
     def __init__(self, name: str, node_name: str, signature: inspect.Signature, outputs) -> None:
         self.name = name

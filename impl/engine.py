@@ -191,7 +191,9 @@ class _Task:
                 if node not in needed:
                     node = None
                     continue
-                wanted = [target in needed for target in node.next]
+                wanted = None
+                if node.only is None:
+                    wanted = [target in needed for target in node.next]
             marks = None  # what is known of writes to the gradients that come out
             first = 0
             if (
@@ -203,13 +205,16 @@ class _Task:
             ):
                 outputs = run(node, gradient, keep, wanted)
                 gradient = None
+                plan, fitting = node.plan, node.meta
+                if not plan.fits:
+                    fitting = None
                 if (target := node.only) is None:
                     targets = node.next
                 else:
-                    meta, plan = target.meta, node.plan
+                    meta = target.meta
                     if (
                         type(outputs) is meta
-                        or (meta is node.meta and plan.fits)
+                        or (meta is fitting and meta is not None)
                         or (
                             type(outputs) is ndarray
                             and type(meta) is tuple
@@ -236,6 +241,7 @@ class _Task:
                         continue
                     outputs, targets, first = [outputs], (target,), node.plan.single
             else:
+                fitting = None
                 grads = [gradient] if node.metas is None else gradient
                 gradient = None
                 if grads is None:
@@ -259,6 +265,7 @@ class _Task:
                     meta = target.meta
                     if marks is None and (
                         type(value) is meta
+                        or (meta is fitting and meta is not None)
                         or (
                             type(value) is ndarray
                             and type(meta) is tuple
@@ -384,7 +391,8 @@ class _Task:
             left = list(run_node_hooks(node.post_hooks, inputs, shown))
             writes = {i: _writes(g) for i, g in enumerate(left) if g is not None}
             self.marks = _Marks(writes, (), ())
-            del outputs, inputs  # so that nobody holds them any longer but who kept them
+            # So that nobody holds them any longer but who kept them.
+            del outputs, inputs, shown
             outputs = self.interpretation.lower_all(left)
         if node.authored:  # who may return one for a tensor that requires none
             outputs = [v if target else None for v, target in zip(outputs, node.next, strict=True)]

@@ -128,7 +128,10 @@ class RawInterpretation:
             if tensor is not None and key not in known:
                 # Held by this name, by the call that asks, and by the rest of the list.
                 held = 2 + sum(other is tensor for other in tensors)
-                alone = sys.getrefcount(tensor) <= held
+                noted = self.given.get(id(tensor._raw)) is tensor  # a Function's, shown to a hook
+                alone = sys.getrefcount(tensor) <= held + noted
+                if alone and noted:
+                    del self.given[id(tensor._raw)]
                 known[key] = self.adopt(tensor) if alone else self.lower(tensor)
             gradients.append(None if tensor is None else known[key])
         return gradients

@@ -19,6 +19,9 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if dtype in REDUCED else dtype
 
 
+_WIDE = (np.dtype(np.float32), np.dtype(np.float64))
+
+
 def rounded_once_in(*halves: np.dtype):
     """Decorate a kernel of several steps, of which only the last result is rounded.
 
@@ -30,6 +33,8 @@ def rounded_once_in(*halves: np.dtype):
     def decorated(kernel):
         @functools.wraps(kernel)
         def call(*args, **settings):
+            if getattr(args[0], "dtype", None) in _WIDE:
+                return kernel(*args, **settings)  # operands have been promoted to one dtype
             present = {a.dtype for a in args if isinstance(a, (np.ndarray, np.generic))}
             if not present & kinds:
                 return kernel(*args, **settings)

@@ -88,9 +88,15 @@ class Operator(Differentiable):
     @functools.cached_property
     def call(self):
         """What `general` does, written out for the common case (see `impl.straight`)."""
+        parameters = inspect.signature(self.definition).parameters.values()
+        defaults = {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
+        given = [
+            f"{public_name(p)}=_{p}" if f"_{p}" in defaults else public_name(p)
+            for p in self.parameters
+        ]
+        header = f"def {self.name}({', '.join(given)}):\n"
         names = ", ".join(map(public_name, self.parameters))
-        header = f"def {self.name}({names}):\n"
-        scope = {"kernel": self.definition}
+        scope = {"kernel": self.definition, **defaults}
         return straight.function(self, self.name, header, f"op.general({names})", scope)
 
     def general(self, *args):

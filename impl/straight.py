@@ -134,7 +134,9 @@ _SCOPE = {
 }
 
 
-def function(op, name: str, header: str, general: str, scope, constants=None, expression=None, inplace=False):
+def function(
+    op, name: str, header: str, general: str, scope, constants=None, expression=None, inplace=False
+):
     """A function with the given header (its `def` line, and what comes before) that calls `op`.
 
     `general` is the expression that does whatever is not common; `scope` holds the kernel and what
@@ -283,7 +285,8 @@ class _Call:
         self._add("out._requires_grad = False")
         self._add("out._nr = 0")
         # An element-wise result of operands that look the same looks like them.
-        self.alike = op.elementwise and bool(edges) and not op.optional and op.promote is not None
+        every_one = op.elementwise and not op.reduces and op.promote is not None
+        self.alike = every_one and bool(edges) and not op.optional
         if self.alike:
             operands = [f"m{i}" for i in tensors]
             if len(operands) > 1:

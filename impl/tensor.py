@@ -490,9 +490,7 @@ class Tensor(metaclass=_TensorType):
         value = self.item()
         if isinstance(value, complex):
             if value.imag:
-                raise RuntimeError(
-                    f"value cannot be converted to type {c_name} without overflow"
-                )
+                raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
             return value.real
         return value
 

@@ -57,23 +57,18 @@ def attention() -> Operator:
 CELLS = (
     Operator(
         "lstm_cell",
-        (
-            small("x", 2, 3),
-            small("h", 2, 1),
-            small("c", 2, 1),
-            small("weight", 4, 3),
-            small("recurrent", 4, 1),
-            small("bias", 4),
-        ),
-        "torch.lstm_cell({x}, ({h}, {c}), {weight}, {recurrent}, {bias}, {bias})",
+        (small("x", 2, 3), small("h", 2, 1), small("weight", 4, 3), small("recurrent", 4, 1)),
+        "torch.lstm_cell({x}, ({h}, {h}), {weight}, {recurrent})",
         {"y": (2, 1), "z": (2, 1)},
         outputs=("y", "z"),
         cases=(
             case(
-                "without-bias",
-                "torch.lstm_cell({x}, ({h}, {c}), {weight}, {recurrent})",
+                "bias",
+                "torch.lstm_cell({x}, ({h}, {c}), {weight}, {recurrent}, {bias}, {bias})",
                 {"y": (2, 1), "z": (2, 1)},
                 outputs="y, z",
+                c=(2, 1),
+                bias=(4,),
             ),
         ),
     ),

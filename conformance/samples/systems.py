@@ -19,6 +19,7 @@ def of_matrix(name: str, result: tuple[int, ...], *rows: Case, **facts) -> Opera
         (MATRIX,),
         call,
         result,
+        halves=(),
         cases=(
             case("not-square", call, raises=True, a=(2, 3)),
             case("vector", call, raises=True, a=(3,)),
@@ -36,19 +37,29 @@ SYSTEMS = (
         f"{LINALG}.solve({{a}}, {{y}})",
         (3, 2),
         outputs=("z",),
+        halves=(),
+        contiguous_only=True,  # an expanded matrix is singular
         cases=(
+            case("transposed", f"{LINALG}.solve({{a}}.t(), {{y}})", (3, 2), outputs="z"),
             case("vector", f"{LINALG}.solve({{a}}, {{y}})", (3,), outputs="z", y=(3,)),
             case("singular", f"{LINALG}.solve({{a}}, {{y}})", raises=True, a=SINGULAR, y=(2,)),
             case("sizes-differ", f"{LINALG}.solve({{a}}, {{y}})", raises=True, y=(2, 2)),
         ),
     ),
-    of_matrix("inv", (3, 3), case("singular", f"{LINALG}.inv({{a}})", raises=True, a=SINGULAR)),
+    of_matrix(
+        "inv",
+        (3, 3),
+        case("transposed", f"{LINALG}.inv({{a}}.t())", (3, 3)),
+        case("singular", f"{LINALG}.inv({{a}})", raises=True, a=SINGULAR),
+        contiguous_only=True,
+    ),
     of_matrix("det", (), case("singular", f"{LINALG}.det({{a}})", (), a=SINGULAR)),
     Operator(
         "slogdet",
         (MATRIX,),
         f"{LINALG}.slogdet({{a}})[1]",
         (),
+        halves=(),
         cases=(
             case("sign", f"{LINALG}.slogdet({{a}})"),
             case("batches", f"{LINALG}.slogdet({{a}})[1]", (2,), a=(2, 2, 2)),

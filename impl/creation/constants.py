@@ -110,7 +110,8 @@ def full(
 @publish
 def scalar_tensor(s, *, dtype=None, requires_grad=False, device=None) -> Tensor:
     """A 0-dim tensor of a number (torch.scalar_tensor)."""
-    return finish(np.array(s, type_of(dtype)), requires_grad, None, "scalar_tensor")
+    d = type_of(dtype)
+    return finish(np.array(storable(s, d), d), requires_grad, None, "scalar_tensor")
 
 
 @publish

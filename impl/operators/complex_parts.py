@@ -118,8 +118,10 @@ for _op in (conj_physical_copy, conj_physical_inplace, conj_physical_of_real):
 
 
 @function()
-def conj_physical(input):
+def conj_physical(input, *, out=None):
     """The conjugate in new memory; a real tensor itself (torch.conj_physical)."""
+    if out is not None:
+        return conj_physical_copy.into(out, (input,))
     return conj_physical_copy(input) if _is_complex(input) else input
 
 
@@ -306,7 +308,7 @@ polar_of_parts.forward(
 )
 
 
-def _check_parts(name: str, parts: dict) -> None:
+def _check_parts(name: str, parts: dict, out) -> None:
     for place, (part, value) in enumerate(parts.items(), 1):
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -324,6 +326,11 @@ def _check_parts(name: str, parts: dict) -> None:
             f"Expected object of scalar type {first.legacy} but got scalar type {second.legacy} "
             "for second argument"
         )
+    if out is not None and out.dtype is not complex_of(first):
+        raise RuntimeError(
+            f"Expected object of scalar type {complex_of(first).legacy} but got scalar type "
+            f"{out.dtype.legacy} for argument 'out'"
+        )
 
 
 @function("complex", method=False)
@@ -332,7 +339,7 @@ def complex_(real, imag, *, out=None):
 
     Raises RuntimeError unless both are of the same floating dtype.
     """
-    _check_parts("complex", {"real": real, "imag": imag})
+    _check_parts("complex", {"real": real, "imag": imag}, out)
     result = complex_of_parts(real, imag)
     return result if out is None else inplace.store("complex", out, result)
 
@@ -343,7 +350,7 @@ def polar(abs, angle, *, out=None):
 
     Raises RuntimeError unless both are of the same floating dtype.
     """
-    _check_parts("polar", {"abs": abs, "angle": angle})
+    _check_parts("polar", {"abs": abs, "angle": angle}, out)
     result = polar_of_parts(abs, angle)
     return result if out is None else inplace.store("polar", out, result)
 

@@ -62,6 +62,7 @@ def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction)
     return difference * _share(difference, reduction, 2) * grad_output
 
 
+mse_loss.reduces = True
 mse_loss.gradient(
     self=lambda F, grad, self, target, reduction: F.mse_loss_backward(
         grad, self, target, reduction
@@ -174,6 +175,7 @@ def huber_loss_backward(grad_output: Array, self: Array, target: Array, reductio
     return np.where(x <= -delta, -share * grad_output * x.dtype.type(delta), outer)
 
 
+smooth_l1_loss.reduces = True
 smooth_l1_loss.gradient(
     self=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
         grad, self, target, reduction, beta

@@ -35,7 +35,8 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
 
 @operator(function=False, method=False, node="MaskedFillBackward1")
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
-    return _filled(self, mask, np.asarray(value).astype(self.dtype))
+    number = storable(np.asarray(value).item(), self.dtype) if value.dtype.kind == "c" else value
+    return _filled(self, mask, np.asarray(number).astype(self.dtype))
 
 
 for _op in (masked_fill_scalar, masked_fill_tensor):

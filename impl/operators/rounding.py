@@ -169,6 +169,15 @@ for _op in (floor, ceil, trunc, round_whole, round_decimals):
     _op.gradient(self=lambda F, grad: F.zeros_like(grad))
 for _op in (abs_, sign, sgn, floor, ceil, trunc, round_whole, round_decimals, frac):
     _op.validate_out = same_dtype_out
+
+
+def _check_out(out, value) -> None:
+    # The absolute values of complex numbers are of another dtype, and cast.
+    if value.dtype.kind != "c" or out.kind == "c":
+        same_dtype_out(out, value)
+
+
+abs_.validate_out = _check_out
 frac.gradient(self=lambda F, grad: grad)
 round_whole.name = round_decimals.name = "round"
 

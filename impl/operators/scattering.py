@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.operator import RAW, TAPED, Array, function, operator
+from impl.operators.copies import storable
 from impl.operators.gathering import INDEX_DTYPES, along, check_along, with_dims
 from impl.precision import add_at, combine_at
 from impl.refusals import no_derivative
@@ -81,7 +82,7 @@ def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
 
 @operator(function=False, method=False, node="ScatterBackward1")
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
-    return _scattered(self, dim, index, value, _set)
+    return _scattered(self, dim, index, storable(value, self.dtype), _set)
 
 
 scatter_src.gradient(
