@@ -63,9 +63,26 @@ def _picked(self, target, weight, ignore_index: int):
     return classes, safe, counted, np.where(counted, weights[safe] if classes else 0, 0)
 
 
+def _is_plain(self, target, weight, ignore_index: int) -> bool:
+    """Whether each row has its class, all count alike, and nothing is rounded on the way."""
+    if weight is not None or self.ndim != 2 or np.ndim(target) != 1 or not self.size:
+        return False
+    if self.dtype.itemsize < 4 or self.dtype.kind != "f" or target.dtype != np.int64:
+        return False
+    if target.min() < 0 or target.max() >= self.shape[1]:
+        return False
+    return not (0 <= ignore_index < self.shape[1] and (target == ignore_index).any())
+
+
 def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame: str):
     if BY_NUMPY[self.dtype].category != FLOATING:
         raise not_implemented(frame, BY_NUMPY[self.dtype])
+    if _is_plain(self, target, weight, ignore_index):
+        losses = -self[np.arange(target.size), target]
+        if reduction == _NONE:
+            return losses, self.dtype.type(0)
+        count, total = self.dtype.type(target.size), losses.sum()
+        return (total / count if reduction == _MEAN else total), count
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     kind = self.dtype
     rows = _rows(self, classes)
@@ -99,6 +116,11 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
         )
     if self.ndim == 4 and _keeps_other_layout(self):
         raise RuntimeError("grad_input must be contiguous")
+    if _is_plain(self, target, weight, ignore_index):
+        result = np.zeros(self.shape, self.dtype)
+        share = grad / total_weight if reduction == _MEAN else grad
+        result[np.arange(target.size), target] = -share
+        return result
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     if not self.size:
         return np.zeros(self.shape, self.dtype)
