@@ -18,52 +18,12 @@ from impl.graph import AccumulateGrad, GradientEdge, gradient_edge, meets
 from impl.hooks import retain_grad, run_node_hooks, run_post_accumulate, run_tensor_hooks
 from impl.interpretation import expandable, interpreting
 from impl.layouts import contiguous_format
+from impl.marks import Marks, owner, place
 from impl.modes import STATE
-from impl.pending import Pending, source_of
+from impl.paths import leading, waiting
+from impl.pending import Pending
 from impl.stacks import nested
-from impl.storage import Memory
 from impl.tensor import Tensor
-
-
-def _place(node, number: int):
-    """The key under which a gradient waits: its node, or if that has several outputs the pair."""
-    return node if node.metas is None else (node, number)
-
-
-class _Marks:
-    """How often the gradients that a node's formulas return were written, which is their version.
-
-    `versions` are the formulas' own writes by edge, `carried` the incoming gradients that had been
-    written, which a formula may pass on, or make views of.
-    """
-
-    def __init__(self, versions, carried, arrived) -> None:
-        self.versions = versions or {}
-        self.carried = carried
-        self.arrived = arrived
-
-    def writes(self, edge: int, value) -> int:
-        """How often `value`, the gradient for an edge, was written."""
-        made = self.versions.get(edge, 0)
-        if callable(made):
-            made = int(made(self.arrived, value))
-        source = source_of(value) if self.carried else None
-        for reference, count in self.carried:
-            passed = reference()
-            shown = value if source is None else source[0]
-            if passed is not None and isinstance(shown, ndarray) and _owner(shown) is passed:
-                made = count
-        return made
-
-
-def _owner(array: ndarray) -> ndarray:
-    """The array whose memory an array shows, through any number of views; itself if its own."""
-    while (base := array.base) is not None:
-        base = base.owner if isinstance(base, Memory) else base
-        if not isinstance(base, ndarray):
-            break
-        array = base
-    return array
 
 
 class _Task:
@@ -82,59 +42,6 @@ class _Task:
         self.captures: dict = {}  # {node: [(output number, position of the input)]}
         self.captured: list = []
 
-    # -- preparation ------------------------------------------------------------------------
-
-    @staticmethod
-    def _dependencies(roots) -> dict:
-        """How many gradients each reachable node waits for."""
-        counts = dict.fromkeys(roots, 0)
-        pending = list(roots)
-        while pending:
-            node = pending.pop()
-            while (target := node.only) is not None:
-                if target in counts:
-                    counts[target] += 1
-                    break
-                counts[target] = 1
-                node = target
-            else:
-                for target in node.next:
-                    if target is not None:
-                        if target in counts:
-                            counts[target] += 1
-                        else:
-                            counts[target] = 1
-                            pending.append(target)
-        return counts
-
-    def select(self, roots, targets, execute_targets: bool) -> None:
-        """Mark the nodes between the roots and the targets, the only ones that will run."""
-        leads: dict = {node: execute_targets for node in targets}
-        order, seen = [], set()
-        pending = [(node, False) for node in roots]
-        while pending:
-            node, done = pending.pop()
-            if done:
-                order.append(node)
-                continue
-            if node in seen:
-                continue
-            seen.add(node)
-            pending.append((node, True))
-            for target in node.next:
-                if target is not None and target not in seen:
-                    pending.append((target, False))
-        reaches = dict.fromkeys(targets, True)
-        for node in order:
-            for target in node.next:
-                if target is not None and reaches.get(target):
-                    reaches[node] = True
-                    leads[node] = True
-                    break
-        if len(roots) == 1 and roots[0].run is None:
-            leads.setdefault(roots[0], False)  # its tensors' hooks run in any case, as torch's do
-        self.needed = leads
-
     # -- the pass ---------------------------------------------------------------------------
 
     def run(self, roots) -> None:
@@ -149,7 +56,7 @@ class _Task:
         needed, additions = self.needed, self.additions
         buffers: dict = {}
         starts = dict.fromkeys(edge[0] for edge, _ in roots)
-        counts = self._dependencies(starts)
+        counts = waiting(starts)
         self.starts, self.reached = starts, counts
         for (node, number), gradient in roots:
             self._deliver(buffers, node, number, gradient)
@@ -314,9 +221,9 @@ class _Task:
             held = buffer[number]
             buffer[number] = None
         if held is not None:
-            gradient = self._sum(held, gradient, _place(node, number))
+            gradient = self._sum(held, gradient, place(node, number))
         elif made:
-            self.additions[_place(node, number)] = made
+            self.additions[place(node, number)] = made
             if self.interpretation.records:  # a tensor, which nodes may pass on as it is
                 gradient._storage.version = made
         if node.metas is None:
@@ -343,13 +250,13 @@ class _Task:
         carried: tuple = ()
         if self.additions and not node.makes_gradient:
             carried = tuple(
-                (weakref.ref(_owner(g)), self.additions[_place(node, number)])
+                (weakref.ref(owner(g)), self.additions[place(node, number)])
                 for number, g in enumerate(grads)
-                if type(g) is ndarray and _place(node, number) in self.additions
+                if type(g) is ndarray and place(node, number) in self.additions
             )
         if versions is None and not carried:
             return None
-        return _Marks(versions, carried, [g is not None for g in grads])
+        return Marks(versions, carried, [g is not None for g in grads])
 
     def _watched(self, node, grads, wanted):
         """`_step` in anomaly mode: what it raises is reported, and NaN raises."""
@@ -390,7 +297,7 @@ class _Task:
             inputs = self._as_inputs(node, outputs, marks)
             left = list(run_node_hooks(node.post_hooks, inputs, shown))
             writes = {i: _writes(g) for i, g in enumerate(left) if g is not None}
-            self.marks = _Marks(writes, (), ())
+            self.marks = Marks(writes, (), ())
             # So that nobody holds them any longer but who kept them.
             del outputs, inputs, shown
             outputs = self.interpretation.lower_all(left)
@@ -441,14 +348,14 @@ class _Task:
             if not self._meets(values[i], meta):
                 values[i] = self._fit(node, i, values[i], meta)
                 node.versions[i] = 0
-        self.marks = _Marks(node.versions, (), ()) if any(node.versions.values()) else None
+        self.marks = Marks(node.versions, (), ()) if any(node.versions.values()) else None
         return values, shown
 
     def _refit(self, node, position: int, value, meta, made: int):
         """`_fit`, and how often the result was written if `value` was `made` times: a real part is
         a view, all else is new."""
         fitted = self._fit(node, position, value, meta)
-        view = made and isinstance(fitted, ndarray) and _owner(fitted) is _owner(value)
+        view = made and isinstance(fitted, ndarray) and owner(fitted) is owner(value)
         return fitted, made if view else 0
 
     def _fit(self, node, position: int, value, meta):
@@ -482,8 +389,8 @@ class _Task:
         if value is None:
             return None
         result = self.interpretation.result(value)
-        if (place := _place(node, number)) in self.additions:
-            result._storage.version = self.additions[place]
+        if (key := place(node, number)) in self.additions:
+            result._storage.version = self.additions[key]
         return result
 
     def _lift(self, value):
@@ -513,17 +420,17 @@ class _Task:
     def _at(self, node, number: int, value):
         """The gradient that arrived at an output, as a tensor with its version."""
         gradient = self._lift(value)
-        if (place := _place(node, number)) in self.additions:
-            gradient._storage.version = self.additions[place]
+        if (key := place(node, number)) in self.additions:
+            gradient._storage.version = self.additions[key]
         return gradient
 
     def _put(self, node, number: int, result, runs: bool):
         """What hooks left of a gradient, as it goes on; what is captured is that very tensor."""
-        self.additions.pop(_place(node, number), None)
+        self.additions.pop(place(node, number), None)
         if result is None:
             return None
         if _writes(result):
-            self.additions[_place(node, number)] = _writes(result)
+            self.additions[place(node, number)] = _writes(result)
         return self._lower(result) if runs else self.interpretation.lower(result)
 
     def _as_inputs(self, node, outputs, marks) -> tuple:
@@ -639,4 +546,4 @@ def _aim(task: _Task, roots, inputs, accumulate: bool) -> None:
                 task.captures.setdefault(edge[0], []).append((edge[1], position))
     if not accumulate:
         task.captured = [None] * len(inputs)
-    task.select([edge[0] for edge, _ in roots], targets, execute_targets=accumulate)
+    task.needed = leading([edge[0] for edge, _ in roots], targets, accumulate)

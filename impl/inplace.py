@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 import warnings
 from typing import Any
 
@@ -11,13 +9,13 @@ import numpy as np
 
 from impl import forward, hooks, inference, messages
 from impl.dtypes import BY_NUMPY
-from impl.graph import Node, gradient_edge, meta_of, next_sequence
+from impl.graph import Node, meta_of
 from impl.modes import STATE
-from impl.operator import TAPED, new
 from impl.pending import Pending
-from impl.storage import contiguous_strides, extent, is_dense, strided
+from impl.slices import CopySlices
+from impl.storage import contiguous_strides, is_dense, repeats, strided
 from impl.tensor import Tensor, requires_grad
-from impl.views import DEFAULT, Geometry, View, check_creation, elements, geometry
+from impl.views import DEFAULT, View, check_creation, elements
 
 
 def check(target: Tensor, differentiable: bool) -> None:
@@ -155,11 +153,7 @@ def write(target: Tensor, value) -> None:
 
 
 def _is_expanded(target: Tensor) -> bool:
-    return target._strides is not None and _repeats(target._raw.shape, target._strides)
-
-
-def _repeats(shape, strides) -> bool:
-    return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))
+    return target._strides is not None and repeats(target._raw.shape, target._strides)
 
 
 def rebase(target: Tensor, node: Node, number: int = 0) -> None:
@@ -186,29 +180,6 @@ def set_history(tensor: Tensor, node: Node, number: int = 0) -> None:
     tensor._nr = number
     if tensor._view is not None:
         tensor._view.version = tensor._storage.version
-
-
-class _SlicePlan:
-    """What the engine asks of a plan: of a write through a view that alone requires grad."""
-
-    single = 0
-    fits = True
-    made = 2  # as `CopySlices.versions`
-
-
-def _run_row_major(node: CopySlices, gradient, keep: bool, wanted):
-    """`evaluate` for the only edge, of which the engine needs neither lists nor tensors."""
-    inner = node.inner
-    if inner is None:
-        raise RuntimeError(messages.FREED)
-    # Held by the engine's name and ours, and by the call's own: then it need not be copied.
-    mine = sys.getrefcount(gradient) == 3 and gradient.base is None
-    whole = gradient if mine and gradient.flags.c_contiguous else np.array(gradient, order="C")
-    part = node._part(whole)
-    part[...] = inner.run(inner, part, True, None)
-    if not keep:
-        node.inner = None
-    return whole
 
 
 UNUSUAL: Any = object()  # the history of what must be written the general way
@@ -254,186 +225,6 @@ def rewrite(target: Tensor, node: Node) -> None:
     base = view.base
     base._node = CopySlices.row_major(base, target, node, base._common or meta_of(base._raw))
     base._nr = 0
-
-
-class CopySlices(Node):
-    """A write through a view, seen from the base: the slice's node within the base's gradient."""
-
-    __slots__ = (
-        "_geometries",
-        "inner",
-        "kind",
-        "meta",
-        "next",
-        "offset",
-        "only",
-        "remake",
-        "run",
-        "sequence",
-    )
-
-    # The base's gradient is a copy, of which the slice is then written.
-    versions: Any = {0: 2}  # noqa: RUF012  never written to
-    makes_gradient = True
-    plan = _SlicePlan
-
-    def __init__(self, base: Tensor, target: Tensor, inner: Node) -> None:
-        super().__init__()
-        self.only = self.run = None
-        self._geometries: tuple | None = (geometry(base), geometry(target))
-        self.offset = target._offset - base._offset
-        assert target._view is not None
-        self.remake = target._view.remake  # where it takes more than a geometry to make the slice
-        self.inner: Node | None = inner
-        self.takes_real_part = inner.takes_real_part
-        self.connect((gradient_edge(base), *inner.edges()[1:]))
-        self.describe((base,))
-
-    @classmethod
-    def row_major(cls, base: Tensor, target: Tensor, inner: Node, meta) -> CopySlices:
-        """The node for a base, whose `meta_of` is given, and a view of it that both are row-major.
-
-        `inner` has no edge to the view, and none to a further output of a node.
-        """
-        self = object.__new__(cls)
-        self.sequence = next_sequence()
-        self._geometries = self.remake = None
-        self.offset = target._offset - base._offset
-        self.inner = inner
-        self.kind = type(inner)
-        self.meta = meta
-        if inner.run is not None and inner.only is not None and inner.plan.single == 0:
-            self.only = base._node
-            self.run = _run_row_major
-        else:
-            self.only = self.run = None
-            self.next = (base._node, *inner.next[1:])
-        if base._nr:
-            self.numbers = (base._nr,) + (0,) * (len(self.next) - 1)
-        return self
-
-    def __getattr__(self, name: str):
-        if name == "next":
-            self.next = (self.only,) + (None,) * (len(self.kind.operator.edge_of) - 1)
-            return self.next
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    @property
-    def base(self) -> Geometry:
-        """Of the base; from its first element if it is row-major."""
-        if self._geometries is not None:
-            return self._geometries[0]
-        shape = self.shape_of(0)
-        return Geometry(shape, contiguous_strides(shape), 0)
-
-    @property
-    def slice(self) -> Geometry:
-        """Of the view, from where that of the base begins."""
-        if self._geometries is not None:
-            return self._geometries[1]
-        assert self.inner is not None
-        shape = self.inner.shape_of(0)
-        return Geometry(shape, contiguous_strides(shape), self.offset)
-
-    def evaluate(self, grads, interpretation, wanted):
-        if self.inner is None:
-            raise RuntimeError(messages.FREED)
-        gradient = grads[0]
-        if gradient is None:
-            return [None] * len(self.next)
-        if interpretation.records:
-            return self._evaluate_tensors(gradient, interpretation, wanted)
-        if self.remake is not None:
-            whole, *others = self._evaluate_tensors(new(gradient), interpretation, wanted)
-            return [None if whole is None else whole._raw, *others]
-        if self._geometries is None:
-            whole = np.array(gradient, order="C")
-            part = self._part(whole)
-        else:
-            whole, part = self._copied(gradient)
-        inner = self._of_slice(part.copy(), interpretation, wanted)
-        if self.inner.authored and (inner[0] is None or self.next[0] is None):
-            # As torch has it: the rest of the base gets no gradient either.
-            return [None, *inner[1:]]
-        if inner[0] is None:
-            part[...] = 0
-        else:
-            if self._geometries is not None and _repeats(self.slice.shape, self.slice.strides):
-                raise RuntimeError(messages.OVERLAP)
-            if self.inner.authored:
-                _check_part(part, inner[0])
-            part[...] = inner[0]
-        inner[0] = whole
-        return inner
-
-    def _part(self, whole):
-        """The slice of the gradient of a row-major base."""
-        flat = whole if whole.ndim == 1 else whole.reshape(-1)
-        assert self.inner is not None
-        meta = self.inner.meta
-        shape = meta[0] if type(meta) is tuple else ()
-        if len(shape) == 1:
-            return flat[self.offset : self.offset + shape[0]]
-        return flat[self.offset : self.offset + math.prod(shape)].reshape(shape)
-
-    def _copied(self, gradient):
-        """A copy of the base's gradient with the strides of the base, and the slice of it."""
-        base = self.base
-        if base.strides == contiguous_strides(base.shape):
-            whole = np.array(gradient, order="C")
-            flat = whole.reshape(-1)
-        else:
-            flat = np.zeros(extent(base.shape, base.strides), gradient.dtype)
-            whole = strided(flat, base.shape, base.strides, 0)
-            whole[...] = gradient
-        return whole, strided(flat, self.slice.shape, self.slice.strides, self.offset)
-
-    def _of_slice(self, gradient, interpretation, wanted) -> list:
-        inner = self.inner
-        assert inner is not None
-        if inner.run is None or interpretation.records:
-            return inner.evaluate([gradient], interpretation, wanted)
-        result = inner.run(inner, gradient, True, wanted)
-        if inner.only is None:
-            return result
-        gradients = [None] * len(self.next)
-        gradients[inner.plan.single] = result
-        return gradients
-
-    def _evaluate_tensors(self, gradient: Tensor, interpretation, wanted):
-        whole = TAPED.clone_strided(gradient, self.base.shape, self.base.strides)
-        if self.remake is not None:
-            part = self.remake(whole)
-        else:
-            part = TAPED.as_strided(whole, self.slice.shape, self.slice.strides, self.offset)
-        assert self.inner is not None
-        copy = part.clone()
-        inner = self.inner.evaluate(
-            [copy if interpretation.records else copy._raw], interpretation, wanted
-        )
-        if self.inner.authored and (inner[0] is None or self.next[0] is None):
-            return [None, *inner[1:]]
-        if inner[0] is None:
-            part.zero_()
-        else:
-            part.copy_(inner[0] if interpretation.records else new(inner[0]))
-        return [whole, *inner[1:]]
-
-    def release(self) -> None:
-        self.inner = None
-
-
-def _check_part(part: np.ndarray, gradient) -> None:
-    """Whether what the author of a Function returned can be written as the slice's gradient."""
-    shape = part.shape
-    try:
-        whole = np.broadcast_shapes(shape, gradient.shape)
-    except ValueError:
-        raise RuntimeError(messages.broadcast([shape, gradient.shape])) from None
-    if whole != shape:
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}"
-        )
 
 
 # -- out= -------------------------------------------------------------------------------------

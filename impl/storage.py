@@ -163,6 +163,11 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
+def repeats(shape, strides) -> bool:
+    """Whether elements share a place in memory, as those of an expanded tensor do."""
+    return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))
+
+
 def strided(flat: np.ndarray, shape, strides, offset: int) -> np.ndarray:
     """A NumPy view of `flat` (1-d, contiguous) with sizes, strides and offset in elements."""
     size = flat.itemsize

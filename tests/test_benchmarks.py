@@ -26,7 +26,7 @@ WORKLOADS = load().WORKLOADS
 
 
 def gradients(namespace: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the step leaves behind: every gradient before it is dropped, and every result of grad."""
+    """Every gradient the step makes, before it is dropped, and every result of grad."""
     seen: list[Any] = []
     tensor = namespace.Tensor
     backward, grad = tensor.backward, namespace.autograd.grad

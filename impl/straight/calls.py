@@ -1,120 +1,20 @@
-"""The straight way: functions generated from an operator's definition for the common case.
-
-A call on plain float tensors, and the backward of the node it records, need few decisions: which
-operands require grad, and whether what was saved is as it was. For these an operator gets functions
-without loops and tables, made from the same kernel, the same formulas and the same plan of what is
-saved as the general way (`Operator.__call__`, `OperatorNode.evaluate`). Whatever is not common
-(other dtypes, strides, lists, several outputs, an active mode) goes the general way.
-"""
+"""Calls of operators the straight way: guards, the kernel, the output, the node."""
 
 from __future__ import annotations
 
-import ast
-import copy
 import inspect
 import itertools
-from typing import Any
 
 import numpy as np
 
-from impl import messages
 from impl.graph import accumulator, edge_node, meta_of, next_sequence
 from impl.modes import STATE
-from impl.saved import raw_of, save
+from impl.saved import save
 from impl.storage import Storage
 from impl.tensor import PLAIN, Tensor, common, floating, requires_grad
 
-# -- backward -----------------------------------------------------------------------------------
-
-
-def _unpack_list(values, node):
-    return [v if v is None else raw_of(v, node) for v in values]
-
-
-def backward(plan, edges: int, real: bool):
-    """A function (node, grad, keep, wanted) that runs a plan's formulas on raw values.
-
-    It returns a list of the gradients per edge, None where there is none (where the plan has a
-    single edge, its gradient alone), and frees what the node saved unless `keep`. `wanted` says of
-    each edge whether anybody needs it (None: all). `real` promises that nothing saved is complex.
-    """
-    from impl.derivatives import CONJUGATE, CONSTANT, GRADIENT, INPUT, LIST, OUTPUT
-    from impl.operator import RAW
-
-    scope: dict[str, Any] = {
-        "F": RAW,
-        "FREED": messages.FREED,
-        "Storage": Storage,
-        "Tensor": Tensor,
-        "raw_of": raw_of,
-        "unpack_list": _unpack_list,
-    }
-    lines = ["def straight(node, grad, keep, wanted):", "    saved = node.saved"]
-    if plan.saves_tensors:
-        lines.append("    if saved is None: raise RuntimeError(FREED)")
-    if plan.reads:
-        lines.append(f"    {', '.join(f's{i}' for i in range(len(plan.reads)))}, = saved")
-    for i, (kind, _) in enumerate(plan.reads):
-        value = f"s{i}"
-        if kind == INPUT:
-            bare = f"type(s{i}) is Tensor and s{i}._memory is None"
-            value = f"s{i}._raw if {bare} else raw_of(s{i}, node)"
-        elif kind == OUTPUT:
-            bare = f"type(s{i}) is Storage and not s{i}.version"
-            value = f"s{i}.buffer if {bare} else raw_of(s{i}, node)"
-        elif kind == LIST:
-            value = f"unpack_list(s{i}, node)"
-        lines.append(f"    v{i} = {value}")
-    if plan.saves_tensors:
-        lines.append("    if not keep: node.saved = None")
-    results = ["None"] * edges
-    selected = ["None"] * edges
-    for number, (targets, function, arguments) in enumerate(plan.formulas):
-        scope[f"f{number}"] = function
-        given = ["F"]
-        for place, (kind, which) in enumerate(arguments):
-            if kind == GRADIENT:
-                given.append("(grad,)" if which is None else "grad")
-            elif kind == CONSTANT:
-                scope[f"c{number}_{place}"] = which
-                given.append(f"c{number}_{place}")
-            else:
-                conjugated = kind == CONJUGATE and not real
-                given.append(f"F.conj(v{which})" if conjugated else f"v{which}")
-        call = f"f{number}({', '.join(given)})"
-        if hasattr(function, "expression"):
-            call = _written_out(function, given)
-        if len(targets) == 1:
-            results[targets[0]] = call
-            selected[targets[0]] = f"{call} if wanted[{targets[0]}] else None"
-        else:
-            lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
-            for target in targets:
-                results[target] = selected[target] = f"g{target}"
-    if plan.single is not None:
-        lines.append(f"    return {results[plan.single]}")
-    else:
-        lines.append(f"    if wanted is None: return [{', '.join(results)}]")
-        lines.append(f"    return [{', '.join(selected)}]")
-    exec("\n".join(lines), scope)
-    return scope["straight"]
-
-
-def _written_out(function, given: list[str]) -> str:
-    """A formula that is an expression, with what it is given in the place of its parameters."""
-    values = dict(zip(inspect.signature(function).parameters, given, strict=True))
-
-    class Substitution(ast.NodeTransformer):
-        def visit_Name(self, node):
-            return ast.Name(values[node.id], node.ctx)
-
-    tree = Substitution().visit(copy.deepcopy(function.expression))
-    return f"({ast.unparse(tree)})"
-
-
-# -- calls --------------------------------------------------------------------------------------
-
-_SCOPE = {
+# What the functions written here refer to.
+SCOPE = {
     "common": common,
     "floating": floating,
     "STATE": STATE,
@@ -134,46 +34,7 @@ _SCOPE = {
 }
 
 
-def function(
-    op, name: str, header: str, general: str, scope, constants=None, expression=None, inplace=False
-):
-    """A function with the given header (its `def` line, and what comes before) that calls `op`.
-
-    `general` is the expression that does whatever is not common; `scope` holds the kernel and what
-    the header names. Parameters in `constants` have the values given there, and then nothing is
-    left to validate, and what the kernel does may be an `expression` in `r0` and `r1`. The function
-    is written when it is first called, because an operator's formulas and properties are stated
-    after its spellings are made.
-    """
-    scope.update(_SCOPE, op=op, NODE=op.node_class)
-
-    def settle(arguments):
-        if is_straight(op):
-            kind = _Write if inplace else _Call
-            source = kind(op, scope, constants, expression).source(header, general)
-        else:
-            source = f"{header}    return {general}"
-        exec(source, scope)
-        made.__code__ = scope[name].__code__
-        return made(**arguments)
-
-    scope["settle"] = settle
-    exec(f"{header}    return settle(locals())", scope)
-    made = scope[name]
-    return made
-
-
-def is_straight(op) -> bool:
-    """Whether calls of the operator can go the straight way at all."""
-    from impl.primitive import Operator
-
-    plain = type(op) is Operator and op.list_position is None and op.tensor_positions
-    if op.refusal_of_complex is not None and op.promote is None and not op.bits:
-        return False  # there nothing would look at the dtype
-    return bool(plain) and len(op.outputs) == 1 and op.node_name != "NotImplemented"
-
-
-class _Call:
+class Call:
     """Writes the source of a function that calls an operator; see `function`."""
 
     made = "out"  # the name of what is returned
@@ -411,113 +272,3 @@ class _Call:
             else:
                 kept.append(f"op.read({kind}, {which}, ({', '.join(names)},), ({self.made},))")
         self._add(f"node.saved = ({''.join(f'({k}), ' for k in kept)})")
-
-
-class _Write(_Call):
-    """Writes the source of a function that applies an operator in place."""
-
-    made = "input"
-    write = "overwrite(input, r)"
-
-    def _condition(self, tensors) -> str:
-        tests = [super()._condition(tensors)]
-        for i in tensors[1:]:
-            x = self.names[i]
-            shares = f"{x}._memory is None or {x}._memory is not input._memory"
-            tests.append(f"({x} is None or {shares})" if i in self.op.optional else f"({shares})")
-        return " and ".join(tests)
-
-    def _compute(self, value: str, tensors, given) -> None:
-        if self.op.in_memory is None:
-            super()._compute(value, tensors, given)
-            return
-        self.scope["in_memory"] = self.op.in_memory
-        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
-        alike = f" and {' is '.join(operands)}" if len(operands) > 1 else ""
-        self._add(f"r = in_memory if type(r0) is ndarray{alike} else None  # to be called later")
-        self._add("if r is None:")
-        self.indent += 1
-        super()._compute(value, tensors, given)
-        self.indent -= 1
-        self.write = f"overwrite(input, r) if r is not in_memory else in_memory({', '.join(given)})"
-
-    def _result(self, tensors, edges, raws) -> None:
-        from impl import inplace
-
-        op = self.op
-        self.scope.update(
-            UNUSUAL=inplace.UNUSUAL,
-            overwrite=inplace.overwrite,
-            plain_history=inplace.plain_history,
-            rewrite=inplace.rewrite,
-        )
-        self._finished = self.general
-        self.alike = True  # from here on
-        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
-        alike = " is ".join(operands) if len(operands) > 1 else "True"
-        if not op.elementwise or op.promote is None or op.optional:
-            alike = "False"
-        fits = "r.shape == r0.shape and r.dtype is r0.dtype"
-        self._add(f"if not ({alike}) and not ({fits}): return {self.general}")
-        self._add("memory = input._memory or input._storage")
-        self._add("if path:")
-        self.indent += 1
-        if 0 not in edges:  # a formula it should have, and has not: let the general way say so
-            self._add(f"return {self.general}")
-        else:
-            self._history(edges)
-        self.indent -= 1
-        self._add(self.write)
-        self._add("memory.version += 1")
-        self._add("return input")
-
-    def _history(self, edges) -> None:
-        self._add("n0 = plain_history(input)")
-        self._add(f"if n0 is UNUSUAL: return {self.general}")
-        others = [i for i in edges if i != 0]
-        for i in others:
-            self._operand(i)
-        some = " or ".join(f"n{i} is not None" for i in edges)
-        self._add(f"if {some}:")
-        self.indent += 1
-        if others:
-            word = "if"
-            for size in range(len(edges), 0, -1):
-                for present in itertools.combinations(edges, size):
-                    self._add(f"{word} {' and '.join(f'n{i} is not None' for i in present)}:")
-                    self.indent += 1
-                    self._written(present)
-                    self.indent -= 1
-                    word = "elif"
-        else:
-            self._written(edges)
-        self._add("node.sequence = next_sequence()")
-        self._add("node.meta = m0")
-        self._add(self.write)
-        self._add("memory.version += 1")
-        self._add("rewrite(input, node)")
-        self._add("return input")
-        self.indent -= 1
-
-    def _written(self, present) -> None:
-        """The node, unless it keeps what is overwritten, or what is written."""
-        from impl.derivatives import OUTPUT
-
-        plan = self.op.plan(sum(self.bits[i] for i in present), True)
-        # A view is connected through its base; an operand with a number through the general way.
-        numbered = [f"{self.names[i]}._nr" for i in present if i != 0]
-        if self.op.saves_target(sum(self.bits[i] for i in present)) or any(
-            kind == OUTPUT for kind, _ in plan.reads
-        ):
-            self._add(f"return {self.general}")
-            return
-        if numbered:
-            self._add(f"if {' or '.join(numbered)}: return {self.general}")
-        self._node(present)
-        if 0 in present:
-            self._add("if input._view is not None:")
-            order = sorted(self.bits, key=lambda i: self.bits[i])
-            nodes = [f"n{i}, " if i in present and i != 0 else "None, " for i in order]
-            self._add(f"    node.next = ({''.join(nodes)})")
-        else:
-            self._add(f"if input._view is not None: return {self.general}")

@@ -1,0 +1,49 @@
+"""How often gradients were written while they were made: their version, should they surface."""
+
+from __future__ import annotations
+
+from numpy import ndarray
+
+from impl.pending import source_of
+from impl.storage import Memory
+
+
+def place(node, number: int):
+    """The key under which a gradient waits: its node, or if that has several outputs the pair."""
+    return node if node.metas is None else (node, number)
+
+
+class Marks:
+    """How often the gradients that a node's formulas return were written, which is their version.
+
+    `versions` are the formulas' own writes by edge, `carried` the incoming gradients that had been
+    written, which a formula may pass on, or make views of.
+    """
+
+    def __init__(self, versions, carried, arrived) -> None:
+        self.versions = versions or {}
+        self.carried = carried
+        self.arrived = arrived
+
+    def writes(self, edge: int, value) -> int:
+        """How often `value`, the gradient for an edge, was written."""
+        made = self.versions.get(edge, 0)
+        if callable(made):
+            made = int(made(self.arrived, value))
+        source = source_of(value) if self.carried else None
+        for reference, count in self.carried:
+            passed = reference()
+            shown = value if source is None else source[0]
+            if passed is not None and isinstance(shown, ndarray) and owner(shown) is passed:
+                made = count
+        return made
+
+
+def owner(array: ndarray) -> ndarray:
+    """The array whose memory an array shows, through any number of views; itself if its own."""
+    while (base := array.base) is not None:
+        base = base.owner if isinstance(base, Memory) else base
+        if not isinstance(base, ndarray):
+            break
+        array = base
+    return array

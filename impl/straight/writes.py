@@ -1,0 +1,117 @@
+"""Operators in place the straight way: guards, the write, the history that is rewritten."""
+
+from __future__ import annotations
+
+import itertools
+
+from impl.straight.calls import Call
+
+
+class Write(Call):
+    """Writes the source of a function that applies an operator in place."""
+
+    made = "input"
+    write = "overwrite(input, r)"
+
+    def _condition(self, tensors) -> str:
+        tests = [super()._condition(tensors)]
+        for i in tensors[1:]:
+            x = self.names[i]
+            shares = f"{x}._memory is None or {x}._memory is not input._memory"
+            tests.append(f"({x} is None or {shares})" if i in self.op.optional else f"({shares})")
+        return " and ".join(tests)
+
+    def _compute(self, value: str, tensors, given) -> None:
+        if self.op.in_memory is None:
+            super()._compute(value, tensors, given)
+            return
+        self.scope["in_memory"] = self.op.in_memory
+        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
+        alike = f" and {' is '.join(operands)}" if len(operands) > 1 else ""
+        self._add(f"r = in_memory if type(r0) is ndarray{alike} else None  # to be called later")
+        self._add("if r is None:")
+        self.indent += 1
+        super()._compute(value, tensors, given)
+        self.indent -= 1
+        self.write = f"overwrite(input, r) if r is not in_memory else in_memory({', '.join(given)})"
+
+    def _result(self, tensors, edges, raws) -> None:
+        from impl import inplace
+
+        op = self.op
+        self.scope.update(
+            UNUSUAL=inplace.UNUSUAL,
+            overwrite=inplace.overwrite,
+            plain_history=inplace.plain_history,
+            rewrite=inplace.rewrite,
+        )
+        self._finished = self.general
+        self.alike = True  # from here on
+        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
+        alike = " is ".join(operands) if len(operands) > 1 else "True"
+        if not op.elementwise or op.promote is None or op.optional:
+            alike = "False"
+        fits = "r.shape == r0.shape and r.dtype is r0.dtype"
+        self._add(f"if not ({alike}) and not ({fits}): return {self.general}")
+        self._add("memory = input._memory or input._storage")
+        self._add("if path:")
+        self.indent += 1
+        if 0 not in edges:  # a formula it should have, and has not: let the general way say so
+            self._add(f"return {self.general}")
+        else:
+            self._history(edges)
+        self.indent -= 1
+        self._add(self.write)
+        self._add("memory.version += 1")
+        self._add("return input")
+
+    def _history(self, edges) -> None:
+        self._add("n0 = plain_history(input)")
+        self._add(f"if n0 is UNUSUAL: return {self.general}")
+        others = [i for i in edges if i != 0]
+        for i in others:
+            self._operand(i)
+        some = " or ".join(f"n{i} is not None" for i in edges)
+        self._add(f"if {some}:")
+        self.indent += 1
+        if others:
+            word = "if"
+            for size in range(len(edges), 0, -1):
+                for present in itertools.combinations(edges, size):
+                    self._add(f"{word} {' and '.join(f'n{i} is not None' for i in present)}:")
+                    self.indent += 1
+                    self._written(present)
+                    self.indent -= 1
+                    word = "elif"
+        else:
+            self._written(edges)
+        self._add("node.sequence = next_sequence()")
+        self._add("node.meta = m0")
+        self._add(self.write)
+        self._add("memory.version += 1")
+        self._add("rewrite(input, node)")
+        self._add("return input")
+        self.indent -= 1
+
+    def _written(self, present) -> None:
+        """The node, unless it keeps what is overwritten, or what is written."""
+        from impl.derivatives import OUTPUT
+
+        plan = self.op.plan(sum(self.bits[i] for i in present), True)
+        # A view is connected through its base; an operand with a number through the general way.
+        numbered = [f"{self.names[i]}._nr" for i in present if i != 0]
+        if self.op.saves_target(sum(self.bits[i] for i in present)) or any(
+            kind == OUTPUT for kind, _ in plan.reads
+        ):
+            self._add(f"return {self.general}")
+            return
+        if numbered:
+            self._add(f"if {' or '.join(numbered)}: return {self.general}")
+        self._node(present)
+        if 0 in present:
+            self._add("if input._view is not None:")
+            order = sorted(self.bits, key=lambda i: self.bits[i])
+            nodes = [f"n{i}, " if i in present and i != 0 else "None, " for i in order]
+            self._add(f"    node.next = ({''.join(nodes)})")
+        else:
+            self._add(f"if input._view is not None: return {self.general}")
