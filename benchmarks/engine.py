@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -84,24 +85,63 @@ def measure(name: str, rounds: int) -> dict[str, list[float]]:
     return times
 
 
+def apart(arguments: list[str], keeps_pages: bool = False) -> Any:
+    """What this script prints with these arguments, in a process of its own."""
+    environment = {**os.environ, **ONE_THREAD, **(KEPT_PAGES if keeps_pages else {})}
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(arguments)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
 def measured(name: str, rounds: int) -> dict[str, list[float]]:
     """`measure`, in a process of its own."""
-    keeps = name.endswith(KEEPS)
-    command = [sys.executable, __file__, "--measure", name.removesuffix(KEEPS)]
-    environment = {**os.environ, **ONE_THREAD, **(KEPT_PAGES if keeps else {})}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [*command, "--rounds", str(rounds)], env=environment, capture_output=True, text=True
-    )
-    if done.returncode:
-        sys.exit(f"{name}: {done.stderr}")
-    return json.loads(done.stdout)
+    arguments = ["--measure", name.removesuffix(KEEPS), "--rounds", str(rounds)]
+    return apart(arguments, name.endswith(KEEPS))
 
 
 def spread(times: list[float]) -> float:
     """Half the distance between the quartiles."""
     low, _, high = statistics.quantiles(times, n=4)
     return (high - low) / 2
+
+
+def growth() -> dict[str, float]:
+    """How impl's time grows when the work does fourfold, and what a pass leaves in memory."""
+    import tracemalloc
+
+    from workloads import additions, uses
+
+    import impl
+
+    x, b = impl.tensor(0.5, requires_grad=True), impl.tensor(1e-5)
+    leaf, c = impl.full((1000,), 0.5, requires_grad=True), impl.full((1000,), 1.5)
+
+    def fastest(work: Callable[[int], Any], count: int) -> float:
+        times = []
+        for _ in range(7):
+            began = time.perf_counter()
+            work(count).backward()
+            times.append(time.perf_counter() - began)
+            x.grad = leaf.grad = None
+        return min(times)
+
+    gc.collect()
+    gc.freeze()
+    chain = fastest(lambda n: additions(x, b, n), 100_000) / fastest(
+        lambda n: additions(x, b, n), 25_000
+    )
+    fan = fastest(lambda n: uses(leaf, c, n), 10_000) / fastest(lambda n: uses(leaf, c, n), 2_500)
+    tracemalloc.start()
+    additions(x, b, 1000).backward()
+    x.grad = None
+    before = tracemalloc.get_traced_memory()[0]
+    additions(x, b, 100_000).backward()
+    x.grad = None
+    left = tracemalloc.get_traced_memory()[0] - before
+    return {"chain": chain, "fan": fan, "left": left}
 
 
 # -- the page ---------------------------------------------------------------------------------
@@ -176,6 +216,10 @@ of torch eager, and what it is to be at most. Made by `tox run -e benchmarks` ({
 
 ![Each library's time in torch's]({plot})
 
+Four times the additions take {chain:.1f} times as long, four times the uses of a leaf {fan:.1f}
+times. After the backward of 100,000 additions {left:,} bytes more are allocated than after one of
+1,000.
+
 - *NumPy* is the same arithmetic with its backward written out by hand, without any tape.
 - *pages kept* tells glibc not to give freed memory back (`MALLOC_TRIM_THRESHOLD_`,
   `MALLOC_MMAP_THRESHOLD_`), for everybody; without it, arrays of megabytes are mapped, and their
@@ -191,9 +235,13 @@ def main() -> None:
     parser.add_argument("--only", help="the workloads whose names contain this; nothing is written")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("--growth", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(options.measure, options.rounds)))
+        return
+    if options.growth:
+        print(json.dumps(growth()))
         return
     names = [n for n in BARS if not options.only or options.only in n]
     results = {name: measured(name, options.rounds) for name in names}
@@ -208,6 +256,7 @@ def main() -> None:
         machine=f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         table=table(results),
         plot=options.out.with_suffix(".svg").name,
+        **apart(["--growth"]),
     )
     options.out.with_suffix(".md").write_text(page, encoding="utf-8")
     print(table(results))

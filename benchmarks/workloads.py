@@ -95,8 +95,9 @@ def _(engine):
     return step
 
 
-def _additions(y, b):
-    for _ in range(100_000):
+def additions(y, b, count: int = 100_000):
+    """A chain of additions."""
+    for _ in range(count):
         y = y + b
     return y
 
@@ -106,7 +107,7 @@ def _(t):
     x, b = t.tensor(0.5, requires_grad=True), t.tensor(1e-5)
 
     def step():
-        _additions(x, b).backward()
+        additions(x, b).backward()
         x.grad = None
 
     return step
@@ -114,7 +115,7 @@ def _(t):
 
 @workload("100,000 additions", "autograd")
 def _(autograd):
-    gradient = autograd.grad(lambda x: _additions(x, np.float32(1e-5)))
+    gradient = autograd.grad(lambda x: additions(x, np.float32(1e-5)))
     return lambda: gradient(np.float32(0.5))
 
 
@@ -123,15 +124,16 @@ def _(mg):
     x = mg.tensor(np.float32(0.5))
 
     def step():
-        _additions(x, np.float32(1e-5)).backward()
+        additions(x, np.float32(1e-5)).backward()
         x.null_grad()
 
     return step
 
 
-def _uses(x, c):
+def uses(x, c, count: int = 10_000):
+    """The sum of a leaf's products, each a further use of it."""
     total = x * c
-    for _ in range(9_999):
+    for _ in range(count - 1):
         total = total + x * c
     return total.sum()
 
@@ -146,7 +148,7 @@ def _(t):
     x.requires_grad_()
 
     def step():
-        _uses(x, c).backward()
+        uses(x, c).backward()
         x.grad = None
 
     return step
@@ -155,7 +157,7 @@ def _(t):
 @workload("one leaf used 10,000 times", "autograd")
 def _(autograd):
     x, c = _leaf()
-    gradient = autograd.grad(lambda x: autograd.numpy.sum(_uses(x, c)))
+    gradient = autograd.grad(lambda x: autograd.numpy.sum(uses(x, c)))
     return lambda: gradient(x)
 
 
@@ -165,7 +167,7 @@ def _(mg):
     x = mg.tensor(values)
 
     def step():
-        _uses(x, c).backward()
+        uses(x, c).backward()
         x.null_grad()
 
     return step
@@ -201,13 +203,18 @@ def _(mg):
 # -- work of a size --------------------------------------------------------------------------------
 
 
-def _mlp_data():
-    rng = np.random.default_rng(0)
-    sizes = (784, 256, 256, 10)
-    weights = [
+def _weights(rng, sizes):
+    """The matrices of layers with so many inputs and outputs."""
+    return [
         (rng.standard_normal((n, m)) / np.sqrt(m)).astype(np.float32)
         for m, n in itertools.pairwise(sizes)
     ]
+
+
+def _mlp_data():
+    rng = np.random.default_rng(0)
+    sizes = (784, 256, 256, 10)
+    weights = _weights(rng, sizes)
     biases = [np.zeros(n, np.float32) for n in sizes[1:]]
     images = rng.standard_normal((64, 784)).astype(np.float32)
     return images, rng.integers(0, 10, 64), weights, biases
@@ -411,10 +418,7 @@ def _jacobian_data():
     """A network of three layers for one vector, and as seeds the rows of the unit matrix."""
     rng = np.random.default_rng(0)
     sizes = (256, 256, 256, 100)
-    weights = [
-        (rng.standard_normal((n, m)) / np.sqrt(m)).astype(np.float32)
-        for m, n in itertools.pairwise(sizes)
-    ]
+    weights = _weights(rng, sizes)
     return rng.standard_normal(256).astype(np.float32), weights, np.eye(100, dtype=np.float32)
 
 

@@ -79,11 +79,18 @@ def read_spec(directory: str | Path | None = None) -> list[Chapter]:
 
 def spec_directory() -> Path:
     """Return the folder of the project's own chapters; raises ChapterError if it is missing."""
-    found = importlib.util.find_spec("reference")  # data of a room that must not be imported here
-    for location in (found.submodule_search_locations or ()) if found else ():
-        if (spec := Path(location) / "spec").is_dir():
-            return spec
+    if (spec := reference_folder("spec")) is not None:
+        return spec
     raise ChapterError("reference/spec", 1, "the specification is not installed")
+
+
+def reference_folder(name: str) -> Path | None:
+    """A folder of `reference`, a room that must not be imported here; None if it is missing."""
+    found = importlib.util.find_spec("reference")
+    for location in (found.submodule_search_locations or ()) if found else ():
+        if (folder := Path(location) / name).is_dir():
+            return folder
+    return None
 
 
 def _repeated(chapters: list[Chapter]) -> Iterator[ChapterError]:

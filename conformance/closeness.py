@@ -14,7 +14,8 @@ def difference(expected: list[Any], got: list[Any], dtype: str) -> tuple[int | N
 
     Elements are numbers, "nan", "inf" or "-inf", or pairs of these for complex dtypes. The index
     is None where all lie within the tolerance of `dtype`; the error is None for a dtype that is
-    not floating, and leaves out elements that are not finite.
+    not floating, and leaves out elements that are not finite, or smaller than the absolute
+    tolerance.
     """
     if len(expected) != len(got):
         return min(len(expected), len(got)), None
@@ -27,7 +28,8 @@ def difference(expected: list[Any], got: list[Any], dtype: str) -> tuple[int | N
         if one == other:
             continue
         error = _distance(one, other)
-        if error is not None and largest is not None:
+        # Below the absolute tolerance a number counts as zero, which has no last place.
+        if error is not None and largest is not None and _size(one) >= allowed.atol:
             largest = max(largest, error / unit_in_last_place(_size(one), dtype))
         near = error is not None and error <= allowed.atol + allowed.rtol * _size(one)
         if first is None and not near:

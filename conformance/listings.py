@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
 
+from conformance.chapters import reference_folder
 from conformance.program import Program, ProgramError, shown_path
 
 AREA = "programs"
@@ -68,10 +68,8 @@ def read_listing(path: str | Path) -> Program:
 
 def listings_directory() -> Path:
     """The folder of the project's own listings; raises ListingError if it is missing."""
-    found = importlib.util.find_spec("reference")  # data of a room that must not be imported here
-    for location in (found.submodule_search_locations or ()) if found else ():
-        if (programs := Path(location) / "programs").is_dir():
-            return programs
+    if (programs := reference_folder("programs")) is not None:
+        return programs
     raise ListingError("reference/programs", 1, "the listings are not installed")
 
 

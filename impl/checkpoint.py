@@ -20,21 +20,8 @@ from impl.autocast import (
 from impl.functions import Function
 from impl.grad import backward
 from impl.modes import STATE, enable_grad, no_grad
-from impl.rerun import Call, CheckpointError, GraphExecGroup
+from impl.rerun import Call
 from impl.tensor import Tensor
-
-__all__ = [
-    "CheckpointError",
-    "CheckpointFunction",
-    "GraphExecGroup",
-    "check_backward_validity",
-    "checkpoint",
-    "checkpoint_sequential",
-    "detach_variable",
-    "noop_context_fn",
-    "set_checkpoint_debug_enabled",
-    "set_checkpoint_early_stop",
-]
 
 _UNSTATED = (
     "without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you "
@@ -196,15 +183,12 @@ def _as_now(preserve_rng_state):
     Leaving a block puts back what was there at its entry.
     """
     state = random.get_rng_state() if preserve_rng_state else None
-    casts = {
-        "dtype": get_autocast_dtype("cpu"),
-        "enabled": is_autocast_enabled("cpu"),
-        "cache_enabled": is_autocast_cache_enabled(),
-    }
+    dtype, enabled = get_autocast_dtype("cpu"), is_autocast_enabled("cpu")
+    cached = is_autocast_cache_enabled()
 
     @contextlib.contextmanager
     def block() -> Iterator[None]:
-        with random.fork_rng(enabled=state is not None), autocast("cpu", **casts):
+        with random.fork_rng(enabled=state is not None), autocast("cpu", dtype, enabled, cached):
             if state is not None:
                 random.set_rng_state(state)
             yield

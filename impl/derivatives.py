@@ -315,7 +315,7 @@ class Differentiable:
                 yield name
 
     def given(self, name: str, mask: int):
-        """What a formula's parameter is if nothing needs to be kept for it: (kind, which) or None."""
+        """What a formula's parameter is if nothing is kept for it: (kind, which), else None."""
         if name == "grad":
             return (GRADIENT, 0)
         if name == "grads":

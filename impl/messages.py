@@ -4,16 +4,16 @@ from __future__ import annotations
 
 INFERENCE_WRITE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
-    "to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 "
-    "for more details."
+    "to get a normal tensor before doing inplace update.See "
+    "https://github.com/pytorch/rfcs/pull/17 for more details."
 )
 INFERENCE_FLAG = (
     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 )
 INFERENCE_SAVE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
-    "mode in computation tracked by autograd. To work around this, you can make a clone to get a "
-    "normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+    "inference mode in computation tracked by autograd. To work around this, you can make a clone "
+    "to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
     "`torch.inference_mode()`."
 )
 INFERENCE_VERSION = "Inference tensors do not track version counter."
@@ -310,9 +310,7 @@ def tensor_type(dtype) -> str:
     return f"CPU{dtype.legacy}Type" if dtype.name in _YOUNG else f"torch.{dtype.legacy}Tensor"
 
 
-def stale(
-    dtype, shape, producer, number: int, version: int, expected: int, watched: bool
-) -> str:
+def stale(dtype, shape, producer, number: int, version: int, expected: int, watched: bool) -> str:
     """A saved tensor that was modified in place before it was needed; `watched` by anomaly mode."""
     what = f"[{tensor_type(dtype)} {list(shape)}]"
     if producer is not None:

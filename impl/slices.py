@@ -59,6 +59,7 @@ class CopySlices(Node):
     versions: Any = {0: 2}  # noqa: RUF012  never written to
     makes_gradient = True
     plan = _SlicePlan
+    kind: Any  # the class of `inner`, which is known when that is freed
 
     def __init__(self, base: Tensor, target: Tensor, inner: Node) -> None:
         super().__init__()
@@ -154,7 +155,7 @@ class CopySlices(Node):
         flat = whole if whole.ndim == 1 else whole.reshape(-1)
         assert self.inner is not None
         meta = self.inner.meta
-        shape = meta[0] if type(meta) is tuple else ()
+        shape: tuple[int, ...] = meta[0] if type(meta) is tuple else ()
         if len(shape) == 1:
             return flat[self.offset : self.offset + shape[0]]
         return flat[self.offset : self.offset + math.prod(shape)].reshape(shape)

@@ -526,7 +526,7 @@ PLAIN.add(Tensor)
 
 def blank(cls: type = Tensor):
     """A tensor of the given class without a value yet, unrelated to anything."""
-    tensor = object.__new__(cls)
+    tensor: Any = object.__new__(cls)
     tensor._common = tensor._strides = tensor._memory = tensor._node = tensor._view = None
     tensor._requires_grad = False
     tensor._nr = 0
@@ -534,7 +534,7 @@ def blank(cls: type = Tensor):
 
 
 def common(tensor: Tensor):
-    """The `meta_of` of a tensor that needs no care: float32 or float64, row-major, of a plain class.
+    """The `meta_of` of a tensor that needs no care: float32 or 64, row-major, of a plain class.
 
     None for any other. It is found once and kept; whoever gives a tensor another shape, dtype or
     strides sets `_common` to None. The same shape and dtype mean the same object.

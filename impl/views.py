@@ -185,6 +185,7 @@ class ViewOperator(Operator):
 
     def __init__(self, function, node, multiple: bool, inplace_node=None) -> None:
         self.geometry = function
+        self.found = functools.lru_cache(2048, typed=True)(function)  # it depends on nothing else
         self.multiple = multiple
         self.bounded = False  # whether what it asks for may lie outside the storage
         super().__init__(_array_kernel(function, multiple), node, None, False, ("result",), True)
@@ -238,7 +239,10 @@ class ViewOperator(Operator):
             return None
         shape = array.shape
         source = Geometry(shape, tensor._strides or contiguous_strides(shape), tensor._offset)
-        target = self.geometry(source, *args)
+        try:
+            target = self.found(source, *args)
+        except TypeError:  # arguments that cannot be looked up
+            target = self.geometry(source, *args)
         if self.bounded:
             check_bounds(tensor, target)
         result = blank()

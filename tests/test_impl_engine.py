@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import sys
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
+from made_graphs import leaf, without_collector
 
 import impl
 from impl.derivatives import Differentiable, OperatorNode
@@ -22,20 +21,6 @@ from impl.modes import STATE
 from impl.operator import OPERATORS
 
 DEEP = 200_000
-
-
-def leaf(*values: float) -> Any:
-    return impl.tensor(list(values or (1.0, 2.0, 3.0, 4.0)), requires_grad=True)
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """What dies in here dies by reference counts alone."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 # -- depth ------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from made_graphs import leaf, without_collector
 
 import impl as _impl
 from impl import stacks
@@ -23,20 +24,6 @@ impl: Any = _impl  # whose functions are attached by name
 gradcheck, gradgradcheck = impl.autograd.gradcheck, impl.autograd.gradgradcheck
 
 MILLION = 1_000_000
-
-
-def leaf(*values: float) -> Any:
-    return impl.tensor(list(values or (1.0, 2.0, 3.0, 4.0)), requires_grad=True)
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """What dies in here dies by reference counts alone."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @contextmanager

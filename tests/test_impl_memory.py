@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
 
 import pytest
+from made_graphs import leaf, without_collector
 
 import impl
 from impl.graph import Node
-
-
-def leaf(*values: float) -> Any:
-    return impl.tensor(list(values or (1.0, 2.0, 3.0, 4.0)), requires_grad=True)
 
 
 def graph_of(*tensors) -> list[Node]:
@@ -29,16 +23,6 @@ def graph_of(*tensors) -> list[Node]:
             found[node] = None
             pending.extend(following for following, _ in node.next_functions)
     return list(found)
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """What dies in here dies by reference counts alone."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def through_a_view(x):

@@ -12,7 +12,6 @@ from made_operators import kept, leaf, scaled, scratch
 
 import impl
 from impl.derivatives import OperatorNode
-from impl.saved import SavedTensor
 from impl.operator import (
     FUNCTIONS,
     OPERATORS,
@@ -23,6 +22,7 @@ from impl.operator import (
     function,
     operator,
 )
+from impl.saved import SavedTensor
 from impl.tensor import Tensor
 
 __all__ = ["scratch"]

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from conformance.program import Given, Program
 from conformance.samples.complexes import complexes
-from conformance.samples.drawing import broadcast, cotangent, results_of
+from conformance.samples.drawing import cotangent, results_of
 from conformance.samples.operator import Operator
 from conformance.samples.sample import COTANGENTS, Sample, inputs_of, tuple_of
-from conformance.samples.variants import own_case
+from conformance.samples.variants import own_case, plain_of
 from conformance.samples.writes import inplace
 
 # Tangents that are not differentiated again:
@@ -35,13 +35,7 @@ def forward_programs_of(operator: Operator) -> Iterator[Program]:
     """The plain call, recorded; the same in complex numbers; in place; and the entry's cases."""
     if operator.unlinked or operator.name in UNSUPPORTED:
         return
-    plain = Sample(
-        "plain",
-        "the plain call",
-        operator.call,
-        broadcast([e.shape for e in operator.inputs]) if operator.pointwise else operator.result,
-        outputs=operator.outputs,
-    )
+    plain = plain_of(operator)
     yield from _program(operator, plain, recorded=operator.name not in UNRECORDED)
     for sample in (*complexes(operator, plain), *inplace(operator, plain)):
         if sample.label == "in-place" or (sample.label, sample.widths) == COMPLEX:

@@ -21,16 +21,20 @@ def programs_of(operator: Operator) -> Iterator[Program]:
             yield write(operator, sample, width)
 
 
-def samples_of(operator: Operator) -> Iterator[Sample]:
-    """Every sample of an entry, from the plain call to the cases of its own."""
-    plain = Sample(
+def plain_of(operator: Operator) -> Sample:
+    """The plain call."""
+    return Sample(
         "plain",
         "the plain call",
         operator.call,
         broadcast([e.shape for e in operator.inputs]) if operator.pointwise else operator.result,
         outputs=operator.outputs,
-        widths=WIDTHS,
     )
+
+
+def samples_of(operator: Operator) -> Iterator[Sample]:
+    """Every sample of an entry, from the plain call to the cases of its own."""
+    plain = replace(plain_of(operator), widths=WIDTHS)
     yield replace(plain, widths=(*WIDTHS, *operator.halves))
     usual = replace(plain, widths=("float32",))
     yield from spellings(operator, usual)

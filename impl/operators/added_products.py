@@ -9,6 +9,7 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY, INTEGRAL, REDUCED, result_dtype
 from impl.operator import Array, function, operator
+from impl.operators.gradients import multiplied
 from impl.operators.matmul import (
     FAST,
     c_name_of,
@@ -18,7 +19,6 @@ from impl.operators.matmul import (
     left_gradient,
     legacy,
     matrices,
-    multiplied,
     no_bool,
     product,
     reject_vector_dtypes,
@@ -88,12 +88,18 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     With beta 0, NaN in self does not count. Raises RuntimeError on ranks, sizes and dtypes.
     """
     kind = self.dtype
-    if kind in FAST and mat1.dtype is kind and mat2.dtype is kind and beta == alpha == 1:
-        if mat1.ndim == mat2.ndim == 2 and mat1.shape[1] == mat2.shape[0]:
-            if self.shape == (mat2.shape[1],):  # the common case, a layer's bias
-                result = matrices(mat1, mat2)
-                result += self
-                return result
+    if (  # the common case, a layer's bias
+        kind in FAST
+        and mat1.dtype is kind
+        and mat2.dtype is kind
+        and beta == alpha == 1
+        and mat1.ndim == mat2.ndim == 2
+        and mat1.shape[1] == mat2.shape[0]
+        and self.shape == (mat2.shape[1],)
+    ):
+        result = matrices(mat1, mat2)
+        result += self
+        return result
     _same_dtype(self, mat1, mat2)
     for name, value in (("mat1", mat1), ("mat2", mat2)):
         if value.ndim != 2:

@@ -16,6 +16,7 @@ from impl.messages import (
     SUBTRACT_BOOLS,
 )
 from impl.operator import RAW, TAPED, Array, alias, formula_operation, function, new, operator
+from impl.operators.gradients import multiplied, times
 from impl.precision import rounded_once
 from impl.tensor import Tensor
 
@@ -172,11 +173,7 @@ add.gradient(
     self="grad",
     other=lambda F, grad, alpha: grad if alpha == 1 else F.mul_scalar(grad, F.conj(alpha)),
 )
-add.forward(lambda F, self_t, other_t, alpha: self_t + _multiplied(F, other_t, alpha))
-
-
-def _multiplied(F, value, number):
-    return value if number == 1 else F.mul_scalar(value, number)
+add.forward(lambda F, self_t, other_t, alpha: self_t + times(F, other_t, alpha))
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True)
@@ -201,11 +198,7 @@ sub.gradient(
     self="grad",
     other="-grad if alpha == 1 else F.mul_scalar(-grad, F.conj(alpha))",
 )
-sub.forward(lambda F, self_t, other_t, alpha: self_t - _multiplied(F, other_t, alpha))
-
-
-def _times(F, value, alpha):
-    return value if alpha == 1 else F.mul_scalar(value, F.conj(alpha))
+sub.forward(lambda F, self_t, other_t, alpha: self_t - times(F, other_t, alpha))
 
 
 @operator(promote="arithmetic", elementwise=True, function=False, method=False)
@@ -226,11 +219,11 @@ rsub_scalar.name = "rsub"
 rsub.checked(_check_subtraction)
 rsub_scalar.checked(_check_subtraction)
 rsub.gradient(
-    self=lambda F, grad, alpha: _times(F, -grad, alpha),
+    self=lambda F, grad, alpha: multiplied(F, -grad, alpha),
     other=lambda F, grad: grad,
 )
-rsub.forward(lambda F, self_t, other_t, alpha: -_multiplied(F, self_t, alpha) + other_t)
-rsub_scalar.gradient(self=lambda F, grad, alpha: _times(F, -grad, alpha))
+rsub.forward(lambda F, self_t, other_t, alpha: -times(F, self_t, alpha) + other_t)
+rsub_scalar.gradient(self=lambda F, grad, alpha: multiplied(F, -grad, alpha))
 
 
 @function("rsub")

@@ -9,13 +9,13 @@ import numpy as np
 
 from impl.dtypes import bfloat16
 from impl.operator import Array, function, operator, written
+from impl.operators.gradients import needed, summed
 from impl.operators.normalization import (
     Normalized,
     affine_tangent,
     elements,
     input_gradient,
     second_input_gradient,
-    summed,
     tangent,
 )
 from impl.precision import widened
@@ -154,7 +154,7 @@ def _gradients(
         eps,
         needs,
     )
-    return tuple(value if need else None for value, need in zip(made, needs, strict=True))
+    return needed(made, needs)
 
 
 @native_batch_norm_backward.gradients("grad_out", "input", "weight")

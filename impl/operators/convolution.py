@@ -14,6 +14,7 @@ import numpy as np
 from impl.operator import FUNCTIONS, TAPED, Array, formula_operation, function, operator
 from impl.operators.convolution_checks import check_shapes, scalar_types, several, string_padding
 from impl.operators.correlation import Geometry, adjoint, correlation, gradients, kernel_gradient
+from impl.operators.gradients import needed, summed
 from impl.precision import widened
 from impl.tensor import Tensor
 
@@ -118,7 +119,7 @@ def _gradients(
     made = F.convolution_backward(
         grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
     )
-    return tuple(value if need else None for value, need in zip(made, needs, strict=True))
+    return needed(made, needs)
 
 
 @formula_operation
@@ -128,10 +129,6 @@ def input_channels_first(weight):
 
 
 TAPED.input_channels_first = lambda weight: weight
-
-
-def _sum(first, second):
-    return second if first is None else first if second is None else first + second
 
 
 @convolution_backward.gradients("grad_output", "input", "weight")
@@ -157,11 +154,11 @@ def _second_gradients(
         if of_input is not None:
             to_output = F.convolution(of_input, weight, None, *settings)
         if of_weight is not None:
-            to_output = _sum(to_output, F.convolution(input, of_weight, None, *settings))
+            to_output = summed(to_output, F.convolution(input, of_weight, None, *settings))
         if of_bias is not None:
             shape = grad_output.shape
             column = F.reshape(of_bias, (1, shape[1], *(1,) * (len(shape) - 2)))
-            to_output = _sum(to_output, F.expand(column, tuple(shape)))
+            to_output = summed(to_output, F.expand(column, tuple(shape)))
     if needs[1] and of_weight is not None:
         made = F.convolution_backward(
             grad_output, input, of_weight, *settings, (True, False, False)

@@ -6,10 +6,10 @@ import numpy as np
 
 from impl import inplace
 from impl.dtypes import BY_NUMPY
-from impl.modes import STATE, no_grad
+from impl.modes import no_grad
 from impl.operator import TAPED, Array, formula_operation, function, operator
 from impl.precision import add_each_at, widened
-from impl.tensor import Tensor, requires_grad
+from impl.tensor import Tensor
 
 
 def _check_rows(indices, count: int) -> None:
@@ -95,10 +95,6 @@ def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse
     """`functional.embedding` with torch's own order of arguments (torch.embedding)."""
     if sparse:
         raise NotImplementedError("embedding with sparse gradients")
-    if weight.is_complex() and STATE.enabled and requires_grad(weight):
-        raise RuntimeError(
-            "embedding does not support automatic differentiation for outputs with complex dtype."
-        )
     return TAPED.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from impl.dtypes import REDUCED, float32
 from impl.operator import RAW, TAPED, Array, formula_operation, function, operator, written
 from impl.operators.arithmetic import add_scalar
+from impl.operators.gradients import needed, summed
 from impl.operators.normalization import (
     Normalized,
     affine_tangent,
     elements,
     input_gradient,
     second_input_gradient,
-    summed,
     tangent,
 )
 from impl.precision import rounded_once, widened
@@ -105,7 +105,7 @@ def _layer_gradients(F, grad, input, normalized_shape, weight, bias, mean, rstd,
     made = F.native_layer_norm_backward(
         grad, input, normalized_shape, mean, rstd, weight, bias, needs
     )
-    return tuple(value if need else None for value, need in zip(made, needs, strict=True))
+    return needed(made, needs)
 
 
 @formula_operation

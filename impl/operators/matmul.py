@@ -10,6 +10,7 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY, INTEGRAL
 from impl.operator import TAPED, Array, formula_operation, new, operator, written
+from impl.operators.gradients import multiplied
 from impl.pending import bits, deferred
 from impl.precision import accumulator, widened
 from impl.refusals import refuse_bool
@@ -47,16 +48,16 @@ FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def matrices(a, b):
-    """np.matmul, which takes few rows by a transposed matrix more slowly than the other way round."""
-    if a.ndim == b.ndim == 2 and 8 <= a.shape[0] < b.shape[1] and b.size > 1 << 14:
-        if b.flags.f_contiguous and a.flags.c_contiguous:
-            return np.ascontiguousarray(np.matmul(b.T, a.T).T)
+    """np.matmul; few rows by a transposed matrix the other way round, which it does faster."""
+    if (
+        a.ndim == b.ndim == 2
+        and 8 <= a.shape[0] < b.shape[1]
+        and b.size > 1 << 14
+        and b.flags.f_contiguous
+        and a.flags.c_contiguous
+    ):
+        return np.ascontiguousarray(np.matmul(b.T, a.T).T)
     return np.matmul(a, b)
-
-
-def multiplied(F, value, scalar):
-    """`value * scalar`, which is not recorded for one (maybe_multiply)."""
-    return value if scalar == 1 else F.mul_scalar(value, F.conj(scalar))
 
 
 def _column_major(layout) -> bool:

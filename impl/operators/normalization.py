@@ -69,11 +69,6 @@ def affine_tangent(result_t, result, weight, weight_t, bias_t, shape):
     return result_t if bias_t is None else result_t.add_(bias_t.view(shape))
 
 
-def summed(first, second):
-    """The sum of two gradients, either of which may be missing."""
-    return second if first is None else first if second is None else first + second
-
-
 def elements(shape, dims) -> int:
     """How many elements there are along some dimensions."""
     return math.prod(shape[d] for d in dims)

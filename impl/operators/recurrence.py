@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from impl.operator import FUNCTIONS, function
 from impl.operators.dropout import dropout
@@ -104,7 +105,7 @@ def _run(step, gates: Sequence[Tensor], state, w_hh, b_hh):
 
 def _direction(step, input: Tensor, state, weights, reverse: bool):
     """A layer in one direction: stacked outputs, and the last state."""
-    w_ih, w_hh, b_ih, b_hh = weights
+    w_ih, w_hh, b_ih, b_hh = (*weights, None, None)[:4]
     gates = list(linear(input, w_ih, b_ih).unbind(0))
     outputs, last = _run(step, gates[::-1] if reverse else gates, state, w_hh, b_hh)
     return FUNCTIONS["stack"](outputs[::-1] if reverse else outputs, 0), last
@@ -115,18 +116,27 @@ def lstm_direction(input: Tensor, state, weights, reverse: bool):
     return _direction(_lstm_step, input, state, weights, reverse)
 
 
-def _layers(step, input, states, params, has_biases, num_layers, p, train, bidirectional):
-    """All layers: the last one's output, and the last state of each layer and direction."""
+def _fused_direction(input: Tensor, state, weights, reverse: bool):
+    """`lstm_direction` as a single operator."""
+    output, *last = recurrent_layer(input, weights, state, reverse)
+    return output, last
+
+
+def _layers(run, input, states, params, has_biases, num_layers, p, train, bidirectional):
+    """All layers: the last one's output, and the last state of each layer and direction.
+
+    `run` is one layer in one direction, of an input, a state, two or four weights, and whether it
+    goes backwards.
+    """
     each = 4 if has_biases else 2
     weights = [params[i : i + each] for i in range(0, len(params), each)]
-    weights = [(*w, None, None)[:4] for w in weights]
     directions = 2 if bidirectional else 1
     lasts = []
     for layer in range(num_layers):
         outputs = []
         for reverse in range(directions):
             number = layer * directions + reverse
-            output, last = _direction(step, input, states[number], weights[number], bool(reverse))
+            output, last = run(input, states[number], weights[number], bool(reverse))
             outputs.append(output)
             lasts.append(last)
         input = outputs[0] if directions == 1 else FUNCTIONS["cat"](outputs, -1)
@@ -143,37 +153,17 @@ def lstm(input, hx, params, has_biases, num_layers, p, train, bidirectional, bat
     if batch_first:
         input = input.transpose(0, 1)
     if fits_recurrent_layer(input, params):
-        states, run = [(hx[0][i], hx[1][i]) for i in range(len(hx[0]))], _fused_layers
+        states, run = [(hx[0][i], hx[1][i]) for i in range(len(hx[0]))], _fused_direction
     else:
         states = list(zip(hx[0].unbind(0), hx[1].unbind(0), strict=True))
-        run = _lstm_layers
-    output, lasts = run(input, states, params, has_biases, num_layers, p, train, bidirectional)
+        run = lstm_direction
+    output, lasts = _layers(
+        run, input, states, params, has_biases, num_layers, p, train, bidirectional
+    )
     if batch_first:
         output = output.transpose(0, 1)
     stack = FUNCTIONS["stack"]
     return output, stack([h for h, _ in lasts], 0), stack([c for _, c in lasts], 0)
-
-
-def _lstm_layers(*args):
-    return _layers(_lstm_step, *args)
-
-
-def _fused_layers(input, states, params, has_biases, num_layers, p, train, bidirectional):
-    each = 4 if has_biases else 2
-    weights = [params[i : i + each] for i in range(0, len(params), each)]
-    directions = 2 if bidirectional else 1
-    lasts = []
-    for layer in range(num_layers):
-        outputs = []
-        for reverse in range(directions):
-            number = layer * directions + reverse
-            made = recurrent_layer(input, weights[number], states[number], bool(reverse))
-            outputs.append(made[0])
-            lasts.append(made[1:])
-        input = outputs[0] if directions == 1 else FUNCTIONS["cat"](outputs, -1)
-        if p and train and layer < num_layers - 1:
-            input = dropout(input, p)
-    return input, lasts
 
 
 def simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
@@ -181,8 +171,9 @@ def simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectio
     if batch_first:
         input = input.transpose(0, 1)
     states = hx.unbind(0)
+    run = partial(_direction, _STEPS[mode])
     output, lasts = _layers(
-        _STEPS[mode], input, states, params, has_biases, num_layers, p, train, bidirectional
+        run, input, states, params, has_biases, num_layers, p, train, bidirectional
     )
     if batch_first:
         output.transpose_(0, 1)

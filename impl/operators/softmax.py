@@ -28,10 +28,18 @@ def checked(raw, dim: int, name: str) -> int:
 
 
 def _shifted(raw, dim: int):
-    """The array less its maximum along `dim` (rows of a 0-dim tensor have one element)."""
+    """The array less its maximum along `dim` (rows of a 0-dim tensor have one element).
+
+    Where all elements are close to each other, the largest of them all does for every row, and is
+    found many times faster.
+    """
     wide = np.asarray(widened(raw))
     if wide.size == 0:
         return wide
+    if wide.size >= 1024 and wide.flags.c_contiguous:
+        largest = wide.max()
+        if largest - wide.min() < 20:  # which costs a row no more than its last digit
+            return wide - largest
     return wide - wide.max(axis=dim if wide.ndim else None, keepdims=True)
 
 
@@ -40,7 +48,14 @@ def _is_last(raw, dim: int) -> bool:
 
 
 def _total(wide, dim: int):
+    """The sum along `dim`, which is kept; rows of moderate length as a product with ones."""
+    rows = wide.ndim > 1 and _is_last(wide, dim) and wide.flags.c_contiguous
+    if rows and wide.size >= 1024 and wide.shape[-1] <= 512 and wide.dtype in _BLAS:
+        return np.matmul(wide, np.ones((wide.shape[-1], 1), wide.dtype))
     return np.sum(wide, axis=dim if wide.ndim else None, keepdims=True)
+
+
+_BLAS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 # The names are those of torch's nodes; they are reached as `softmax` and `log_softmax`.

@@ -7,6 +7,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY
 from impl.inplace import same_dtype_out
 from impl.operator import FUNCTIONS, RAW, Array, function, operator
+from impl.operators.gradients import times
 from impl.precision import rounded_once
 from impl.refusals import refuse_bool, refuse_integers
 from impl.tensor import Tensor
@@ -99,13 +100,9 @@ addcmul.gradient(
 )
 addcmul.forward(
     lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
-        self_t + _times(F, tensor1_t * tensor2, value) + _times(F, tensor2_t * tensor1, value)
+        self_t + times(F, tensor1_t * tensor2, value) + times(F, tensor2_t * tensor1, value)
     )
 )
-
-
-def _times(F, value, number):
-    return value if number == 1 else F.mul_scalar(value, number)
 
 
 @operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
@@ -143,8 +140,8 @@ addcdiv.gradient(
 addcdiv.forward(
     lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
         self_t
-        + _times(F, tensor1_t / tensor2, value)
-        - _times(F, tensor2_t * (tensor1 / tensor2) / tensor2, value)
+        + times(F, tensor1_t / tensor2, value)
+        - times(F, tensor2_t * (tensor1 / tensor2) / tensor2, value)
     )
 )
 

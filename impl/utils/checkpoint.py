@@ -1,9 +1,7 @@
 """`torch.utils.checkpoint`."""
 
 from impl.checkpoint import (
-    CheckpointError,
     CheckpointFunction,
-    GraphExecGroup,
     check_backward_validity,
     checkpoint,
     checkpoint_sequential,
@@ -12,6 +10,7 @@ from impl.checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
+from impl.rerun import CheckpointError, GraphExecGroup
 
 __all__ = [
     "CheckpointError",

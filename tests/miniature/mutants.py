@@ -41,10 +41,10 @@ def grad_overwritten() -> ModuleType:
 
     accumulate = engine.accumulate
 
-    def overwrite(interpretation, leaf, grads, version):
+    def overwrite(interpretation, leaf, grads, version, references=0):
         if grads[0] is not None:
             leaf._grad = None
-        accumulate(interpretation, leaf, grads, version)
+        accumulate(interpretation, leaf, grads, version, references)
 
     engine.accumulate = overwrite
     return impl

@@ -189,12 +189,17 @@ class Module(Calling):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
 
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a dotted name. Raises AttributeError if there is none."""
+    def _owner(self, target: str) -> tuple[Module, str]:
+        """The module that has what a dotted name names, and its name there; errors as above."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
             raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        return module, name
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name. Raises AttributeError if there is none."""
+        module, name = self._owner(target)
         found = getattr(module, name)
         if not isinstance(found, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
@@ -202,10 +207,7 @@ class Module(Calling):
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name. Raises AttributeError if there is none."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        module, name = self._owner(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]

@@ -11,6 +11,14 @@ from impl.nn.parameter import Parameter
 from impl.tensor import Tensor
 
 
+def _begin(module: Module) -> None:
+    """Set weight to ones and bias to zeros, where the module has them."""
+    if module.weight is not None:
+        init.ones_(module.weight)
+    if module.bias is not None:
+        init.zeros_(module.bias)
+
+
 class _BatchNorm(Module):
     ranks: tuple[int, ...]
 
@@ -52,10 +60,7 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Set weight to ones, bias to zeros, and the statistics to their beginning."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        _begin(self)
 
     def forward(self, input: Tensor) -> Tensor:
         if input._raw.ndim not in self.ranks:
@@ -131,10 +136,7 @@ class LayerNorm(Module):
 
     def reset_parameters(self) -> None:
         """Set weight to ones and bias to zeros."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        _begin(self)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -171,10 +173,7 @@ class GroupNorm(Module):
             self.register_parameter(
                 name, Parameter(empty(num_channels, dtype=dtype)) if wanted else None
             )
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        _begin(self)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
