@@ -33,6 +33,7 @@ class Backend:
         self.version = version
         self.device = device
         self.seed = 0  # where random numbers begin in each session
+        self.default_dtype = "float32"  # the name of what literals become
 
     def available(self) -> str | None:
         """Return why programs cannot run here and now, or None if they can."""
@@ -59,8 +60,8 @@ class TorchShaped(Backend):
         """Set grad mode, default dtype, anomaly mode and seed; restore them afterwards."""
         with ExitStack() as stack:
             self._keep(stack, "is_grad_enabled", "set_grad_enabled", True)
-            float32 = _find(self.namespace, "float32")
-            self._keep(stack, "get_default_dtype", "set_default_dtype", float32)
+            dtype = _find(self.namespace, self.default_dtype)
+            self._keep(stack, "get_default_dtype", "set_default_dtype", dtype)
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
             manual_seed = _find(self.namespace, "manual_seed")

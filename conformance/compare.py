@@ -50,13 +50,14 @@ OTHER_FIELDS = {
 _TENSOR_LEVELS = tuple(dict.fromkeys(TENSOR_FIELDS.values()))
 
 
-def compare(expected: Trace, got: Trace, program: Program) -> Verdict:
+def compare(expected: Trace, got: Trace, program: Program, stated: bool = True) -> Verdict:
     """Return the verdict on `got`, with the oracle's trace `expected`.
 
+    `stated` says whether the oracle has to meet the program's comments, which are about float32.
     Raises ProgramError for a program whose source does not parse.
     """
     comparison = _Comparison(program)
-    specification = unmet(program, expected)
+    specification = unmet(program, expected) if stated else []
     lack = comparison.run(expected, got)
     verdict = Verdict(
         "conforms",

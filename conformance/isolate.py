@@ -78,12 +78,14 @@ class Child:
         timeout: float = 60.0,
         start_timeout: float = START_TIMEOUT,
         seed: int = 0,
+        default_dtype: str = "float32",
     ) -> None:
         self.backend = backend
         self.imports = tuple(imports)
         self.timeout = timeout
         self.start_timeout = start_timeout
         self.seed = seed
+        self.default_dtype = default_dtype
         self._process: _Process | None = None
         self._identity: Identity | None = None
         self._count = 0
@@ -103,7 +105,12 @@ class Child:
         """
         process = self._started()
         self._count += 1
-        request = {"id": self._count, "seed": self.seed, "program": program.to_json()}
+        request = {
+            "id": self._count,
+            "seed": self.seed,
+            "default_dtype": self.default_dtype,
+            "program": program.to_json(),
+        }
         try:
             answer = process.ask(request, self.timeout)
             return self._trace(answer, process)

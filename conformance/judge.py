@@ -80,6 +80,7 @@ class Judge:
     def _found(self, name: str) -> backends.Backend:
         found = backends.find(name, self.settings.imports)
         found.seed = self.settings.seed
+        found.default_dtype = self.settings.default_dtype
         return found
 
     def _start(self) -> Child | backends.Backend:
@@ -92,7 +93,8 @@ class Judge:
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> dict[str, Any]:
         try:
-            verdict = compare(expected, got, program).to_json()
+            stated = self.settings.default_dtype == "float32"
+            verdict = compare(expected, got, program, stated).to_json()
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
@@ -126,6 +128,7 @@ def child(settings: Settings) -> Child:
         timeout=settings.timeout,
         start_timeout=settings.start_timeout,
         seed=settings.seed,
+        default_dtype=settings.default_dtype,
     )
 
 

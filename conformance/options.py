@@ -80,6 +80,11 @@ BACKENDS = (
     ),
     Option("seed", "where the random numbers of programs begin", {"type": int, "default": 0}),
     Option(
+        "default-dtype",
+        "what literals become; comments in chapters are about float32, and not checked for others",
+        {"choices": ("float32", "float64"), "default": "float32"},
+    ),
+    Option(
         "no-isolation",
         "run the backend in the same process as the harness (for debuggers; no timeout)",
         {"action": "store_true"},
@@ -165,6 +170,7 @@ class Settings:
     timeout: float = TIMEOUT
     start_timeout: float = START_TIMEOUT
     seed: int = 0
+    default_dtype: str = "float32"
     isolation: bool = True
     spec: Path | None = None
     findings: Path | None = None
@@ -211,6 +217,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         timeout=value("timeout", TIMEOUT),
         start_timeout=value("start-timeout", START_TIMEOUT),
         seed=value("seed", 0),
+        default_dtype=value("default-dtype", "float32"),
         isolation=not value("no-isolation", False),
         spec=path("spec"),
         findings=path("findings"),
@@ -237,6 +244,8 @@ def command(settings: Settings, program: str) -> str:
         words += ["--import", shlex.quote(module)]
     if settings.seed:
         words += ["--seed", str(settings.seed)]
+    if settings.default_dtype != "float32":
+        words += ["--default-dtype", settings.default_dtype]
     if settings.spec:
         words += ["--spec", shlex.quote(str(settings.spec))]
     if settings.findings:

@@ -76,6 +76,7 @@ class Plan:
             "oracle": self.oracle,
             "host": {"python": platform.python_version(), "platform": platform.platform()},
             "seed": self.settings.seed,
+            "default_dtype": self.settings.default_dtype,
             "programs": programs,
             "selection": self.settings.selection.to_json(),
         }

@@ -60,6 +60,7 @@ def _answer(request: dict[str, Any], backend: Backend) -> bytes:
     try:
         program = Program.from_json(request["program"])
         backend.seed = request["seed"]
+        backend.default_dtype = request["default_dtype"]
         return _line({"id": request["id"], "trace": trace(program, backend).to_json()})
     except Exception as error:
         # The program's own errors are part of a trace; this is the harness's or the session's.

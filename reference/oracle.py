@@ -57,7 +57,8 @@ class Torch(TorchShaped):
         """Bring torch's process-wide state into that of a fresh process, and back afterwards."""
         with ExitStack() as stack:
             _keep(stack, torch.is_grad_enabled(), torch.set_grad_enabled, True)
-            _keep(stack, torch.get_default_dtype(), torch.set_default_dtype, torch.float32)
+            dtype = getattr(torch, self.default_dtype)
+            _keep(stack, torch.get_default_dtype(), torch.set_default_dtype, dtype)
             _keep(stack, torch.is_anomaly_enabled(), _set_anomaly, (False, True))
             _keep(stack, torch.is_warn_always_enabled(), torch.set_warn_always, True)
             # Sums over several threads may round differently from one machine to the next.

@@ -187,6 +187,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
         ("Started", _moment(header["started"]) + _duration(run)),
         ("Selection", _selection(header["selection"])),
         ("Seed", str(header["seed"])),
+        ("Default dtype", str(header.get("default_dtype", "float32"))),
         ("Suite", header["suite"]),
         ("Run", header["run"]),
     ]

@@ -52,6 +52,21 @@ def test_torch_conforms_to_itself(tmp_path):
     assert set(outcomes(tmp_path / "r").values()) == {"conforms"}
 
 
+def test_default_dtype_holds_on_both_sides_and_silences_the_comments(tmp_path):
+    chapter = tmp_path / "spec" / "01-leaves.md"
+    chapter.parent.mkdir()
+    program = "x = torch.tensor(1.5)\nx.dtype    # torch.float32\n"
+    chapter.write_text(f"# L\n\n## LEAF-01 A rule\n\n```python\n{program}```\n")
+    wide = ["--default-dtype", "float64", "--run-file", "r"]
+    for backend in ("impl", "torch"):
+        options = ["run", "--backend", backend, "--spec", "spec", "--area", "leaves"]
+        done = conform(*options, *wide, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        run = read_run(tmp_path / "r")
+        assert run.header["default_dtype"] == "float64"
+        assert "float64" in str(run.programs[0]["expected"])
+
+
 @pytest.mark.parametrize("level", runs.LEVELS)
 def test_backend_wrong_at_one_level_diverges_there_only(tmp_path, level):
     done = judge(f"wrong:{level}", "--run-file", tmp_path / "r", cwd=tmp_path)
