@@ -110,9 +110,12 @@ def kept_where(condition, value):
     large = value.ndim and value.size >= 1024
     if not large or bits is None or value.shape != condition.shape:
         return np.where(condition, value, value.dtype.type(0))
-    mask = condition.astype(bits)
+    result = np.empty(value.shape, value.dtype)  # no view of anything, so others may write to it
+    mask = result.view(bits)
+    mask[...] = condition
     np.negative(mask, out=mask)
-    return np.bitwise_and(mask, value.view(bits), out=mask).view(value.dtype)
+    np.bitwise_and(mask, value.view(bits), out=mask)
+    return result
 
 
 _SAME_SIZE = {
