@@ -236,7 +236,8 @@ What paid, roughly in the order of what it brought on chains (they began at 2.4 
   unusual.
 - *Chains are followed*: a node with one edge returns its gradient alone, and if nobody else sends
   anything to the next node that one runs at once, without buffer or queue.
-- *0-dim values are NumPy scalars*, seeds and literals too: a product takes 39 ns, of 0-d arrays 300.
+- *0-dim values are NumPy scalars*, seeds and literals too: a product takes 39 ns, that of 0-d
+  arrays 300.
 - *One object for one look*: shape and dtype of plain float tensors are interned, so that operands,
   results and gradients are compared by identity.
 - *Storages and version counters on demand*: most tensors are never shared, most saved ones never
@@ -251,8 +252,8 @@ What did not: a pass without counting dependencies (what is ready first would sh
 collector switched off during a pass (2 %), a context variable for the grad mode (30 ns an
 operation, but tasks would see another mode than torch's threads do).
 
-What is left: an operation on small arrays takes NumPy 250 ns and Python 700; every view is a node of
-its own, as in torch, which shows in attention; and OpenBLAS multiplies few rows by a transposed
+What is left: an operation on small arrays takes NumPy 250 ns and Python 700; every view is a node
+of its own, as in torch, which shows in attention; and OpenBLAS multiplies few rows by a transposed
 matrix a fifth more slowly than torch's library, which shows in the MLP.
 """
 
