@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def kept_where(condition, value):
     return result
 
 
-_SAME_SIZE = {
+_SAME_SIZE: dict[Any, np.dtype[Any]] = {
     np.dtype(np.float32): np.dtype(np.int32),
     np.dtype(np.float64): np.dtype(np.int64),
 }
