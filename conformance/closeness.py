@@ -13,9 +13,9 @@ def difference(expected: list[Any], got: list[Any], dtype: str) -> tuple[int | N
     """Return the index of the first element that differs, and the largest error in ULP.
 
     Elements are numbers, "nan", "inf" or "-inf", or pairs of these for complex dtypes. The index
-    is None where all lie within the tolerance of `dtype`; the error is None for a dtype that is
-    not floating, and leaves out elements that are not finite, or smaller than the absolute
-    tolerance.
+    is None where all lie within the tolerance of `dtype`, in which they were computed; the error
+    is None for a dtype that is not floating, and leaves out elements that are not finite, or
+    smaller than the absolute tolerance.
     """
     if len(expected) != len(got):
         return min(len(expected), len(got)), None
@@ -35,6 +35,13 @@ def difference(expected: list[Any], got: list[Any], dtype: str) -> tuple[int | N
         if first is None and not near:
             first = index
     return first, largest
+
+
+def coarser(dtype: str, other: str) -> str:
+    """Return the dtype of the two that has fewer digits; `dtype` if one of them has none."""
+    if dtype not in PRECISIONS or other not in PRECISIONS:
+        return dtype
+    return min((dtype, other), key=lambda d: PRECISIONS[d].bits)
 
 
 def scalar_dtype(expected: Any, got: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from conformance.closeness import difference, scalar_dtype
+from conformance.closeness import coarser, difference, scalar_dtype
 from conformance.expectations import unmet
 from conformance.program import Program
 from conformance.runs import LEVELS
@@ -88,6 +88,8 @@ class _Comparison:
         self.at = (0, 0)
         self.name: str | None = None
         self.values_count = True
+        # The float type with the fewest digits so far: what a wider one holds may come from it.
+        self.coarsest = "float64"
 
     def verdict(self, level: str) -> str:
         if level in self.first:
@@ -183,6 +185,7 @@ class _Comparison:
             self._other(path, expected, got)
 
     def _tensor(self, path: str, expected: Observation, got: Observation) -> None:
+        self.coarsest = coarser(self.coarsest, str(expected.get("dtype")))
         empty = 0 in expected.get("shape", ()) and 0 in got.get("shape", ())
         # Where a tensor without elements begins is as idle as the strides between them.
         skip = ("values", "grad", "strides", *(("offset",) if empty else ()))
@@ -285,6 +288,7 @@ class _Comparison:
             self._diverge("values", name, expected, got)
 
     def _first_difference(self, expected: list[Any], got: list[Any], dtype: str) -> int | None:
+        dtype = coarser(dtype, self.coarsest)
         index, ulp = difference(expected, got, dtype)
         if ulp is not None:
             self.ulp[dtype] = max(self.ulp.get(dtype, 0.0), ulp)

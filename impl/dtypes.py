@@ -74,6 +74,8 @@ BY_NUMPY = {d.numpy: d for d in ALL}
 CATEGORY = {d.numpy: d.category for d in ALL}
 DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= FLOATING)
 REDUCED = frozenset((float16.numpy, bfloat16.numpy))
+# The float types in which NumPy and BLAS compute as torch does; the reduced ones are widened first.
+WIDE = (float32.numpy, float64.numpy)
 
 _default = float32
 

@@ -231,14 +231,14 @@ class _Task:
         else:
             buffer[number] = gradient
 
-    def _sum(self, held, value, place):
+    def _sum(self, held, value, where):
         """Two gradients for the same place: in place, if nobody else holds the first."""
         # Referenced by the caller's name and ours, and by the call's own.
         if self.interpretation.unshared(held, 3) and held.base is None:
             held += value
-            self.additions[place] = self.additions.get(place, 0) + 1
+            self.additions[where] = self.additions.get(where, 0) + 1
             return held
-        self.additions.pop(place, None)
+        self.additions.pop(where, None)
         return self.interpretation.add(held, value)
 
     def _meets(self, value, meta) -> bool:

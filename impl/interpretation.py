@@ -21,6 +21,7 @@ from impl.precision import widened
 from impl.saved import raw_of, tensor_of
 from impl.sizes import broadcast_dims
 from impl.storage import (
+    address,
     element_strides,
     elementwise_strides,
     empty_strided,
@@ -213,8 +214,7 @@ def _view(raw, tensor: Tensor, memory) -> Tensor:
 
     result = new(raw, strides_of(raw))
     result._storage = tensor._storage
-    address = raw.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
-    result._offset = address // raw.itemsize
+    result._offset = (address(raw) - address(memory)) // raw.itemsize
     result._view = View(tensor, NO_GRAD, tensor._storage.version)
     return result
 

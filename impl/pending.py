@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from impl.modes import STATE
-from impl.storage import Memory, Storage, element_strides, extent, owner_of, strided
+from impl.storage import Memory, Storage, address, element_strides, extent, owner_of, strided
 from impl.tensor import Tensor
 
 _MEMORY: Any = Tensor.__dict__["_raw"]  # the slot, which holds the memory as it is
@@ -117,7 +117,7 @@ def _remembered(operation, raw, conjugates: bool) -> np.ndarray:
     operation(source, out=values)
     key = id(buffer)
     reference = weakref.ref(buffer, lambda _: _SOURCES.pop(key, None))
-    _SOURCES[key] = (reference, _address(buffer), source, conjugates)
+    _SOURCES[key] = (reference, address(buffer), source, conjugates)
     return values
 
 
@@ -127,9 +127,5 @@ def source_of(raw) -> tuple[np.ndarray, bool] | None:
     if known is None or known[2].dtype != raw.dtype:
         return None
     _, start, source, conjugates = known
-    place = _address(source) + _address(raw) - start
+    place = address(source) + address(raw) - start
     return np.asarray(Memory(source, place, raw.shape, raw.strides)), conjugates
-
-
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]

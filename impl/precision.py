@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.dtypes import REDUCED
+from impl.dtypes import REDUCED, WIDE
 
 
 def widened(raw):
@@ -18,9 +18,6 @@ def widened(raw):
 def accumulator(dtype: np.dtype) -> np.dtype:
     """The NumPy dtype in which elements of `dtype` are summed."""
     return np.dtype(np.float32) if dtype in REDUCED else dtype
-
-
-_WIDE = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def rounded_once_in(*halves: np.dtype):
@@ -34,7 +31,7 @@ def rounded_once_in(*halves: np.dtype):
     def decorated(kernel):
         @functools.wraps(kernel)
         def call(*args, **settings):
-            if getattr(args[0], "dtype", None) in _WIDE:
+            if getattr(args[0], "dtype", None) in WIDE:
                 return kernel(*args, **settings)  # operands have been promoted to one dtype
             present = {a.dtype for a in args if isinstance(a, (np.ndarray, np.generic))}
             if not present & kinds:

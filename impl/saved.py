@@ -205,11 +205,6 @@ def exposed(value, node) -> SavedTensor:
     return value
 
 
-def is_saved_tensor(value) -> bool:
-    """Whether an entry of a node's `saved` stands for a tensor."""
-    return isinstance(value, (SavedTensor, Tensor, Storage))
-
-
 def raw_of(value, node):
     """The raw value of what a node saved; anything but a saved tensor is returned as it is.
 

@@ -60,7 +60,7 @@ class Storage:
 
     def data_ptr(self) -> int:
         """The address of the first element; 0 for no elements."""
-        return self.flat.__array_interface__["data"][0] if self.flat.size else 0
+        return address(self.flat) if self.flat.size else 0
 
     def nbytes(self) -> int:
         """The size of the whole memory in bytes."""
@@ -95,15 +95,20 @@ class Memory:
 
     __slots__ = ("__array_interface__", "owner")
 
-    def __init__(self, owner: np.ndarray, address: int, shape, strides) -> None:
+    def __init__(self, owner: np.ndarray, start: int, shape, strides) -> None:
         self.owner = owner
         self.__array_interface__ = {
-            "data": (address, False),
+            "data": (start, False),
             "shape": tuple(shape),
             "strides": tuple(strides),
             "typestr": owner.dtype.str,
             "version": 3,
         }
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array's first element lies."""
+    return array.__array_interface__["data"][0]
 
 
 def owner_of(array: np.ndarray):

@@ -9,7 +9,7 @@ import numpy as np
 
 from impl import inference, messages
 from impl.devices import CPU, device
-from impl.dtypes import BY_NUMPY, FLOATING, dtype, get_default_dtype
+from impl.dtypes import BY_NUMPY, FLOATING, WIDE, dtype, get_default_dtype
 from impl.graph import meta_of
 from impl.layouts import contiguous_format, layout, strided
 from impl.modes import STATE
@@ -542,7 +542,7 @@ def common(tensor: Tensor):
     if tensor._strides is not None or type(tensor) not in PLAIN:
         return None
     raw = tensor._raw
-    if raw.dtype is not _FLOAT32 and raw.dtype is not _FLOAT64:
+    if raw.dtype not in WIDE:
         return None
     tensor._common = found = meta_of(raw)
     return found
@@ -554,10 +554,7 @@ def floating(tensor: Tensor):
         return common(tensor)
     raw = tensor._raw
     plain = type(tensor) in PLAIN and not tensor._inference
-    return meta_of(raw) if plain and (raw.dtype is _FLOAT32 or raw.dtype is _FLOAT64) else None
-
-
-_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+    return meta_of(raw) if plain and raw.dtype in WIDE else None
 
 
 def assume(tensor: Tensor, source: Tensor) -> None:

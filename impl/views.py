@@ -23,6 +23,7 @@ from impl.pending import Pending, bits, marked
 from impl.storage import (
     Memory,
     Storage,
+    address,
     contiguous_strides,
     element_strides,
     extent,
@@ -364,7 +365,7 @@ def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
         if type(owner) is np.ndarray and owner.flags.c_contiguous and owner.dtype is array.dtype:
             return _window(array, owner, target)
     size = array.itemsize
-    start = array.__array_interface__["data"][0] + target.offset * size
+    start = address(array) + target.offset * size
     window = np.asarray(Memory(array, start, target.shape, [s * size for s in target.strides]))
     # The array interface knows extension types (bfloat16) only as bytes.
     return window if window.dtype == array.dtype else window.view(array.dtype)
@@ -375,13 +376,9 @@ def _window(array: np.ndarray, owner: np.ndarray, target: Geometry) -> np.ndarra
     size = array.itemsize
     offset = target.offset * size
     if owner is not array:
-        offset += _address(array) - _address(owner)
+        offset += address(array) - address(owner)
     strides = [s * size for s in target.strides]
     return np.ndarray(target.shape, array.dtype, owner, offset, strides)
-
-
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
 
 
 def view(

@@ -418,3 +418,15 @@ def test_a_stride_counts_where_it_leads_to_another_element(
     source = "x = torch.empty_strided({}, {}).fill_(1.)"
     found = verdict(source.format(shape, one), source.format(shape, other))
     assert found.levels["memory"] == agrees
+
+
+def test_what_was_computed_in_float32_is_compared_in_float32():
+    source = """\
+a = torch.tensor([2.0, 3.0])
+b = torch.tensor(1.5387744903564453, dtype=torch.float64)
+"""
+    near, far = (source.replace("1.5387744903564453", v) for v in ("1.538774967", "1.5388"))
+    assert verdict(source, near).outcome == "conforms"
+    assert verdict(source, far).outcome == "diverges"
+    alone, alone_near = (s.split("\n", 1)[1] for s in (source, near))
+    assert verdict(alone, alone_near).outcome == "diverges"

@@ -12,6 +12,7 @@ from conformance.samples.operator import ANY, WHOLE, Input, Number, Shape
 Element = Number | complex
 
 BOOLS = (True, False, False, True, True)
+SHORT = ("float16", "bfloat16")
 SIGNS = (1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0)
 
 
@@ -44,7 +45,8 @@ def drawn(entry: Input, shape: Shape, dtype: str, seed: str) -> tuple[Element, .
     domain = entry.domain
     if dtype.startswith("int"):
         domain = WHOLE if domain is ANY else domain.integers()
-    values = domain.draw(count, f"{seed}/{entry.name}")
+    draw = domain.halves if domain.summed and dtype in SHORT else domain.draw
+    values = draw(count, f"{seed}/{entry.name}")
     if dtype.startswith("complex"):
         parts = ANY.draw(count, f"{seed}/{entry.name}/imaginary")
         return tuple(complex(a, b) for a, b in zip(values, parts, strict=True))

@@ -20,13 +20,16 @@ class Domain:
     """The grid of values `low`, `low + step`, ... `high` an input is drawn from, some left out.
 
     Draws are distinct, so no tie arises unless a sample asks for one. The grid is a multiple of a
-    power of two, so that a literal reads the same in every float type.
+    power of two, so that a literal reads the same in every float type. What is `summed` is drawn
+    from a few halves in the short types: then a sum of many products is exact, and does not show
+    where a processor's kernel rounds on the way.
     """
 
     low: float
     high: float
     step: float = 0.125
     without: tuple[float, ...] = ()
+    summed: bool = False
     grid: tuple[Number, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -45,6 +48,10 @@ class Domain:
         strides = [k for k in span if math.gcd(k, size) == 1] or [1]
         stride = strides[int.from_bytes(digest[4:], "big") % len(strides)]
         return tuple(self.grid[(start + k * stride) % size] for k in range(count))
+
+    def halves(self, count: int, seed: str) -> tuple[Number, ...]:
+        """`count` of the halves from -1.5 to 1.5, which recur."""
+        return tuple((4 * value % 7 - 3) / 2 for value in self.draw(count, seed))
 
     def integers(self) -> Domain:
         """The whole numbers among these values."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, INTEGRAL, REDUCED, result_dtype
+from impl.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.operator import Array, function, operator
 from impl.operators.gradients import multiplied
 from impl.operators.matmul import (
-    FAST,
     c_name_of,
     check_batch_sizes,
     check_batches,
@@ -89,7 +88,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     """
     kind = self.dtype
     if (  # the common case, a layer's bias
-        kind in FAST
+        kind in WIDE
         and mat1.dtype is kind
         and mat2.dtype is kind
         and beta == alpha == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, INTEGRAL
+from impl.dtypes import BY_NUMPY, INTEGRAL, WIDE
 from impl.operator import TAPED, Array, formula_operation, new, operator, written
 from impl.operators.gradients import multiplied
 from impl.pending import bits, deferred
@@ -39,12 +39,9 @@ def no_bool(kernel_name: str, a, b) -> None:
 
 def product(a, b):
     """The matrix product of arrays; half and bfloat16 are accumulated in float32."""
-    if a.dtype is b.dtype and a.dtype in FAST:
+    if a.dtype is b.dtype and a.dtype in WIDE:
         return matrices(a, b)
     return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
-
-
-FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def matrices(a, b):

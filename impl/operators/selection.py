@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from impl import messages
-from impl.dtypes import BY_NUMPY, bfloat16, result_dtype
+from impl.dtypes import BY_NUMPY, WIDE, bfloat16, result_dtype
 from impl.operator import FUNCTIONS, RAW, Array, alias, function, operator
 from impl.precision import kept_where
 from impl.tensor import Tensor
@@ -118,19 +118,16 @@ def _of_value(F, grad, self, min, max):
     return F.where(_inside(self, min, max), grad, 0)
 
 
-_VECTORISED = (np.dtype(np.float32), np.dtype(np.float64))
-
-
 def at_least(value, bound):
     """The larger of the two; the value where they are equal, so that a zero keeps its sign."""
-    if getattr(value, "dtype", None) in _VECTORISED:
+    if getattr(value, "dtype", None) in WIDE:
         return np.maximum(bound, value)  # which of equal ones is the second
     return np.where((value >= bound) | np.isnan(value), value, bound)
 
 
 def at_most(value, bound):
     """The smaller of the two; the value where they are equal."""
-    if getattr(value, "dtype", None) in _VECTORISED:
+    if getattr(value, "dtype", None) in WIDE:
         return np.minimum(bound, value)
     return np.where((value <= bound) | np.isnan(value), value, bound)
 

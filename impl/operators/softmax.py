@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from impl.dimensions import wrap_dim, wrap_dims
-from impl.dtypes import BY_NUMPY, FLOATING, get_default_dtype
+from impl.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.operator import Array, function, operator
 from impl.operators.reductions import accumulate, restore
 from impl.precision import widened
@@ -50,12 +50,9 @@ def _is_last(raw, dim: int) -> bool:
 def _total(wide, dim: int):
     """The sum along `dim`, which is kept; rows of moderate length as a product with ones."""
     rows = wide.ndim > 1 and _is_last(wide, dim) and wide.flags.c_contiguous
-    if rows and wide.size >= 1024 and wide.shape[-1] <= 512 and wide.dtype in _BLAS:
+    if rows and wide.size >= 1024 and wide.shape[-1] <= 512 and wide.dtype in WIDE:
         return np.matmul(wide, np.ones((wide.shape[-1], 1), wide.dtype))
     return np.sum(wide, axis=dim if wide.ndim else None, keepdims=True)
-
-
-_BLAS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 # The names are those of torch's nodes; they are reached as `softmax` and `log_softmax`.

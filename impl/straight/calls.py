@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 
+from impl.dtypes import WIDE
 from impl.graph import accumulator, edge_node, meta_of, next_sequence
 from impl.modes import STATE
 from impl.saved import save
@@ -19,8 +20,7 @@ SCOPE = {
     "floating": floating,
     "STATE": STATE,
     "meta_of": meta_of,
-    "FLOAT32": np.dtype(np.float32),
-    "FLOAT64": np.dtype(np.float64),
+    "WIDE": WIDE,
     "PLAIN": PLAIN,
     "Storage": Storage,
     "Tensor": Tensor,
@@ -195,23 +195,27 @@ class Call:
         if op.promote is None:  # then the result may have any dtype
             some = " or ".join(f"n{i} is not None" for i in edges)
             mask = " | ".join(f"(n{i} is not None) * {self.bits[i]}" for i in edges)
-            self._add(f"if ({some}) and r.dtype is not FLOAT32 and r.dtype is not FLOAT64:")
+            self._add(f"if ({some}) and r.dtype not in WIDE:")
             self._add(f"    op.record(({', '.join(self.names)},), (out,), {mask})")
             self._add("    return out")
+        self._for_each_set(edges, self._node)
+        self._add("else: return out")
+        self._add("node.sequence = next_sequence()")
+        look = "type(r) if type(r) is not ndarray else meta_of(r)"
+        self._add(f"node.meta = common_result or ({look})" if self.alike else f"node.meta = {look}")
+        self._add("out._node = node")
+
+    def _for_each_set(self, edges, write) -> None:
+        """What `write` adds for a set of operands, for whichever of them require grad."""
         word = "if"
         for size in range(len(edges), 0, -1):
             for present in itertools.combinations(edges, size):
                 # Larger sets come first, so that what a set lacks needs no test.
                 self._add(f"{word} {' and '.join(f'n{i} is not None' for i in present)}:")
                 self.indent += 1
-                self._node(present)
+                write(present)
                 self.indent -= 1
                 word = "elif"
-        self._add("else: return out")
-        self._add("node.sequence = next_sequence()")
-        look = "type(r) if type(r) is not ndarray else meta_of(r)"
-        self._add(f"node.meta = common_result or ({look})" if self.alike else f"node.meta = {look}")
-        self._add("out._node = node")
 
     def _operand(self, i: int) -> None:
         """Find the node of an operand, None if it does not require grad."""

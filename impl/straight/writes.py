@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from impl.straight.calls import Call
 
 
@@ -26,9 +24,8 @@ class Write(Call):
             super()._compute(value, tensors, given)
             return
         self.scope["in_memory"] = self.op.in_memory
-        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
-        alike = f" and {' is '.join(operands)}" if len(operands) > 1 else ""
-        self._add(f"r = in_memory if type(r0) is ndarray{alike} else None  # to be called later")
+        alike = self._alike(tensors)
+        self._add(f"r = in_memory if type(r0) is ndarray and {alike} else None  # called later")
         self._add("if r is None:")
         self.indent += 1
         super()._compute(value, tensors, given)
@@ -47,12 +44,10 @@ class Write(Call):
         )
         self._finished = self.general
         self.alike = True  # from here on
-        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
-        alike = " is ".join(operands) if len(operands) > 1 else "True"
-        if not op.elementwise or op.promote is None or op.optional:
-            alike = "False"
+        plain = op.elementwise and op.promote is not None and not op.optional
+        alike = self._alike(tensors) if plain else "False"
         fits = "r.shape == r0.shape and r.dtype is r0.dtype"
-        self._add(f"if not ({alike}) and not ({fits}): return {self.general}")
+        self._add(f"if not {alike} and not ({fits}): return {self.general}")
         self._add("memory = input._memory or input._storage")
         self._add("if path:")
         self.indent += 1
@@ -65,6 +60,11 @@ class Write(Call):
         self._add("memory.version += 1")
         self._add("return input")
 
+    def _alike(self, tensors) -> str:
+        """The condition under which the float operands have one shape, dtype and layout."""
+        operands = [f"m{i}" for i in tensors if self._is_floating(i)]
+        return f"({' is '.join(operands)})" if len(operands) > 1 else "True"
+
     def _history(self, edges) -> None:
         self._add("n0 = plain_history(input)")
         self._add(f"if n0 is UNUSUAL: return {self.general}")
@@ -75,14 +75,7 @@ class Write(Call):
         self._add(f"if {some}:")
         self.indent += 1
         if others:
-            word = "if"
-            for size in range(len(edges), 0, -1):
-                for present in itertools.combinations(edges, size):
-                    self._add(f"{word} {' and '.join(f'n{i} is not None' for i in present)}:")
-                    self.indent += 1
-                    self._written(present)
-                    self.indent -= 1
-                    word = "elif"
+            self._for_each_set(edges, self._written)
         else:
             self._written(edges)
         self._add("node.sequence = next_sequence()")

@@ -11,6 +11,13 @@ from impl.nn.parameter import Parameter
 from impl.tensor import Tensor
 
 
+def _affine(module: Module, shape, weight: bool, bias: bool, dtype) -> None:
+    """Give a module the weight and bias that are wanted, without values, and None for others."""
+    for name, wanted in (("weight", weight), ("bias", bias)):
+        value = Parameter(empty(shape, dtype=dtype)) if wanted else None
+        module.register_parameter(name, value)
+
+
 def _begin(module: Module) -> None:
     """Set weight to ones and bias to zeros, where the module has them."""
     if module.weight is not None:
@@ -37,10 +44,7 @@ class _BatchNorm(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(
-                name, Parameter(empty(num_features, dtype=dtype)) if wanted else None
-            )
+        _affine(self, num_features, affine, affine and bias, dtype)
         mean = variance = count = None
         if track_running_stats:
             mean, variance = zeros(num_features, dtype=dtype), ones(num_features, dtype=dtype)
@@ -127,11 +131,8 @@ class LayerNorm(Module):
             normalized_shape = (normalized_shape,)
         self.normalized_shape = tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        for name, wanted in (("weight", True), ("bias", bias)):
-            made = elementwise_affine and wanted
-            self.register_parameter(
-                name, Parameter(empty(self.normalized_shape, dtype=dtype)) if made else None
-            )
+        affine = elementwise_affine
+        _affine(self, self.normalized_shape, affine, affine and bias, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -169,10 +170,7 @@ class GroupNorm(Module):
             )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(
-                name, Parameter(empty(num_channels, dtype=dtype)) if wanted else None
-            )
+        _affine(self, num_channels, affine, affine and bias, dtype)
         _begin(self)
 
     def forward(self, input: Tensor) -> Tensor:
