@@ -44,6 +44,16 @@ class Backend:
         """Bring the backend into its initial state, and back into its former one afterwards."""
         yield
 
+    def samples(self, entry: str, dtype: str) -> Iterator[Any]:
+        """Return the samples (`conformance.sweep.sample`) of an entry of the operator database.
+
+        Raises LookupError where this backend, as an oracle, has no such entry.
+        """
+        raise LookupError(f"{self.name} has no database of operators")
+
+    def reseed(self) -> None:
+        """Let random numbers begin where they begin in a session."""
+
     def observer(self) -> Observer:
         """Return an observer for one program."""
         return Observer(self.namespace)
@@ -64,11 +74,15 @@ class TorchShaped(Backend):
             self._keep(stack, "get_default_dtype", "set_default_dtype", dtype)
             self._keep(stack, "is_anomaly_enabled", "autograd.set_detect_anomaly", False)
             self._keep(stack, "get_rng_state", "set_rng_state", None)
-            manual_seed = _find(self.namespace, "manual_seed")
-            if manual_seed is not None:
-                manual_seed(self.seed)
+            self.reseed()
             stack.callback(_leave_dual_level, self.namespace)
             yield
+
+    def reseed(self) -> None:
+        """Let random numbers begin where they begin in a session."""
+        manual_seed = _find(self.namespace, "manual_seed")
+        if manual_seed is not None:
+            manual_seed(self.seed)
 
     def _keep(self, stack: ExitStack, getter: str, setter: str, initial: Any) -> None:
         """Set `initial` now (unless None) and what `getter` returned when the session ends."""

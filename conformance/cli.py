@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from conformance.isolate import IsolationError
 from conformance.judge import Judge
 from conformance.options import (
     BACKENDS,
@@ -39,6 +40,9 @@ from conformance.plan import (
     select_programs,
     version,
 )
+from conformance.program import Program
+from conformance.suite import Suite
+from conformance.sweep.sample import address
 
 EXIT_CODES = """\
 exit codes:
@@ -305,11 +309,11 @@ def _show(options: argparse.Namespace) -> int:
 
     settings = read_settings(options)
     suite, _ = select_programs(settings)
-    with one_paragraph():
-        program = suite[options.program]
     backend, oracle, unavailable = identities(settings)
     judge = Judge(settings, known_divergences(settings, suite), unavailable)
     try:
+        with one_paragraph():
+            program = _program(options.program, suite, judge)
         line = judge.line(program)
     finally:
         judge.close()
@@ -319,6 +323,17 @@ def _show(options: argparse.Namespace) -> int:
         names = tuple(f"{b['name']} {b['version'] or ''}".strip() for b in (oracle, backend))
         show(Console(), line, (names[0], names[1]), settings)
     return runs.exit_code([line])
+
+
+def _program(identifier: str, suite: Suite, judge: Judge) -> Program:
+    try:
+        address(identifier)
+    except LookupError:
+        return suite[identifier]
+    try:
+        return judge.sample(identifier)
+    except IsolationError as error:
+        raise WrongInput(f"{identifier}: {error}") from None
 
 
 def _report(options: argparse.Namespace) -> int:

@@ -75,6 +75,27 @@ def compare(expected: Trace, got: Trace, program: Program, stated: bool = True) 
     return verdict
 
 
+def stated(program: Program, got: Trace) -> Verdict:
+    """Return the verdict on `got` by the program's own comments, which are about values.
+
+    Raises ProgramError for a program whose source does not parse.
+    """
+    statements = zip(program.statements, got.steps, strict=False)
+    for statement, step in statements:
+        if lack := (step.error or {}).get("lacks"):
+            return Verdict.without_comparison(
+                "unsupported", f"line {statement.line}: the backend lacks {lack}"
+            )
+    levels = {**dict.fromkeys(LEVELS, "not_applicable"), "values": "conforms"}
+    failures = unmet(program, got)
+    if not failures:
+        return Verdict("conforms", levels)
+    first = failures[0]
+    steps = [s.index for s in program.statements if s.line <= first.line]
+    divergence = Divergence(steps[-1], first.line, None, "statement", first.expected, first.got)
+    return Verdict("diverges", {**levels, "values": "diverges"}, {"values": divergence})
+
+
 class _Comparison:
     """Two traces walked side by side; keeps the first divergence at each level."""
 

@@ -48,7 +48,7 @@ def trace(program: Program, backend: Backend) -> Trace:
     raises is part of the trace.
     """
     statements = program.statements
-    with _quiet(), _source_lines(program), _random_state(program, backend.seed), backend.session():
+    with quiet(), _source_lines(program), _random_state(program, backend.seed), backend.session():
         return _Execution(program, backend).run(statements)
 
 
@@ -116,7 +116,7 @@ class _Execution:
 
     def _error(self, error: BaseException) -> dict[str, str]:
         described = failure(error)
-        lacks = _lacks(error, self.backend.namespace, self.observer, self.program.filename)
+        lacks = lack_of(error, self.backend.namespace, self.observer, self.program.filename)
         if lacks is not None:
             described["lacks"] = lacks
         return described
@@ -133,7 +133,7 @@ def _differs(before: Observation | None, after: Observation) -> bool:
     return not isinstance(earlier, dict) or {**before, "grad": {**earlier, "same": True}} != after
 
 
-def _lacks(error: BaseException, namespace: Any, observer: Observer, filename: str) -> str | None:
+def lack_of(error: BaseException, namespace: Any, observer: Observer, filename: str) -> str | None:
     """Name what the backend lacks, if that is what the error says about it."""
     if isinstance(error, NotImplementedError):
         return str(failure(error)["message"]) or "NotImplementedError"
@@ -240,7 +240,7 @@ def _child(parent: Any, part: str) -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Swallow what a program prints; give it nothing to read."""
     streams = sys.stdout, sys.stderr, sys.stdin
     sys.stdout = sys.stderr = _Nowhere()

@@ -71,6 +71,10 @@ def marks(line: Mapping[str, Any]) -> dict[int, str]:
 
 def headline(line: Mapping[str, Any], levels: tuple[str, ...]) -> str:
     """One line about a divergence: ID, level, place, expected and got."""
+    followed = line.get("convention") or {}
+    if followed and followed["oracle"] != followed["backend"]:
+        ways = (cut(str(followed[side] or "an error"), 60) for side in ("backend", "oracle"))
+        return "{}  convention: {}, where the oracle follows: {}".format(line["id"], *ways)
     for level in sorted(line["divergences"], key=lambda level: level not in levels):
         divergence = line["divergences"][level]
         expected, got = pair(divergence["expected"], divergence["got"], 60)

@@ -12,14 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from conformance.backends import BackendError
-from conformance.program import Program
+from conformance.program import Program, ProgramError
 from conformance.trace import Trace, TraceError
+
+T = TypeVar("T")
 
 START_TIMEOUT = 300.0  # importing a large framework from a cold disk
 _POLL = 0.25
@@ -68,7 +70,7 @@ class Child:
 
     The process is started by the first call that needs it, and again after it died, hung or
     answered rubbish. `timeout` is in seconds and for each program. Close it after use, or use it
-    as a context manager.
+    as a context manager. With an `oracle` the process holds both, and serves the sweep.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class Child:
         start_timeout: float = START_TIMEOUT,
         seed: int = 0,
         default_dtype: str = "float32",
+        oracle: str | None = None,
     ) -> None:
         self.backend = backend
+        self.oracle = oracle
         self.imports = tuple(imports)
         self.timeout = timeout
         self.start_timeout = start_timeout
@@ -103,35 +107,42 @@ class Child:
         Raises Died, TimedOut, Garbled or Failed (each an IsolationError) where there is none, and
         BackendError where the process cannot be started.
         """
+        request = {"default_dtype": self.default_dtype, "program": program.to_json()}
+        return self._asked(request, lambda answer: Trace.from_json(answer.get("trace")))
+
+    def tally(self, entry: str, dtype: str) -> dict[str, Any]:
+        """Return what came of an entry of the sweep; the child has to have an oracle.
+
+        Raises as `trace` does.
+        """
+        request = {"entry": entry, "dtype": dtype}
+        return self._asked(request, lambda answer: dict(answer["tally"]))
+
+    def sample(self, identifier: str) -> Program:
+        """Return one sample of the sweep as a program; raises as `tally` does."""
+        return self._asked({"sample": identifier}, lambda a: Program.from_json(a["program"]))
+
+    def _asked(self, request: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
         process = self._started()
         self._count += 1
-        request = {
-            "id": self._count,
-            "seed": self.seed,
-            "default_dtype": self.default_dtype,
-            "program": program.to_json(),
-        }
         try:
-            answer = process.ask(request, self.timeout)
-            return self._trace(answer, process)
+            answer = process.ask({"id": self._count, "seed": self.seed, **request}, self.timeout)
+            if not isinstance(answer, dict) or answer.get("id") != self._count:
+                raise Garbled(f"the process answered rubbish: {_shortened(answer)}{process.tail()}")
+            if "failed" in answer:
+                raise Failed(str(answer["failed"]))
+            try:
+                return read(answer)
+            except (TraceError, ProgramError, KeyError, TypeError, ValueError) as error:
+                raise Garbled(f"the process answered rubbish: {error}{process.tail()}") from error
         except (Died, TimedOut, Garbled):
             self.close()
             raise
 
-    def _trace(self, answer: Any, process: _Process) -> Trace:
-        if not isinstance(answer, dict) or answer.get("id") != self._count:
-            raise Garbled(f"the process answered rubbish: {_shortened(answer)}{process.tail()}")
-        if "failed" in answer:
-            raise Failed(str(answer["failed"]))
-        try:
-            return Trace.from_json(answer.get("trace"))
-        except TraceError as error:
-            raise Garbled(f"the process answered rubbish: {error}{process.tail()}") from error
-
     def _started(self) -> _Process:
         if self._process is not None:
             return self._process
-        process = _Process(self.backend, self.imports)
+        process = _Process(self.backend, self.imports, self.oracle)
         try:
             self._identity = _identity(process, self.start_timeout, self.backend)
         except BaseException:
@@ -174,7 +185,7 @@ def _identity(process: _Process, timeout: float, name: str) -> Identity:
 class _Process:
     """One child process with its two pipes, and a file for whatever it prints."""
 
-    def __init__(self, backend: str, imports: Sequence[str]) -> None:
+    def __init__(self, backend: str, imports: Sequence[str], oracle: str | None) -> None:
         self._printed: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         # Appending, so that the file can be cut short under the process's hands.
         fcntl.fcntl(self._printed.fileno(), fcntl.F_SETFL, os.O_APPEND)
@@ -183,6 +194,7 @@ class _Process:
         self._buffer = b""
         # -P: what the child imports is what the parent would, whatever the current folder holds.
         command = [sys.executable, "-P", "-m", "conformance.worker", "--backend", backend]
+        command += ["--oracle", oracle] if oracle else []
         command += ["--requests", str(to_child), "--answers", str(from_child)]
         command += [part for module in imports for part in ("--import", module)]
         try:

@@ -8,14 +8,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance import backends
-from conformance.compare import compare
+from conformance.compare import compare, stated
+from conformance.conventions import convention
 from conformance.execute import trace
 from conformance.isolate import Child, IsolationError, TimedOut
 from conformance.known import KnownDivergences
 from conformance.options import Settings
 from conformance.program import Program
 from conformance.runs import NOT_COMPARED
+from conformance.sweep.sample import AREA
+from conformance.sweep.verdict import exhibit, settle
 from conformance.trace import Trace
+
+NONE = "none"
+"""The oracle of a run without one: programs are judged by what their comments state."""
+
+# An entry of the sweep has hundreds of samples: it may take this many times a program's timeout.
+SWEEP_TIMEOUT = 10
 
 
 class Judge:
@@ -33,12 +42,65 @@ class Judge:
         self.unavailable = unavailable
         self._oracle: backends.Backend | None = None
         self._backend: Child | backends.Backend | None = None
+        self._sweep: Child | None = None
 
     def line(self, program: Program) -> dict[str, Any]:
         """The program's line of the run file; whatever goes wrong is an outcome, not an error."""
         line = blank_line(program)
         if self.unavailable:
             return {**line, "outcome": "not_run", "reason": self.unavailable}
+        if self.settings.oracle == NONE:
+            return self._stated(line, program)
+        if program.area == AREA and not program.givens:
+            return self._swept(line, program)
+        return self._traced(line, program)
+
+    def sample(self, identifier: str) -> Program:
+        """One sample of the sweep as a program; raises IsolationError if there is none."""
+        return self._sweeper().sample(identifier)
+
+    def _swept(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        """The line of an entry of the sweep, with the traces of the first sample that diverges."""
+        begin = time.perf_counter()
+        entry, dtype = program.id.removeprefix(f"{AREA}/").rsplit("/", 1)
+        try:
+            tally = self._sweeper().tally(entry, dtype)
+            line["seconds"]["backend"] = round(time.perf_counter() - begin, 6)
+            settle(line, tally, self.settings.selection.levels)
+            if line["divergences"]:
+                first = next(iter(line["divergences"].values()))["sample"]
+                sample = self.sample(first)
+                exhibit(line, self._traced(blank_line(sample), sample))
+        except Exception as error:
+            return {**line, "outcome": "error", "reason": self._backend_fault(error), "got": None}
+        line["known"] = self.known.excuse(line, self.settings.selection.levels)
+        return line
+
+    def _stated(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        """The line where there is no oracle: the program's own comments say what is right."""
+        if not any(statement.expects for statement in program.statements):
+            reason = "the program states nothing by itself: it needs an oracle"
+            return {**line, "outcome": "not_run", "reason": reason}
+        begin = time.perf_counter()
+        try:
+            got = self._got(program)
+            verdict = stated(program, got).to_json()
+        except Exception as error:
+            return {**line, "outcome": "error", "reason": self._backend_fault(error), "got": None}
+        line["seconds"]["backend"] = round(time.perf_counter() - begin, 6)
+        line["got"] = got.to_json()
+        for name in ("levels", "divergences", "reason"):
+            line[name] = verdict.get(name) or line[name]
+        line["outcome"] = outcome(verdict, self.settings.selection.levels)
+        line["known"] = self.known.excuse(line, self.settings.selection.levels)
+        return line
+
+    def _sweeper(self) -> Child:
+        if self._sweep is None:
+            self._sweep = child(self.settings, self.settings.oracle, SWEEP_TIMEOUT)
+        return self._sweep
+
+    def _traced(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
         begin = time.perf_counter()
         try:
             expected = self._expected(program)
@@ -63,7 +125,9 @@ class Judge:
         """End the backend's process."""
         if isinstance(self._backend, Child):
             self._backend.close()
-        self._backend = None
+        if self._sweep is not None:
+            self._sweep.close()
+        self._backend = self._sweep = None
 
     def _expected(self, program: Program) -> Trace:
         if self._oracle is None:
@@ -93,12 +157,18 @@ class Judge:
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> dict[str, Any]:
         try:
-            stated = self.settings.default_dtype == "float32"
-            verdict = compare(expected, got, program, stated).to_json()
+            about_float32 = self.settings.default_dtype == "float32"
+            verdict = compare(expected, got, program, about_float32).to_json()
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
             line[name] = verdict.get(name) or line[name]
+        followed = {
+            side: convention(program.id, seen)
+            for side, seen in (("oracle", expected), ("backend", got))
+        }
+        if any(followed.values()):
+            line["convention"] = followed
         line["ulp"] = {dtype: _finite(error) for dtype, error in verdict["ulp"].items()}
         observed = got.to_json()
         if observed != line["expected"]:
@@ -120,15 +190,19 @@ class Judge:
         return reason
 
 
-def child(settings: Settings) -> Child:
-    """The process, not started yet, in which the backend of these settings runs programs."""
+def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Child:
+    """The process, not started yet, in which the backend of these settings runs programs.
+
+    With an ``oracle`` it serves the sweep. What it is asked may take ``times`` the usual timeout.
+    """
     return Child(
         settings.backend,
         settings.imports,
-        timeout=settings.timeout,
+        timeout=settings.timeout * times,
         start_timeout=settings.start_timeout,
         seed=settings.seed,
         default_dtype=settings.default_dtype,
+        oracle=oracle,
     )
 
 

@@ -60,7 +60,7 @@ BACKENDS = (
     ),
     Option(
         "oracle",
-        "what is right by definition: torch or torch:DEVICE",
+        "what is right by definition: torch, torch:DEVICE, or none (only what programs state)",
         {"default": "torch", "metavar": "NAME"},
     ),
     Option(
@@ -102,6 +102,7 @@ SUITE = (
 
 SELECTION = (
     Option("area", "only this area; repeatable", {**_MANY, "metavar": "AREA"}),
+    Option("without", "leave this area out; repeatable", {**_MANY, "metavar": "AREA"}),
     Option("rule", "only this rule, such as SEED-03; repeatable", {**_MANY, "metavar": "ID"}),
     Option("operator", "only this operator's samples; repeatable", {**_MANY, "metavar": "OP"}),
     Option("dtype", "only samples of this dtype; repeatable", {**_MANY, "metavar": "DTYPE"}),
@@ -223,6 +224,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         findings=path("findings"),
         selection=Selection(
             areas=many("area"),
+            without=many("without"),
             rules=many("rule"),
             operators=many("operator"),
             dtypes=many("dtype"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance import backends
 from conformance.chapters import ChapterError
-from conformance.judge import child
+from conformance.judge import NONE, child
 from conformance.known import KnownDivergences, KnownError, default_path, read_known
 from conformance.listings import ListingError
 from conformance.options import Settings
@@ -114,7 +114,10 @@ def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str 
     Raises WrongInput for a backend that does not exist or cannot be imported.
     """
     with one_paragraph():
-        oracle, no_oracle = _in_process(settings.oracle, settings.imports)
+        if settings.oracle == NONE:
+            oracle, no_oracle = {"name": NONE, "version": None, "device": None}, None
+        else:
+            oracle, no_oracle = _in_process(settings.oracle, settings.imports)
         if settings.isolation:
             backend, no_backend = _in_child(settings)
         else:

@@ -23,7 +23,7 @@ NOT_COMPARED = ("unsupported", "error", "not_run")
 """Outcomes of programs that say nothing about conformance: they count neither way."""
 
 CHAPTER_AREAS = ("leaves", "ties", "seeds", "accumulation", "aliasing", "inplace")
-AREAS = (*CHAPTER_AREAS, "programs", "operators", "fuzz")
+AREAS = (*CHAPTER_AREAS, "programs", "operators", "conventions", "laws", "sweep", "fuzz")
 """The suite's areas in its order; a run of other chapters may have more."""
 
 

@@ -11,10 +11,12 @@ from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
+from conformance import conventions, laws
 from conformance.chapters import Chapter, read_spec
 from conformance.listings import read_listings
 from conformance.program import Program, ProgramError
 from conformance.runs import AREAS, LEVELS
+from conformance.sweep import entries as sweep
 
 
 class SuiteError(Exception):
@@ -29,7 +31,8 @@ class SelectionError(Exception):
 class Selection:
     """What was asked for: alternatives within one field, all fields at once; empty is everything.
 
-    ``levels`` selects no programs: it says which levels count for pass or fail.
+    ``without`` leaves areas out. ``levels`` selects no programs: it says which levels count for
+    pass or fail.
     """
 
     areas: tuple[str, ...] = ()
@@ -37,6 +40,7 @@ class Selection:
     operators: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     levels: tuple[str, ...] = LEVELS
 
     def to_json(self) -> dict[str, list[str]]:
@@ -47,6 +51,7 @@ class Selection:
             "operators": list(self.operators),
             "dtypes": list(self.dtypes),
             "ids": list(self.ids),
+            "without": list(self.without),
             "levels": list(self.levels),
         }
 
@@ -99,6 +104,8 @@ class Suite:
         wanted: list[Callable[[Program], bool]] = []
         if selection.areas:
             wanted.append(lambda program: program.area in selection.areas)
+        if selection.without:
+            wanted.append(lambda program: program.area not in selection.without)
         if selection.rules:
             wanted.append(lambda program: program.rule in selection.rules)
         if selection.operators:
@@ -121,7 +128,7 @@ class Suite:
     def _check(self, selection: Selection) -> None:
         _check_names("level", selection.levels, LEVELS)
         areas = list(dict.fromkeys([*AREAS, *(program.area for program in self.programs)]))
-        _check_names("area", selection.areas, areas)
+        _check_names("area", (*selection.areas, *selection.without), areas)
         _check_names("rule", selection.rules, _values(self.programs, "rule"))
         _check_names("operator", selection.operators, _values(self.programs, "operator"))
         _check_names("dtype", selection.dtypes, _values(self.programs, "dtype"))
@@ -131,8 +138,8 @@ class Suite:
 
 
 def read_suite(spec: str | Path | None = None, found: str | Path | None = None) -> Suite:
-    """The whole suite: chapters (those in ``spec``, if given), listings, operator samples, fuzz
-    findings.
+    """The whole suite: chapters (those in ``spec``, if given), listings, operator samples,
+    conventions, laws, the sweep, fuzz findings.
 
     The findings in the folder ``found``, if given, come after the suite's own. Raises ChapterError
     for a malformed chapter, ListingError for a malformed listing, SuiteError for a duplicate ID or
@@ -146,7 +153,14 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
     replayed = {finding.id: finding for finding in findings()}
     if found is not None:
         replayed |= {finding.id: finding for finding in findings(found)}
-    programs += [*read_listings(), *_samples(), *replayed.values()]
+    programs += [
+        *read_listings(),
+        *_samples(),
+        *conventions.programs(),
+        *laws.programs(),
+        *sweep.programs(),
+        *replayed.values(),
+    ]
     return Suite(tuple(programs), tuple(chapters))
 
 
@@ -210,6 +224,7 @@ def _missing(kind: str, name: str, existing: Collection[str]) -> str:
 def _options(selection: Selection) -> list[str]:
     kinds = {
         "--area": selection.areas,
+        "--without": selection.without,
         "--rule": selection.rules,
         "--operator": selection.operators,
         "--dtype": selection.dtypes,

@@ -1,4 +1,4 @@
-"""The child process of `conformance.isolate`: runs the programs that it is sent."""
+"""The child process of `conformance.isolate`: runs the programs, or the samples, it is sent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO
 
 from conformance.backends import Backend, find
@@ -21,6 +23,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--requests", type=int, required=True)
     parser.add_argument("--answers", type=int, required=True)
     parser.add_argument("--backend", required=True)
+    parser.add_argument("--oracle", help="serve the sweep: both backends in this process")
     parser.add_argument("--import", dest="imports", action="append", default=[])
     options = parser.parse_args(arguments)
     for descriptor in (options.requests, options.answers):
@@ -33,8 +36,9 @@ def main(arguments: list[str]) -> int:
         backend = _ready(options.backend, options.imports, answers)
         if backend is None:
             return 1
+        answer = _swept(options.oracle, backend) if options.oracle else partial(_traced, backend)
         for line in requests:
-            _write(answers, _answer(json.loads(line), backend))
+            _write(answers, _answered(json.loads(line), answer))
     # A backend's threads or destructors must not keep the process.
     os._exit(0)
 
@@ -56,12 +60,30 @@ def _ready(name: str, imports: list[str], answers: BinaryIO) -> Backend | None:
     return backend
 
 
-def _answer(request: dict[str, Any], backend: Backend) -> bytes:
+def _traced(backend: Backend, request: dict[str, Any]) -> dict[str, Any]:
+    program = Program.from_json(request["program"])
+    backend.seed = request["seed"]
+    backend.default_dtype = request["default_dtype"]
+    return {"trace": trace(program, backend).to_json()}
+
+
+def _swept(oracle: str, backend: Backend) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    from conformance.sweep.sweep import Sweep
+
+    sweep = Sweep(find(oracle), backend)
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        sweep.seed(request["seed"])
+        if "sample" in request:
+            return {"program": sweep.program(request["sample"]).to_json()}
+        return {"tally": sweep.entry(request["entry"], request["dtype"]).to_json()}
+
+    return answer
+
+
+def _answered(request: dict[str, Any], answer: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
     try:
-        program = Program.from_json(request["program"])
-        backend.seed = request["seed"]
-        backend.default_dtype = request["default_dtype"]
-        return _line({"id": request["id"], "trace": trace(program, backend).to_json()})
+        return _line({"id": request["id"], **answer(request)})
     except Exception as error:
         # The program's own errors are part of a trace; this is the harness's or the session's.
         return _line({"id": request["id"], "failed": f"{type(error).__name__}: {error}"})

@@ -12,6 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from conformance.backends import TorchShaped
+from conformance.sweep.sample import Sample
 
 # Forward mode loads this at its first use, and warns then, once in a process.
 with warnings.catch_warnings():
@@ -52,6 +53,13 @@ class Torch(TorchShaped):
             return f"torch {torch.__version__} has no device {self.device} here: {reason}"
         return None
 
+    def samples(self, entry: str, dtype: str) -> Iterator[Sample]:
+        """Return the samples of an entry of torch's own database of operators."""
+        # Its import takes seconds, and only the sweep needs it.
+        from reference.opinfo import samples
+
+        return samples(entry, dtype)
+
     @contextmanager
     def session(self) -> Iterator[None]:
         """Bring torch's process-wide state into that of a fresh process, and back afterwards."""
@@ -72,8 +80,13 @@ class Torch(TorchShaped):
             stack.callback(torch.set_rng_state, torch.get_rng_state())
             stack.callback(_leave_dual_level)
             self._set_device(stack)
-            torch.default_generator.manual_seed(self.seed)
+            self.reseed()
             yield
+
+    def reseed(self) -> None:
+        """Let random numbers begin where they begin in a session."""
+        # torch.manual_seed would also note the seed for every device that is not there yet.
+        torch.default_generator.manual_seed(self.seed)
 
     def _set_device(self, stack: ExitStack) -> None:
         stack.callback(_set_default_device, torch.get_default_device())

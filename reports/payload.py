@@ -32,6 +32,8 @@ DETAILS = (
     "expected",
     "got",
     "seconds",
+    "sweep",
+    "convention",
     "file",
     "line",
 )

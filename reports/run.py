@@ -6,10 +6,15 @@ import os
 from pathlib import Path
 
 from conformance.runs import LEVELS, NOT_COMPARED, OUTCOMES, Run
+from conformance.sweep.tally import COLUMNS
 from reports.categories import CATEGORIES, SYMBOLS, WORDS
+from reports.conventions import conventions
 from reports.page import render, write_atomically
 from reports.payload import payload
 from reports.summary import summary
+from reports.sweep import WORDS as COLUMN_WORDS
+from reports.sweep import sweep_summary
+from reports.times import times
 
 STATIC_FAILURES = 2000
 """Failures that a page lists for readers without JavaScript; more would only slow it down."""
@@ -77,6 +82,11 @@ def page(run: Run) -> str:
         not_compared=NOT_COMPARED,
         words=WORDS,
         symbols=SYMBOLS,
+        sweep=sweep_summary(run.programs),
+        columns=COLUMNS,
+        conventions=conventions(run.programs),
+        times=times(run.programs),
+        column_words=COLUMN_WORDS,
     )
 
 

@@ -63,10 +63,12 @@ def test_a_saved_input_is_the_tensor_and_a_saved_output_has_no_history():
     op = scaled()
     op.gradient(self=lambda F, grad, other, result: grad * other)
     x, w = leaf(), leaf()
-    y = op(x, w.detach())
+    bare, written = w.detach(), leaf().detach().mul_(2)
+    y = op(x, bare)
     saved = kept(y.grad_fn)
-    # The detached tensor shares its memory, so its version has to be noted; the output does not.
-    assert isinstance(saved["other"], SavedTensor) and saved["other"].tensor is not None
+    # Memory that was written has a version to be noted; nobody has written the others' yet.
+    assert saved["other"] is bare
+    assert isinstance(kept(op(x, written).grad_fn)["other"], SavedTensor)
     assert saved["result"] is y._memory and saved["result"].buffer is y._raw
     assert y.grad_fn._saved_result.grad_fn is y.grad_fn
     assert y.grad_fn._saved_result is not y

@@ -129,10 +129,11 @@ def backward(ending: str, seeds: Mapping[str, str], givens: list[Given], width: 
             f"torch.autograd.grad({roots}, {tuple_of(g.name for g in leaves)}, {vectors}, "
             "create_graph=True)"
         )
-        along = second[0].name if len(second) == 1 else tuple_of(s.name for s in second)
+        # Bound to a name, the gradients are observed, and the graph that they recorded.
         if len(second) == 1:
-            return [f"{grad}[0].backward({along})"]
-        return [f"torch.autograd.backward({grad}, {along})"]
+            return [f"slope = {grad}[0]", f"slope.backward({second[0].name})"]
+        along = tuple_of(s.name for s in second)
+        return [f"slopes = {grad}", f"torch.autograd.backward(slopes, {along})"]
     if len(seeds) == 1:
         plain = f"{roots}.backward({vectors}"
     else:

@@ -292,7 +292,7 @@ def own_case(operator: Operator, extra: Case) -> Iterator[Sample]:
     valued = any(shape_and_values(spec)[1] is not None for spec in extra.inputs.values())
     width = "float64" if valued and not extra.raises else "float32"
     typed = extra.raises or any("float" in dtype for dtype in extra.dtypes.values())
-    yield Sample(
+    sample = Sample(
         label=extra.label,
         probe=f"{probe}, which is refused" if extra.raises else probe,
         call=extra.call,
@@ -303,3 +303,13 @@ def own_case(operator: Operator, extra: Case) -> Iterator[Sample]:
         dtypes=extra.dtypes,
         dtype=extra.dtype,
     )
+    yield sample
+    differentiated = not extra.raises and extra.result is not None
+    if differentiated and not typed and operator.twice_differentiable:
+        yield replace(
+            sample,
+            label=f"{extra.label}-second-derivative",
+            probe=f"the derivative of its derivative, {probe}",
+            ending="double",
+            widths=("float64",),
+        )

@@ -1,0 +1,182 @@
+"""Likeness: what two results of a statement have in common, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from conformance.backends import Backend
+from conformance.observe import text
+from conformance.tolerances import tolerance
+
+
+class Difference(NamedTuple):
+    """What differs (an expression), and what it is on either side, as texts."""
+
+    field: str
+    expected: str
+    got: str
+
+
+Differences = dict[str, Difference]
+"""The first difference at each level that has one."""
+
+# A float32 result that is further from torch's than the tolerance may still be as good: it is if
+# its error, measured against the same sample in float64, is at most this many times torch's own
+# largest error.
+AS_GOOD = 4.0
+
+
+class Likeness:
+    """Compares what names are bound to on the oracle with what they are bound to on the backend.
+
+    `truth`, for a result of 32 bits, gives the oracle's result of the same sample in 64.
+    """
+
+    def __init__(self, oracle: Backend, backend: Backend) -> None:
+        self._sees = oracle.observer().is_tensor, backend.observer().is_tensor
+        self._values = True
+        self.close_to_truth = 0  # how often a result was as good as torch's, and not near it
+
+    def differences(
+        self,
+        name: str,
+        expected: Any,
+        got: Any,
+        truth: Callable[[], Any] | None = None,
+        values: bool = True,
+    ) -> Differences:
+        """Where the two differ; `name` is the expression that leads to them.
+
+        Without `values` only what tensors look like is compared.
+        """
+        found: Differences = {}
+        self._values = values
+        self._compare(name, expected, got, truth, found)
+        return found
+
+    def _compare(self, name: str, expected, got, truth, found: Differences) -> None:
+        if self._sees[0](expected):
+            if self._sees[1](got):
+                self._tensors(name, expected, got, truth, found)
+            else:
+                _tell(found, "values", name, "a tensor", _kind(got))
+        elif isinstance(expected, (tuple, list)):
+            if not isinstance(got, (tuple, list)) or len(expected) != len(got):
+                _tell(found, "values", name, f"{len(expected)} values", _kind(got))
+                return
+            for index, (one, other) in enumerate(zip(expected, got, strict=True)):
+                inner = None if truth is None else lambda i=index: truth()[i]
+                self._compare(f"{name}[{index}]", one, other, inner, found)
+        elif type(expected) is not type(got):
+            _tell(found, "values", name, _kind(expected), _kind(got))
+        elif isinstance(expected, (bool, int, float, complex, str, type(None))):
+            same = expected == got or (expected != expected and got != got)
+            if not same and isinstance(expected, (float, complex)):
+                same = _first_far(np.asarray(expected), np.asarray(got), "float64") is None
+            if not same:
+                _tell(found, "values", name, repr(expected), repr(got))
+
+    def _tensors(self, name: str, expected, got, truth, found: Differences) -> None:
+        for field in ("shape", "dtype"):
+            words = [text(getattr(tensor, field)) for tensor in (expected, got)]
+            if words[0].rpartition(".")[2] != words[1].rpartition(".")[2]:
+                _tell(found, "values", f"{name}.{field}", *words)
+                return
+        one, other = array(expected), array(got)
+        at = _first_far(one, other, str(one.dtype)) if self._values else None
+        if at is not None and not self._as_good(one, other, truth):
+            place = list(map(int, np.unravel_index(at, one.shape)))
+            values = (str(side.reshape(-1)[at]) for side in (one, other))
+            _tell(found, "values", f"{name}{place or ''}", *values)
+        for field in ("requires_grad", "is_leaf"):
+            _field(found, "graph", name, expected, got, field)
+        if expected.requires_grad:
+            names = type(expected.grad_fn).__name__, type(got.grad_fn).__name__
+            if names[0] != names[1]:
+                _tell(found, "diagnostics", f"{name}.grad_fn", *names)
+        if one.size:
+            steps = [_steps(t.stride(), one.shape) for t in (expected, got)]
+            if steps[0] != steps[1]:
+                both = (str(tuple(t.stride())) for t in (expected, got))
+                _tell(found, "memory", f"{name}.stride()", *both)
+
+    def _as_good(self, expected: np.ndarray, got: np.ndarray, truth) -> bool:
+        if truth is None or expected.dtype not in (np.float32, np.complex64):
+            return False
+        found = truth()
+        right = None if found is None else array(found)
+        if right is None or right.shape != expected.shape:
+            return False
+        with np.errstate(all="ignore"):
+            errors = np.abs(expected - right), np.abs(got - right)
+            finite = np.isfinite(expected) & np.isfinite(right)
+            if not np.array_equal(finite, np.isfinite(got) & np.isfinite(right)):
+                return False
+            allowed = AS_GOOD * float(errors[0][finite].max(initial=0.0))
+            good = bool((errors[1][finite] <= allowed).all())
+        self.close_to_truth += good
+        return good
+
+
+def array(tensor: Any) -> np.ndarray:
+    """A tensor's values as a NumPy array."""
+    tensor = tensor.detach()
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    if str(tensor.device) != "cpu":
+        tensor = tensor.cpu()
+    if str(tensor.dtype) in ("torch.bfloat16", "torch.float16"):
+        tensor = tensor.float()
+    try:
+        return tensor.numpy()
+    except RuntimeError:  # torch's zero tensors have no memory
+        return tensor.numpy(force=True)
+
+
+def saved(node: Any) -> dict[str, Any]:
+    """What a node saved, by attribute name; what cannot be read stands as the error's class."""
+    found = {}
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            try:
+                found[name] = getattr(node, name)
+            except Exception as error:
+                found[name] = f"raises {type(error).__name__}"
+    return found
+
+
+def _first_far(expected: np.ndarray, got: np.ndarray, dtype: str) -> int | None:
+    same = np.asarray(expected == got)
+    if same.all():
+        return None
+    if expected.dtype.kind in "fc":
+        allowed = tolerance(dtype)
+        with np.errstate(all="ignore"):
+            size = np.abs(expected)
+            near = np.abs(got - expected) <= allowed.atol + allowed.rtol * size
+        same |= (near & np.isfinite(size)) | ((expected != expected) & (got != got))
+        if same.all():
+            return None
+    return int(np.argmin(same.reshape(-1)))
+
+
+def _field(found: Differences, level: str, name: str, expected, got, field: str) -> None:
+    one, other = getattr(expected, field), getattr(got, field)
+    if one != other:
+        _tell(found, level, f"{name}.{field}", str(one), str(other))
+
+
+def _tell(found: Differences, level: str, field: str, expected: str, got: str) -> None:
+    found.setdefault(level, Difference(field, expected, got))
+
+
+def _kind(value: Any) -> str:
+    return repr(value) if isinstance(value, (bool, int, float, str)) else type(value).__name__
+
+
+def _steps(strides: Any, shape: tuple[int, ...]) -> list[int]:
+    """The strides that lead from one element to another."""
+    return [int(s) for s, n in zip(strides, shape, strict=True) if n > 1]

@@ -1,0 +1,267 @@
+"""torch's own database of operators, as samples that any backend can run.
+
+Source: `torch.testing._internal.common_methods_invocations.op_db`, which ships inside torch.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from conformance.sweep.sample import Argument, Sample
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "complex128": torch.complex128}
+
+# Names of the tensors of a sample after the first, which is x; y, v, w, g and h are taken.
+_NAMES = "abcdefijklmnopqrstu"
+
+# How an entry is called where its name and its arguments in order do not say it.
+_CALLS = {
+    "einsum": "torch.einsum({1}, {0})",
+    "polygamma": "torch.polygamma({1}, {0})",
+    "special.polygamma": "torch.special.polygamma({1}, {0})",
+    "where": "torch.where({1}, {0}, {2})",
+    "zero_": "torch.zero_({0}.clone())",
+    "slice": "torch.ops.aten.slice({*})",
+    "T": "{0}.T",
+    "H": "{0}.H",
+    "mT": "{0}.mT",
+    "mH": "{0}.mH",
+    "nn.functional.embedding": "torch.nn.functional.embedding({1}, {0}{, **})",
+    "nn.functional.embedding_bag": "torch.nn.functional.embedding_bag({1}, {0}{, **})",
+    "linalg.pinv/singular": "torch.linalg.pinv({0} @ {1}.mT)",
+    "svd_lowrank": "torch.svd_lowrank({0} @ {1}.mT{, **})",
+    "pca_lowrank": "torch.pca_lowrank({0} @ {1}.mT{, **})",
+    "linalg.lstsq/grad_oriented": "torch.linalg.lstsq({0}, {1}{, **})[:2]",
+    "native_dropout_backward": "torch.ops.aten.native_dropout_backward({*})",
+    "normal/number_mean": "torch.normal({1}, {0}{, **})",
+}
+# What is compared of a result that is free in a sign or a phase, by the entry and the name of the
+# database's own function for it.
+_SETTLED = {
+    "fn_S": "y[1]",
+    "fn_U": "y[0][..., :y[1].shape[-1]].abs()",
+    "linalg.svd/fn_Vh": "(y[1], y[2][..., :y[1].shape[-1], :].abs())",
+    "linalg.svd/fn_UVh": "(y[0][..., :y[1].shape[-1]] @ y[2][..., :y[1].shape[-1], :], y[1])",
+    "svd/fn_Vh": "(y[1], y[2][..., :y[1].shape[-1]].abs())",
+    "svd/fn_UVh": "(y[0][..., :y[1].shape[-1]] @ y[2][..., :y[1].shape[-1]].mH, y[1])",
+    "svd_lowrank": "(y[0] @ y[2].mH, y[1])",
+    "pca_lowrank": "(y[0] @ y[2].mH, y[1])",
+    "linalg.eig": "(y[0], abs(y[1]))",
+    "linalg.eigh": "(y[0], abs(y[1]))",
+    "lu_unpack": "(y[1], y[2])",
+    "linalg.lu": "(y[1], y[2])",
+}
+
+
+# Attributes of which only shape and dtype are compared: memory that was never written, and
+# factors that are free in a sign or a phase.
+_FACTORS = ("_saved_U", "_saved_Vh", "_saved_eigenvectors", "_saved_self", "_saved_mat2")
+_UNSPECIFIED = {
+    "nn.functional.rrelu": ("_saved_noise",),
+    "nn.functional.ctc_loss": ("_saved_result1",),
+    "linalg.eig": _FACTORS,
+    "linalg.eigvals": _FACTORS,
+    "linalg.eigh": _FACTORS,
+    "linalg.eigvalsh": _FACTORS,
+    "linalg.svdvals": _FACTORS,
+    "linalg.svd": _FACTORS,
+    "svd": _FACTORS,
+    "svd_lowrank": _FACTORS,
+    "pca_lowrank": _FACTORS,
+}
+
+
+def entries() -> dict[str, tuple[str, ...]]:
+    """Every differentiable entry on dense tensors that has a public name, with its dtypes."""
+    found = {}
+    for info in op_db:
+        if info.supports_autograd and (names := _dtypes(info)) and _is_public(info.name):
+            found[_name(info)] = names
+    return found
+
+
+def samples(entry: str, dtype: str) -> Iterator[Sample]:
+    """The samples of an entry: plain, noncontiguous, in place, and those that raise.
+
+    Raises KeyError for an entry or a dtype that this version of torch does not have.
+    """
+    info, element = described(entry), DTYPES[dtype]
+    differentiates = element in info.supported_backward_dtypes("cpu")
+    for number, found in enumerate(_drawn(info, element, differentiates, entry)):
+        kinds = {"plain": _Writer(entry, info, found)}
+        kinds["noncontiguous"] = _Writer(entry, info, found.noncontiguous())
+        if pattern := _inplace(info):
+            kinds["inplace"] = _Writer(entry, info, found, pattern)
+        for kind, writer in kinds.items():
+            with suppress(_Unwritable):
+                yield writer.sample(dtype, kind, number, differentiates)
+    if dtype == "float64" and info.error_inputs_func is not None:
+        yield from _errors(entry, info)
+
+
+def described(entry: str) -> Any:
+    """torch's own description of an entry, an OpInfo. Raises KeyError for an unknown one."""
+    return _by_name()[entry]
+
+
+def _errors(entry: str, info: Any) -> Iterator[Sample]:
+    for number, found in enumerate(info.error_inputs("cpu")):
+        with suppress(_Unwritable):
+            yield _Writer(entry, info, found.sample_input).sample("float64", "error", number, False)
+
+
+def _drawn(info: Any, dtype: torch.dtype, requires_grad: bool, entry: str) -> Iterator[Any]:
+    seed = zlib.crc32(entry.encode())
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+    return info.sample_inputs("cpu", dtype, requires_grad=requires_grad)
+
+
+@cache
+def _by_name() -> dict[str, Any]:
+    return {_name(info): info for info in op_db}
+
+
+def _name(info: Any) -> str:
+    return f"{info.name}/{info.variant_test_name}" if info.variant_test_name else info.name
+
+
+def _is_public(name: str) -> bool:
+    """Whether an entry is of dense tensors, and nothing private of ATen's."""
+    private = name.startswith("_") and not name.startswith("__")
+    return not private and not name.startswith(("sparse.", "torch.ops.")) and name not in _LEFT_OUT
+
+
+# Their results are sparse, or of half-precision complex numbers.
+_LEFT_OUT = ("to_sparse", "chalf")
+
+
+def _dtypes(info: Any) -> tuple[str, ...]:
+    supported = info.supported_dtypes("cpu")
+    return tuple(name for name, dtype in DTYPES.items() if dtype in supported)
+
+
+class _Unwritable(Exception):
+    """A sample holds something that no program can write down."""
+
+
+class _Writer:
+    """Writes the call of one sample, and collects its tensors."""
+
+    def __init__(self, entry: str, info: Any, found: Any, inplace: str | None = None) -> None:
+        self.entry, self.info, self.found = entry, info, found
+        self.inplace = inplace  # the pattern of the in-place call
+        self.arguments: list[Argument] = []
+        self.names: dict[int, str] = {}
+
+    def sample(self, dtype: str, kind: str, number: int, differentiates: bool) -> Sample:
+        """The sample; raises _Unwritable."""
+        call, settled = self._call(), self._settled()
+        arguments = tuple(self.arguments)
+        free = _UNSPECIFIED.get(self.entry, ())
+        return Sample(
+            self.entry, dtype, kind, number, call, arguments, settled, differentiates, free
+        )
+
+    def _call(self) -> str:
+        found = self.found
+        positional = [self._written(value) for value in (found.input, *found.args)]
+        keywords = [f"{name}={self._written(value)}" for name, value in found.kwargs.items()]
+        if self.inplace is not None:
+            return self.inplace.format(
+                positional[0], ", ".join((*positional[1:], *keywords)), ", ".join(positional[1:])
+            )
+        pattern = _CALLS.get(self.entry) or _CALLS.get(self.info.name)
+        if pattern is not None:
+            pattern = pattern.replace("{*}", ", ".join((*positional, *keywords)))
+            pattern = pattern.replace("{, **}", "".join(f", {k}" for k in keywords))
+            return pattern.format(*positional)
+        every = ", ".join((*positional, *keywords))
+        if _resolved(self.info.name) is not None:
+            return f"torch.{self.info.name}({every})"
+        return f"{positional[0]}.{self.info.name}({', '.join((*positional[1:], *keywords))})"
+
+    def _written(self, value: Any) -> str:
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if isinstance(value, (list, tuple)):
+            parts = [self._written(part) for part in value]
+            if isinstance(value, list):
+                return f"[{', '.join(parts)}]"
+            return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        if isinstance(value, slice):
+            return f"slice({value.start}, {value.stop}, {value.step})"
+        if value is Ellipsis:
+            return "..."
+        if isinstance(value, float) and (value != value or value in (np.inf, -np.inf)):
+            return f"float('{value}')"
+        if value is None or isinstance(value, (bool, int, float, complex, str)):
+            return repr(value)
+        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+            return str(value)
+        if isinstance(value, torch.device):
+            return repr(str(value))
+        if isinstance(value, torch.nn.PairwiseDistance):
+            return f"torch.nn.PairwiseDistance({value.norm}, {value.eps}, {value.keepdim})"
+        raise _Unwritable(type(value).__name__)
+
+    def _tensor(self, value: torch.Tensor) -> str:
+        known = self.names.get(id(value))
+        if known is not None:
+            return known
+        if value.layout != torch.strided or value.device.type != "cpu" or value.dim() > 64:
+            raise _Unwritable(str(value.layout))
+        if value.dtype in (torch.bfloat16, torch.float16, torch.complex32):
+            raise _Unwritable(str(value.dtype))
+        name = "x" if not self.arguments else _NAMES[len(self.arguments) - 1]
+        self.names[id(value)] = name
+        plain = value.detach().resolve_conj().resolve_neg()
+        strides = None if value.is_contiguous() or not value.numel() else value.stride()
+        self.arguments.append(
+            Argument(name, np.array(plain.numpy(), order="C"), strides, value.requires_grad)
+        )
+        return name
+
+    def _settled(self) -> str | None:
+        process = self.found.output_process_fn_grad
+        if self.inplace is not None:
+            return None
+        for key in (self.entry, process.__name__, f"{self.entry}/{process.__name__}"):
+            if key in _SETTLED:
+                return _SETTLED[key]
+        return None
+
+
+def _inplace(info: Any) -> str | None:
+    """The in-place call, as a pattern: the first argument, then the others; None if none."""
+    variant = info.inplace_variant
+    if variant is None:
+        return None
+    name = getattr(variant, "__name__", "")
+    if name != "<lambda>":
+        return f"{{0}}.clone().{name}({{1}})"
+    if "inplace=True" in inspect.getsource(variant):
+        return f"torch.{info.name}({{0}}.clone(), {{1}}, inplace=True)".replace(", , ", ", ")
+    return f"{{0}}.clone().{info.name}_({{1}})"
+
+
+def _resolved(name: str) -> Any:
+    found: Any = torch
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found

@@ -1,0 +1,82 @@
+"""Laws of gradients, and runs without an oracle: programs judged by what they state."""
+
+import torch
+from made_backends import changed
+
+from conformance.backends import find
+from conformance.compare import stated
+from conformance.execute import trace
+from conformance.judge import Judge
+from conformance.known import KnownDivergences
+from conformance.laws import SENTENCES, programs
+from conformance.options import Settings
+from conformance.program import Program
+
+LAWS = {program.id: program for program in programs()}
+
+
+class Doubled(torch.autograd.Function):
+    """sin with twice its gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * gradient * ctx.saved_tensors[0].cos()
+
+
+class Clipped(Doubled):
+    """sin with a gradient that is not linear in the cotangent."""
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.clamp(-1, 1) * ctx.saved_tensors[0].cos()
+
+
+def verdicts(operator: str, **replaced) -> dict[str, str]:
+    backend = changed(**replaced)
+    chosen = {name: p for name, p in LAWS.items() if p.operator == operator}
+    return {
+        name.split("/")[-1]: stated(program, trace(program, backend)).outcome
+        for name, program in chosen.items()
+    }
+
+
+def test_every_operator_of_the_samples_with_a_gradient_has_its_laws():
+    assert len({program.operator for program in LAWS.values()}) > 180
+    assert {name.split("/")[2].partition("-")[0] for name in LAWS} == set(SENTENCES)
+    assert {"law/mul/subset-a", "law/mul/subset-b"} <= set(LAWS)
+
+
+def test_they_hold_on_torch():
+    for name in list(LAWS)[::7]:
+        verdict = stated(LAWS[name], trace(LAWS[name], find("torch")))
+        assert (name, verdict.outcome) == (name, "conforms")
+
+
+def test_a_doubled_gradient_breaks_the_law_of_differences_alone():
+    found = verdicts("sin", sin=Doubled.apply)
+    assert found.pop("differences") == "diverges"
+    assert set(found.values()) == {"conforms"}
+
+
+def test_a_clipped_gradient_is_not_linear():
+    assert verdicts("sin", sin=Clipped.apply)["linear"] == "diverges"
+
+
+def test_without_an_oracle_a_program_that_states_nothing_is_not_run():
+    judge = Judge(Settings(backend="torch", oracle="none", isolation=False), KnownDivergences())
+    silent = Program("T-01.1", "leaves", "x = torch.ones(2)\n", "")
+    assert judge.line(silent)["outcome"] == "not_run"
+    false = Program("T-01.2", "leaves", "x = torch.ones(2)\nx.sum() * 2  # tensor(5.)\n", "")
+    line = judge.line(false)
+    assert (line["outcome"], line["levels"]["values"]) == ("diverges", "diverges")
+    assert line["divergences"]["values"]["expected"] == "tensor(5.)"
+    assert line["levels"]["graph"] == "not_applicable"
+    true = Program("T-01.3", "leaves", "torch.ones(2).sum()  # tensor(2.)\n", "")
+    assert judge.line(true)["outcome"] == "conforms"
+    lacking = Program("T-01.4", "leaves", "torch.no_such_name(1)  # tensor(2.)\n", "")
+    assert judge.line(lacking)["outcome"] == "unsupported"

@@ -1,0 +1,166 @@
+"""The sweep: torch's own samples as programs, what is compared, and what the report says."""
+
+import json
+from importlib import resources
+
+import numpy as np
+import pytest
+import torch
+from made_backends import changed
+
+import impl
+from conformance.backends import Backend, find
+from conformance.compare import compare
+from conformance.execute import trace
+from conformance.isolate import Failed
+from conformance.judge import Judge
+from conformance.known import KnownDivergences
+from conformance.options import Settings
+from conformance.suite import Selection, read_suite
+from conformance.sweep.entries import programs
+from conformance.sweep.likeness import AS_GOOD, Likeness
+from conformance.sweep.sample import address
+from conformance.sweep.sweep import Sweep
+from conformance.sweep.verdict import settle
+from reference import opinfo
+from reports.sweep import sweep_summary
+
+TORCH, IMPL = find("torch"), find("impl")
+
+
+def swept(entry: str, dtype: str = "float64", backend: Backend = IMPL):
+    return Sweep(TORCH, backend).entry(entry, dtype).to_json()
+
+
+def test_the_list_of_entries_is_that_of_torch_2_13():
+    text = resources.files("conformance").joinpath("sweep/entries.json").read_text("utf-8")
+    listed = {name: tuple(dtypes) for name, dtypes in json.loads(text)["entries"].items()}
+    if torch.__version__.startswith(json.loads(text)["torch"]):
+        assert listed == opinfo.entries()
+    assert len(listed) > 500
+
+
+def test_a_sample_is_a_program_that_runs_as_it_stands():
+    program = Sweep(TORCH, IMPL).program("sweep/addmm/float64/noncontiguous/1")
+    assert "torch.addmm(x, a, b" in program.source
+    assert [line.split(" = ")[0] for line in program.source.splitlines()] == ["y", "g", "h"]
+    expected, got = trace(program, TORCH), trace(program, IMPL)
+    assert all(step.error is None for step in expected.steps)
+    assert compare(expected, got, program).outcome == "conforms"
+    exec(program.paste(), {})
+
+
+def test_every_column_is_filled():
+    tally = swept("mul")
+    assert list(tally["cells"]) == ["forward", "backward", "double", "inplace", "saved"]
+    assert all(not cell["diverging"] and cell["samples"] for cell in tally["cells"].values())
+    assert swept("cat")["cells"]["errors"]["samples"] > 0
+
+
+def test_samples_are_the_same_in_every_process():
+    def drawn():
+        return [
+            (sample.id, sample.call, [a.array.tolist() for a in sample.arguments])
+            for sample in opinfo.samples("nn.functional.linear", "float32")
+        ]
+
+    assert drawn() == drawn()
+
+
+def test_a_wrong_value_is_told_with_its_sample_and_place():
+    tally = swept("sinh", backend=changed(sinh=lambda x: torch.sinh(x) * 2))
+    first = tally["first"]["values"]
+    assert (first["column"], first["sample"]) == ("forward", "sweep/sinh/float64/plain/0")
+    assert first["field"].startswith("y[")
+    # The in-place variant is the tensor's own, and right; backward is not reached.
+    assert tally["cells"]["inplace"]["diverging"] == {}
+    assert "backward" not in tally["cells"]
+
+
+def test_a_wrong_dtype_shape_stride_node_and_error_are_told():
+    def wrong(function):
+        return swept("atan2", "float32", changed(atan2=function))["first"]
+
+    plain = torch.atan2
+    assert wrong(lambda x, a: plain(x, a).double())["values"]["field"] == "y.dtype"
+    assert wrong(lambda x, a: plain(x, a)[None])["values"]["field"] == "y.shape"
+    assert wrong(lambda x, a: plain(x, a) * 1)["diagnostics"]["got"] == "MulBackward0"
+    assert wrong(lambda x, a: plain(x.detach(), a.detach()))["graph"]["field"] == "y.requires_grad"
+
+    def fails(x, a):
+        raise ValueError("no")
+
+    told = wrong(fails)["values"]
+    assert (told["field"], told["got"]) == ("error", "ValueError: no")
+
+
+def test_what_a_backend_lacks_is_unsupported_and_never_a_divergence():
+    def fails(*_):
+        raise NotImplementedError("atan2 of a port")
+
+    tally = swept("atan2", backend=changed(atan2=fails))
+    assert tally["cells"]["forward"]["samples"] == 0 and not tally["first"]
+    line = {"levels": {}, "divergences": {}}
+    settle(line, tally, ("values",))
+    assert line["outcome"] == "unsupported"
+    assert line["reason"].startswith("the backend lacks atan2 of a port, which ")
+
+
+def test_a_float32_result_may_be_as_far_from_the_truth_as_torchs_own():
+    likeness = Likeness(TORCH, IMPL)
+    expected, truth = torch.tensor([1.0, 1000.0]), torch.tensor([1.0001, 1000.0]).double()
+    near = impl.tensor([1.0001 + AS_GOOD * 0.00009, 1000.0])
+    far = impl.tensor([1.0001 + AS_GOOD * 0.00011, 1000.0])
+    assert likeness.differences("y", expected, near)["values"].field == "y[0]"
+    assert not likeness.differences("y", expected, near, lambda: truth)
+    assert "values" in likeness.differences("y", expected, far, lambda: truth)
+
+
+def test_nan_and_infinities_are_alike_where_both_have_them():
+    likeness = Likeness(TORCH, IMPL)
+    values = [np.nan, np.inf, -np.inf, 1.0]
+    assert not likeness.differences("y", torch.tensor(values), impl.tensor(values))
+    other = impl.tensor([np.nan, np.inf, np.inf, 1.0])
+    assert likeness.differences("y", torch.tensor(values), other)["values"].field == "y[2]"
+
+
+def test_an_entry_is_a_line_of_the_run_with_the_sample_that_diverges():
+    suite = read_suite()
+    chosen = suite.select(Selection(ids=("sweep/sinh/float64",)))
+    judge = Judge(Settings(backend="made_backends:doubled_sinh"), KnownDivergences())
+    try:
+        line = judge.line(chosen[0])
+        with pytest.raises(Failed, match="no sample sweep/sinh/float64/plain/999"):
+            judge.sample("sweep/sinh/float64/plain/999")
+    finally:
+        judge.close()
+    assert (line["outcome"], line["levels"]["values"]) == ("diverges", "diverges")
+    assert "torch.sinh(x)" in line["source"] and line["expected"]["steps"]
+    assert line["divergences"]["values"]["sample"] == "sweep/sinh/float64/plain/0"
+    found = sweep_summary([line])
+    assert found.table["forward"]["float64"].passing == 0
+    assert [row.entry for row in found.failing] == ["sinh"]
+
+
+def test_an_entry_that_the_oracle_does_not_have_is_an_error_of_that_entry():
+    with pytest.raises(LookupError):
+        swept("no_such_operator")
+    with pytest.raises(LookupError, match="no database"):
+        Sweep(IMPL, TORCH).entry("mul", "float64")
+
+
+@pytest.mark.parametrize("wrong", ["sweep/mul", "op/mul/plain/0", "sweep/mul/float64/odd/0"])
+def test_what_is_no_sample_has_no_address(wrong):
+    with pytest.raises(LookupError):
+        address(wrong)
+    assert address("sweep/split/list_args/float64/plain/3") == (
+        "split/list_args",
+        "float64",
+        "plain",
+        3,
+    )
+
+
+def test_every_entry_has_an_id_of_its_own():
+    ids = [program.id for program in programs()]
+    assert len(ids) == len(set(ids)) and all(i.startswith("sweep/") for i in ids)
