@@ -65,8 +65,14 @@ def _filled_like(value):
     return like
 
 
+def _zeros(shape, dtype) -> Tensor:
+    result = new(np.zeros(shape, dtype))
+    result._storage.version = 1  # torch fills them in place
+    return result
+
+
 RAW.zeros = lambda shape, dtype: np.zeros(shape, dtype)
-TAPED.zeros = lambda shape, dtype: new(np.zeros(shape, dtype))
+TAPED.zeros = _zeros
 RAW.new_zeros = lambda value, shape: np.zeros(shape, value.dtype)
 TAPED.new_zeros = lambda value, shape: new(np.zeros(shape, value._raw.dtype))
 RAW.zeros_like = lambda value: np.zeros_like(value)

@@ -27,10 +27,13 @@ _RAISED = frozenset(
         "BinaryCrossEntropyWithLogits",
         "HuberLoss",
         "MseLoss",
+        "MultiMarginLoss",
+        "MultilabelMarginLoss",
         "NllLoss",
         "NllLoss2D",
         "Prod",
         "SmoothL1Loss",
+        "SoftMarginLoss",
         "Trace",
     )
 ) | {"ProdBackward1"}

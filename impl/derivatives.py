@@ -14,12 +14,13 @@ from impl.graph import Node, gradient_edge, next_sequence
 from impl.saved import SavedTensor, exposed
 from impl.tensor import Tensor
 
+_AT_ONCE = (1 << 64) - 1  # torch runs a node that only raises before all others
 # How what a node keeps is read when it is recorded.
-INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT = range(7)
+INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK = range(8)
 # What a formula is given when it runs: an entry of what the node keeps (or its conjugate), the
 # gradients of the outputs, something known beforehand.
 SAVED, CONJUGATE, GRADIENT, CONSTANT = range(4)
-_TENSOR_READS = (INPUT, LIST, OUTPUT)
+TENSOR_READS = (INPUT, LIST, OUTPUT)
 
 
 class Plan:
@@ -30,11 +31,10 @@ class Plan:
     the formulas return has the shape and dtype of the gradient that comes in.
     """
 
-    made = 0  # how often the gradient is written in place when it is made
-
     __slots__ = (
         "fits",
         "formulas",
+        "made",
         "names",
         "reads",
         "saves_tensors",
@@ -49,7 +49,7 @@ class Plan:
             for formula in operator.formulas
             if any(mask >> operator.edge_of[t] & 1 for t in formula[0])
         ]
-        self.names = self._saved_names(operator, mask, formulas)
+        self.names = self.saved_names(operator, mask, formulas)
         self.formulas = []
         self.versions: dict | None = None
         for targets, function, parameters in formulas:
@@ -61,8 +61,9 @@ class Plan:
                 for target in targets:
                     times = writes[target] if isinstance(writes, dict) else writes
                     self.versions[operator.edge_of[target]] = times
+        self.made = 0  # how often the gradient is written in place when it is made
         self.reads = [operator.reader(name) for name in self.names]
-        self.saves_tensors = any(kind in _TENSOR_READS for kind, _ in self.reads)
+        self.saves_tensors = any(kind in TENSOR_READS for kind, _ in self.reads)
         self.fits = real and operator.elementwise
         self.single = mask.bit_length() - 1 if mask.bit_count() == 1 else None
         # Made from these very formulas, for the common case.
@@ -71,7 +72,7 @@ class Plan:
             self.straight = straight.backward(self, len(operator.edge_of), real)
 
     @staticmethod
-    def _saved_names(operator, mask: int, formulas) -> list[str]:
+    def saved_names(operator, mask: int, formulas) -> list[str]:
         """What to save, in torch's order: by the alphabet, outputs last. Pack hooks show it."""
         names = {
             parameter.removesuffix("_conj")
@@ -93,12 +94,12 @@ class Plan:
 class OperatorNode(Node):
     """A node of an operator: runs the operator's formulas on what its plan saved."""
 
-    __slots__ = ("meta", "next", "only", "plan", "run", "saved", "sequence")
+    __slots__ = ("branches", "meta", "only", "plan", "run", "saved", "sequence")
 
     operator: Differentiable
     mixed = False  # whether its operands had different dtypes; see `Operator.mixes`
 
-    # What records a node sets all of its fields, but for `next` where there is an `only`.
+    # What records a node sets all of its fields, but for `branches` where there is an `only`.
     __init__ = object.__init__  # type: ignore[assignment]
 
     def evaluate(self, grads, interpretation, wanted):
@@ -112,7 +113,7 @@ class OperatorNode(Node):
             [i and unpack(i, self) for i in v] if type(v) is list else unpack(v, self)
             for v in saved
         ]
-        result = [None] * len(self.next)
+        result = [None] * len(self.targets())
         if all(g is None for g in grads):
             return result
         F = interpretation.F
@@ -152,34 +153,20 @@ class OperatorNode(Node):
 
     def _spread(self, result, values) -> None:
         for i, value in enumerate(values):
-            result[i] = value if self.next[i] is not None else None
+            result[i] = value if self.targets()[i] is not None else None
 
     def release(self) -> None:
         if self.plan.saves_tensors:
             self.saved = None
 
-    def __getattr__(self, name: str):
-        if name == "next":
-            edges = [None] * len(self.operator.edge_of)
-            edges[self.plan.single] = self.only
-            self.next = tuple(edges)
-            return self.next
-        if name.startswith("_saved_"):
-            from impl import saved_attributes
+    def targets(self) -> tuple:
+        if self.only is None:
+            return self.branches
+        edges = [None] * len(self.operator.edge_of)
+        edges[self.plan.single] = self.only
+        return tuple(edges)
 
-            return saved_attributes.read(self, name.removeprefix("_saved_"))
-        raw = name.removeprefix("_raw_saved_")
-        if raw != name and raw in self.operator.saveable:
-            return self._expose_saved(raw)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def __dir__(self):
-        from impl import saved_attributes
-
-        saved = [f"_saved_{name}" for name in saved_attributes.names(self.operator)]
-        return [*super().__dir__(), *saved]
-
-    def _expose_saved(self, name: str) -> SavedTensor:
+    def expose_saved(self, name: str) -> SavedTensor:
         """What is saved under a name as the object that takes hooks; empty if nothing is."""
         names = self.plan.names
         if self.saved is None or name not in names:
@@ -293,12 +280,12 @@ class Differentiable:
     @cached_property
     def saveable(self) -> list[str]:
         """The names under which some node of the operator may have saved something."""
-        return self.plan((1 << len(self.edge_of)) - 1).names
+        return Plan.saved_names(self, (1 << len(self.edge_of)) - 1, self.formulas)
 
     def always_saved(self):
         """What is saved whichever input requires grad, as torch's generated code does.
 
-        It spares an input only when a single formula needs it, and never an output.
+        It spares a tensor only when a single formula needs it, never an output or a number.
         """
         saved = [
             (targets, [p.removesuffix("_conj") for p in ps]) for targets, _, ps in self.formulas
@@ -309,7 +296,7 @@ class Differentiable:
         for name in dict.fromkeys(used):
             if name in self.position:
                 shared = used.count(name) > 1 or name in together or "backward" in self.name
-                if name in tensors and shared:
+                if shared if name in tensors else self.position[name] != self.list_position:
                     yield name
             elif name in self.outputs:
                 yield name
@@ -337,7 +324,7 @@ class Differentiable:
                 return (LIST, position)
             return (INPUT if position in self.tensor_positions else VALUE, position)
         base, _, what = name.rpartition("_")
-        kinds = {"shape": SHAPE, "dtype": DTYPE, "layout": LAYOUT}
+        kinds = {"shape": SHAPE, "dtype": DTYPE, "layout": LAYOUT, "dim": RANK}
         if base in self.position and what in kinds:
             return (kinds[what], self.position[base])
         if base == "result" and what in kinds:
@@ -350,6 +337,10 @@ class Differentiable:
         """What to save and run when the inputs whose bits are in `mask` require grad."""
         plan = self.plans.get((mask, real))
         if plan is None:
+            if not self.plans:  # so there is no node yet
+                from impl import saved_attributes
+
+                saved_attributes.publish(self)
             plan = self.plans[mask, real] = Plan(self, mask, real)
         return plan
 
@@ -373,7 +364,7 @@ class Differentiable:
         """
         plan = self.plan(mask)
         node = self.node_class()
-        node.sequence = next_sequence()
+        node.sequence = next_sequence() if self.node_name != "NotImplemented" else _AT_ONCE
         if anomaly.MODE.enabled:
             anomaly.note(node)
         node.plan = plan
@@ -384,7 +375,7 @@ class Differentiable:
             node.mixed = True
             node.run = None
         node.connect(edges)
-        node.only = None if plan.single is None or node.run is None else node.next[plan.single]
+        node.only = None if plan.single is None or node.run is None else node.branches[plan.single]
         if node.only is None and plan.single is not None:
             node.run = None  # an edge that leads nowhere
         node.describe(self._tracked(outputs or targets))
@@ -426,6 +417,8 @@ class Differentiable:
             if which is not None and which == self.list_position:
                 return tuple(t._raw.shape for t in value)
             return np.shape(value._raw) if isinstance(value, Tensor) else ()
+        if kind == RANK:
+            return value._raw.ndim
         if kind == DTYPE:
             if which is not None and which == self.list_position:
                 return tuple(t._raw.dtype for t in value)

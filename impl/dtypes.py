@@ -39,6 +39,9 @@ class dtype:
         return (_named, (self.name,))
 
 
+dtype.__name__ = "torch.dtype"  # as Python's own messages call it
+
+
 def _named(name: str) -> dtype:
     return BY_NAME[name]
 

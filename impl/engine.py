@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import warnings
 import weakref
 from sys import getrefcount
 from typing import Any
@@ -14,19 +13,28 @@ from numpy import ndarray
 
 from impl import anomaly, messages
 from impl.accumulation import accumulate
-from impl.graph import AccumulateGrad, GradientEdge, gradient_edge, meets
-from impl.hooks import retain_grad, run_node_hooks, run_post_accumulate, run_tensor_hooks
-from impl.interpretation import expandable, interpreting
+from impl.graph import AccumulateGrad, meets
+from impl.hooks import run_node_hooks, run_post_accumulate, run_tensor_hooks
+from impl.interpretation import expandable
 from impl.layouts import contiguous_format
-from impl.marks import Marks, owner, place
-from impl.modes import STATE
-from impl.paths import leading, waiting
+from impl.marks import Marks, owner, place, shows
+from impl.paths import reachable, waiting
 from impl.pending import Pending
-from impl.stacks import nested
 from impl.tensor import Tensor
 
 
-class _Task:
+class _Arrival:
+    """What has arrived at a node: the sum for its only output, or a list of those for several."""
+
+    __slots__ = ("made", "missing", "value")
+
+    def __init__(self, node, missing: int) -> None:
+        self.missing = missing  # how many gradients are yet to come
+        self.made = 0  # how often the only sum was written in place
+        self.value: Any = None if node.meta is not None else [None] * len(node.metas)
+
+
+class Task:
     """One backward pass. Iterative: a chain of any length takes no stack."""
 
     _numbers = itertools.count(1)
@@ -35,8 +43,12 @@ class _Task:
         self.number = next(self._numbers)  # by which others know the pass and keep nothing alive
         self.interpretation = interpretation
         self.keep_graph = keep_graph
+        self.raw = not interpretation.records
         self.needed: dict | None = None  # with inputs: which nodes lead to one; None: all
-        # How often a waiting gradient was written in place: its version, should it surface.
+        self.counts: dict = {}  # how many gradients a node gets, if not one
+        self.reached: set | None = None  # all nodes of the pass, once somebody asks
+        self.arrivals: dict = {}  # of nodes that get several, until they have
+        # How often a complete gradient was written in place: its version, should it surface.
         self.additions: dict = {}
         self.marks: Any = None  # what the last step knew of writes to the gradients it made
         self.captures: dict = {}  # {node: [(output number, position of the input)]}
@@ -48,108 +60,86 @@ class _Task:
         """`roots` are (edge, gradient) in the caller's order.
 
         Of the nodes whose gradients are complete, the one recorded last runs first; leaves run at
-        once (torch's queue). A buffer holds the gradient of a node's only output, or the list of
-        those of several.
+        once (torch's queue).
         """
         watched, keep = anomaly.MODE.enabled, self.keep_graph
         straight = not self.interpretation.records and not watched
-        needed, additions = self.needed, self.additions
-        buffers: dict = {}
-        starts = dict.fromkeys(edge[0] for edge, _ in roots)
-        counts = waiting(starts)
-        self.starts, self.reached = starts, counts
-        for (node, number), gradient in roots:
-            self._deliver(buffers, node, number, gradient)
-            counts[node] = -abs(counts[node])
-        ready: list = []
+        needed, additions, arrivals = self.needed, self.additions, self.arrivals
         ties = itertools.count()
-        for node in starts:
-            if not counts[node]:
-                heapq.heappush(ready, (-node.sequence, next(ties), node))
-
-        def deliver(target, value) -> None:
-            """`_deliver`, for the only output of a node."""
-            if (held := buffers.get(target)) is None:
-                buffers[target] = value
-                return
-            buffers[target] = None
-            # Referenced by our name, and by the call's own.
-            if straight and getrefcount(held) == 2 and held.base is None:
-                held += value
-                additions[target] = additions.get(target, 0) + 1
-                buffers[target] = held
-            else:
-                buffers[target] = self._sum(held, value, target)
-
-        # The node that got ready first, mostly the next to run, needs no queue.
-        node = None
-        wanted = None
+        ready: list = []
+        self._start(roots, ready, ties)
+        counts, join = self.counts, self._join
+        # The node to run next, and one that waits: mostly there are no more, and no need to queue.
+        node = gradient = spare = spared = wanted = None
         while True:
-            if node is None:
-                if not ready:
-                    return
-                node = heapq.heappop(ready)[2]
-                gradient = buffers.pop(node, None)
-            elif ready and ready[0][0] < -node.sequence:
-                buffers[node] = gradient
-                node = heapq.heappushpop(ready, (-node.sequence, next(ties), node))[2]
-                gradient = buffers.pop(node, None)
+            if spare is not None:
+                if node is None:
+                    node, gradient, spare, spared = spare, spared, None, None
+                elif spare.sequence > node.sequence:
+                    node, gradient, spare, spared = spare, spared, node, gradient
+            elif ready:
+                if node is not None and ready[0][0] < -node.sequence:
+                    heapq.heappush(ready, (-node.sequence, next(ties), node, gradient))
+                    node = gradient = None
+                if node is None:
+                    node, gradient = heapq.heappop(ready)[2:]
+            elif node is None:
+                return
             if needed is not None:
                 if node not in needed:
-                    node = None
+                    node = gradient = None
                     continue
                 wanted = None
                 if node.only is None:
-                    wanted = [target in needed for target in node.next]
-            marks = None  # what is known of writes to the gradients that come out
-            first = 0
+                    wanted = [target in needed for target in node.branches]
+            marks = fitting = passed = None  # what is known of the gradients that come out
             if (
                 (run := node.run) is not None
                 and straight
                 and gradient is not None
-                and (not additions or node not in additions or node.makes_gradient)
                 and (needed is None or node not in self.captures)
             ):
-                outputs = run(node, gradient, keep, wanted)
-                gradient = None
-                plan, fitting = node.plan, node.meta
-                if not plan.fits:
-                    fitting = None
-                if (target := node.only) is None:
-                    targets = node.next
-                else:
-                    meta = target.meta
+                if additions and (writes := additions.pop(node, 0)) and not node.makes_gradient:
+                    passed = gradient
+                if (target := node.only) is not None:
+                    gradient = run(node, gradient, keep, wanted)
+                    meta, plan = target.meta, node.plan
                     if (
-                        type(outputs) is meta
-                        or (meta is fitting and meta is not None)
+                        (meta is node.meta and plan.fits)
+                        or type(gradient) is meta
                         or (
-                            type(outputs) is ndarray
+                            type(gradient) is ndarray
                             and type(meta) is tuple
-                            and outputs.shape == meta[0]
-                            and outputs.dtype is meta[1]
+                            and gradient.shape == meta[0]
+                            and gradient.dtype is meta[1]
                         )
                     ):
-                        if counts[target] == 1:  # that is, nobody else sends anything there
-                            if plan.made:
-                                additions[target] = plan.made
-                            node, gradient, outputs = target, outputs, None
+                        made = plan.made
+                        if passed is not None:
+                            if shows(gradient, passed):
+                                made = writes
+                            passed = None
+                        # Nobody else sends anything there.
+                        if target not in counts or counts[target] == 1:
+                            if made:
+                                additions[target] = made
+                            node = target
+                        elif join(target, gradient, made):
+                            node, gradient = target, arrivals.pop(target).value
                         else:
-                            value, outputs = outputs, None
-                            if plan.made and target not in buffers:
-                                additions[target] = plan.made
-                            deliver(target, value)
-                            value = None
-                            waits = counts[target]
-                            # Negative once something has arrived.
-                            waits = counts[target] = waits + 1 if waits < 0 else 1 - waits
-                            node = None if waits else target
-                            if node is not None:
-                                gradient = buffers.pop(node)
+                            node = gradient = None
                         continue
-                    outputs, targets, first = [outputs], (target,), node.plan.single
+                    targets = node.targets()
+                    outputs = [None] * len(targets)
+                    outputs[plan.single] = gradient
+                else:
+                    outputs = run(node, gradient, keep, wanted)
+                    targets = node.branches
+                    if node.plan.fits:
+                        fitting = node.meta
+                gradient = None
             else:
-                fitting = None
-                grads = [gradient] if node.metas is None else gradient
+                grads = [gradient] if node.meta is not None else gradient
                 gradient = None
                 if grads is None:
                     grads = [None] * len(node.metas)
@@ -159,87 +149,115 @@ class _Task:
                     node = None
                     continue
                 marks = self.marks
-                targets = node.next
-            i = -1
+                targets = node.targets()
             following = None
-            for target in targets:
-                i += 1
+            for i, target in enumerate(targets):
                 if target is None:
                     continue
-                value = outputs[i]
-                if value is not None:
-                    outputs[i] = None
-                    meta = target.meta
-                    if marks is None and (
-                        type(value) is meta
-                        or (meta is fitting and meta is not None)
+                value, outputs[i] = outputs[i], None
+                meta = target.meta
+                if value is None or (
+                    marks is None
+                    and passed is None
+                    and (
+                        (meta is fitting and meta is not None)
+                        or type(value) is meta
                         or (
                             type(value) is ndarray
                             and type(meta) is tuple
                             and value.shape == meta[0]
                             and value.dtype is meta[1]
                         )
-                    ):
-                        if following is None and counts[target] == 1:
-                            # Nobody else sends anything there, so it needs no buffer.
-                            following, gradient, value = target, value, None
-                            continue
-                        deliver(target, value)
+                    )
+                ):
+                    made = 0
+                else:
+                    if marks is not None:
+                        made = marks.writes(i, value)
                     else:
-                        edge = first + i
-                        number = 0 if node.numbers is None else node.numbers[edge]
-                        made = marks.writes(edge, value) if marks is not None else 0
-                        meta = target.expected(number)
-                        if not self._meets(value, meta):
-                            value, made = self._refit(node, edge, value, meta, made)
-                        self._deliver(buffers, target, number, value, made)
+                        made = writes if passed is not None and shows(value, passed) else 0
+                    expected = target.expected(0 if node.numbers is None else node.numbers[i])
+                    if not self._meets(value, expected):
+                        value, made = self._refit(node, i, value, expected, made)
+                if made or meta is None or counts.get(target, 1) != 1:
+                    number = 0 if node.numbers is None else node.numbers[i]
+                    if not join(target, value, made, number):
+                        value = None
+                        continue
                     value = None
-                waits = counts[target]
-                waits = counts[target] = waits + 1 if waits < 0 else 1 - waits
-                if not waits:
-                    if following is None:
-                        following = target
-                        gradient = buffers.pop(target, None)
-                    elif target.sequence > following.sequence:
-                        buffers[following] = gradient
-                        heapq.heappush(ready, (-following.sequence, next(ties), following))
-                        following = target
-                        gradient = buffers.pop(target, None)
+                    value = arrivals.pop(target).value
+                if following is None:
+                    following, gradient = target, value
+                else:
+                    if target.sequence > following.sequence:
+                        following, target, gradient, value = target, following, value, gradient
+                    if spare is None and not ready:
+                        spare, spared = target, value
                     else:
-                        heapq.heappush(ready, (-target.sequence, next(ties), target))
-            node = following
+                        if spare is not None:
+                            heapq.heappush(ready, (-spare.sequence, next(ties), spare, spared))
+                            spare = spared = None
+                        heapq.heappush(ready, (-target.sequence, next(ties), target, value))
+                value = None
+            node, passed = following, None
 
-    def _deliver(self, buffers, node, number: int, gradient, made: int = 0) -> None:
-        """Put a gradient, which was written `made` times, into a node's buffer, or add it."""
-        if node.metas is None:
-            held = buffers.get(node)
-            buffers[node] = None
-        else:
-            buffer = buffers.get(node)
-            if buffer is None:
-                buffer = buffers[node] = [None] * len(node.metas)
-            held = buffer[number]
-            buffer[number] = None
-        if held is not None:
-            gradient = self._sum(held, gradient, place(node, number))
-        elif made:
-            self.additions[place(node, number)] = made
-            if self.interpretation.records:  # a tensor, which nodes may pass on as it is
+    def _start(self, roots, ready: list, ties) -> None:
+        """Count what each node waits for, and queue the roots for which nothing else does."""
+        starts = self.starts = dict.fromkeys(edge[0] for edge, _ in roots)
+        counts = self.counts = waiting(starts)
+        for (node, _), _ in roots:
+            counts[node] += 1
+        for (node, number), gradient in roots:
+            self._join(node, gradient, 0, number)
+        for node in starts:
+            if not self.arrivals[node].missing:
+                entry = -node.sequence, next(ties), node, self.arrivals.pop(node).value
+                heapq.heappush(ready, entry)
+
+    def _join(self, node, gradient, made: int, number: int = 0) -> bool:
+        """Add a gradient, which was written `made` times, to what has arrived at a node.
+
+        Returns whether that was the last.
+        """
+        arrival = self.arrivals.get(node)
+        if arrival is None:
+            arrival = self.arrivals[node] = _Arrival(node, self.counts.get(node, 1))
+        arrival.missing -= 1
+        if gradient is None:
+            pass
+        elif node.meta is None:
+            self._join_output(arrival.value, node, number, gradient, made)
+        elif arrival.value is None:
+            arrival.value, arrival.made = gradient, made
+            if made and self.interpretation.records:  # a tensor, which nodes may pass on as it is
                 gradient._storage.version = made
-        if node.metas is None:
-            buffers[node] = gradient
+        # Referenced by the arrival, and by the call's own.
+        elif self.raw and getrefcount(arrival.value) == 2 and arrival.value.base is None:
+            arrival.value += gradient
+            arrival.made += 1
         else:
-            buffer[number] = gradient
+            arrival.value, arrival.made = self.interpretation.add(arrival.value, gradient), 0
+        if arrival.missing:
+            return False
+        if arrival.made:
+            self.additions[node] = arrival.made
+        return True
 
-    def _sum(self, held, value, where):
-        """Two gradients for the same place: in place, if nobody else holds the first."""
-        # Referenced by the caller's name and ours, and by the call's own.
-        if self.interpretation.unshared(held, 3) and held.base is None:
-            held += value
-            self.additions[where] = self.additions.get(where, 0) + 1
-            return held
-        self.additions.pop(where, None)
-        return self.interpretation.add(held, value)
+    def _join_output(self, held: list, node, number: int, gradient, made: int) -> None:
+        """`_join` for one of several outputs, whose gradients are `held`."""
+        writes = self.additions
+        if held[number] is None:
+            held[number] = gradient
+            if made:
+                writes[node, number] = made
+                if self.interpretation.records:
+                    gradient._storage.version = made
+        elif self.raw and getrefcount(held[number]) == 2 and held[number].base is None:
+            held[number] += gradient
+            writes[node, number] = writes.get((node, number), 0) + 1
+        else:
+            writes.pop((node, number), None)
+            held[number] = self.interpretation.add(held[number], gradient)
 
     def _meets(self, value, meta) -> bool:
         return meets(value._raw if self.interpretation.records else value, meta)
@@ -302,7 +320,9 @@ class _Task:
             del outputs, inputs, shown
             outputs = self.interpretation.lower_all(left)
         if node.authored:  # who may return one for a tensor that requires none
-            outputs = [v if target else None for v, target in zip(outputs, node.next, strict=True)]
+            outputs = [
+                v if target else None for v, target in zip(outputs, node.targets(), strict=True)
+            ]
         if not self.keep_graph:
             node.release()
         return outputs
@@ -321,11 +341,13 @@ class _Task:
 
         As in torch a single root is not counted. Raises RuntimeError for a leaf that is captured.
         """
+        if self.reached is None:
+            self.reached = reachable(self.starts)
         if node not in self.reached or (len(self.starts) == 1 and node in self.starts):
             return False
         if self.needed is None:
             return True
-        if node in self.captures and not node.next:
+        if node in self.captures and not node.targets():
             raise RuntimeError(messages.CAPTURED_LEAF)
         return node in self.needed and (self.needed[node] or node in self.captures)
 
@@ -454,96 +476,3 @@ class _Task:
 def _writes(gradient: Tensor) -> int:
     """How often a gradient was written, as far as it is counted."""
     return 0 if gradient._uncounted else gradient._version
-
-
-# -- the call -------------------------------------------------------------------------------
-
-
-def run_alone(node, grads):
-    """Run a node's formula on one tensor or None per output, recording in grad mode.
-
-    Returns one gradient or None per edge, a single one by itself. No hook is called and nothing is
-    freed; a leaf's node accumulates. Raises TypeError for another number of gradients.
-    """
-    if len(grads) != node.width:
-        raise TypeError(f"expected {node.width} arguments, got {len(grads)} instead")
-    interpretation = interpreting(STATE.enabled)
-    lowered = [None if g is None else interpretation.lower(g) for g in grads]
-    if isinstance(node, AccumulateGrad):
-        accumulate(interpretation, node.variable, lowered, 0)
-        if node.variable._post_accumulate:
-            run_post_accumulate(node.variable)
-        return ()
-    outputs = node.evaluate(lowered, interpretation, None)
-    results = tuple(None if value is None else interpretation.lift(value) for value in outputs)
-    return results[0] if len(results) == 1 else results
-
-
-def execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
-    """Run a pass from `tensors`, with their cotangents, to `inputs` (None: to all leaves).
-
-    Returns the gradients of the inputs, or None where nothing arrived; with `accumulate` they go
-    to the inputs' `.grad` instead. Raises RuntimeError for a root or an input that does not require
-    grad, and whatever a formula or a hook raises.
-    """
-    return nested(_execute, tensors, cotangents, keep_graph, create_graph, inputs, accumulate)
-
-
-def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
-    interpretation = interpreting(create_graph)
-    roots = []
-    previous = STATE.grad_mode, STATE.task, STATE.whole
-    STATE.grad_mode = bool(create_graph)
-    STATE.task = task = _Task(interpretation, keep_graph)
-    STATE.whole = previous[-1] and inputs is None
-    try:
-        for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
-            edge = _edge(tensor)
-            if edge is None:
-                raise RuntimeError(
-                    f"element {i} of tensors does not require grad and does not have a grad_fn"
-                )
-            if cotangent is None:
-                raise RuntimeError(f"element {i} of gradients tuple is None")
-            lowered = interpretation.lower(cotangent)
-            dtype = edge[0].dtype_of(edge[1])
-            if dtype is not None and cotangent._raw.dtype != dtype:
-                lowered = interpretation.cast(lowered, dtype)
-            roots.append((edge, lowered))
-        if inputs is not None:
-            _aim(task, roots, inputs, accumulate)
-        if accumulate and create_graph:
-            warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
-        task.run(roots)
-        return task.captured
-    finally:
-        STATE.grad_mode, STATE.task, STATE.whole = previous
-
-
-def _edge(tensor):
-    """The (node, output number) of a tensor or of a GradientEdge."""
-    return tensor[:2] if isinstance(tensor, GradientEdge) else gradient_edge(tensor)
-
-
-def _aim(task: _Task, roots, inputs, accumulate: bool) -> None:
-    targets = []
-    for position, tensor in enumerate(inputs):
-        if not isinstance(tensor, (Tensor, GradientEdge)):
-            raise RuntimeError(
-                f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
-            )
-        if isinstance(tensor, GradientEdge):
-            pass  # there is no tensor that could keep a gradient
-        elif accumulate:
-            if tensor.grad_fn is not None or not tensor.requires_grad:
-                retain_grad(tensor)
-        elif not tensor.requires_grad:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        edge = _edge(tensor)
-        if edge is not None:
-            targets.append(edge[0])
-            if not accumulate:
-                task.captures.setdefault(edge[0], []).append((edge[1], position))
-    if not accumulate:
-        task.captured = [None] * len(inputs)
-    task.needed = leading([edge[0] for edge, _ in roots], targets, accumulate)

@@ -6,7 +6,7 @@ import operator
 import warnings
 from collections.abc import Mapping
 
-from impl import creation, engine, messages, seeds
+from impl import creation, execution, messages, seeds
 from impl.graph import GradientEdge
 from impl.modes import enable_grad, no_grad
 from impl.operator import FUNCTIONS
@@ -45,7 +45,7 @@ def backward(
     cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_tensors, len(roots)))
     keep_graph, create_graph, _ = _flags(retain_graph, create_graph, True)
     seeds.check_count(roots, cotangents)
-    engine.execute(roots, cotangents, keep_graph, create_graph, targets, accumulate=True)
+    execution.execute(roots, cotangents, keep_graph, create_graph, targets, accumulate=True)
 
 
 def grad(
@@ -83,7 +83,7 @@ def grad(
     if batched:
         results = _batch(roots, cotangents, size, keep_graph, recorded, targets)
     else:
-        results = engine.execute(roots, cotangents, keep_graph, recorded, targets, False)
+        results = execution.execute(roots, cotangents, keep_graph, recorded, targets, False)
     for i, result in enumerate(results):
         if result is None and not allow_unused:
             raise RuntimeError(messages.UNUSED.format(i))
@@ -105,7 +105,7 @@ def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, t
         with enable_grad() if create_graph else no_grad():
             seeds.append([cotangent[k] for cotangent in cotangents])
         keep = keep_graph or k + 1 < size
-        passes.append(engine.execute(roots, seeds[k], keep, create_graph, targets, False))
+        passes.append(execution.execute(roots, seeds[k], keep, create_graph, targets, False))
     return [_stacked(rows, seeds, cotangents) for rows in zip(*passes, strict=True)]
 
 

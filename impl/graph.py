@@ -17,10 +17,10 @@ _QUALIFIED = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
 
 
 if TYPE_CHECKING:  # type checkers know only the built-in one
-    _attribute = property
+    attribute = property
 else:
 
-    class _attribute(property):
+    class attribute(property):
         """A property that says in torch's words that it is read-only."""
 
         def __set__(self, instance, value) -> None:
@@ -33,9 +33,11 @@ else:
 class Node:
     """One recorded operation; its class carries the name torch gives it (`MulBackward0`).
 
-    Per differentiable input there is one node in `next`, or None where no gradient goes, and the
-    number of that node's output in `numbers` (None: all are 0). What an incoming gradient must meet
-    is noted by `meta_of`: in `meta` for one output, in `metas` for several.
+    Per differentiable input there is one node in `targets()`, or None where no gradient goes, and
+    the number of that node's output in `numbers` (None: all are 0). What an incoming gradient must
+    meet is noted by `meta_of`: in `meta` for one output, in `metas` for several.
+
+    No class of nodes has a `__getattr__`: it would make every attribute many times slower to read.
     """
 
     # Small objects without a dictionary of their own until somebody asks for one: of these there
@@ -43,7 +45,7 @@ class Node:
     __slots__ = ("__dict__", "__weakref__")
 
     sequence: int
-    next: tuple = ()
+    branches: tuple = ()  # what `targets()` returns, where there is no `only`
     numbers: tuple | None = None
     meta: Any = None
     metas: tuple | None = None
@@ -70,9 +72,13 @@ class Node:
 
     def connect(self, edges) -> None:
         """Set where gradients go: one (node, output number), or None, per differentiable input."""
-        self.next = tuple([None if edge is None else edge[0] for edge in edges])
+        self.branches = tuple([None if edge is None else edge[0] for edge in edges])
         if any(edge is not None and edge[1] for edge in edges):
             self.numbers = tuple([0 if edge is None else edge[1] for edge in edges])
+
+    def targets(self) -> tuple:
+        """Where gradients go: a node, or None, per differentiable input."""
+        return self.branches
 
     def edges(self) -> list:
         """What `connect` was given."""
@@ -126,23 +132,23 @@ class Node:
         plain = "Backward" in name and name != "CopyBackwards"
         return name if plain else f"torch::autograd::{name}"
 
-    @_attribute
+    @attribute
     def next_functions(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) where no gradient goes."""
-        numbers = self.numbers or (0,) * len(self.next)
-        return tuple(zip(self.next, numbers, strict=True))
+        numbers = self.numbers or (0,) * len(self.targets())
+        return tuple(zip(self.targets(), numbers, strict=True))
 
-    @_attribute
+    @attribute
     def requires_grad(self) -> bool:
         """True, as of every node."""
         return True
 
-    @_attribute
+    @attribute
     def metadata(self) -> dict:
         """A dictionary for the user's own notes on this node."""
         return self.__dict__.setdefault("_notes", {})
 
-    @_attribute
+    @attribute
     def _input_metadata(self) -> tuple[OutputDescription, ...]:
         """What the gradients that come in must look like, one entry per differentiable output."""
         return tuple(OutputDescription(self.expected(i)) for i in range(self.width))
@@ -163,8 +169,8 @@ class Node:
         return register_node_hook(self, "pre_hooks", *hook, **named)
 
     def __call__(self, *grads):
-        """Run the formula alone; see `impl.engine.run_alone`."""
-        from impl.engine import run_alone
+        """Run the formula alone; see `impl.execution.run_alone`."""
+        from impl.execution import run_alone
 
         return run_alone(self, grads)
 

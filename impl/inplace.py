@@ -207,9 +207,9 @@ def plain_history(target: Tensor):
 def overwrite(target: Tensor, raw) -> None:
     """`write`, not counted, of a raw value that fits, to a row-major tensor that needs no care."""
     memory = target._storage
-    if type(target._raw) is np.ndarray:
+    if isinstance(target._raw, np.ndarray):
         target._raw[...] = raw
-    elif type(memory.buffer) is np.ndarray:
+    elif isinstance(memory.buffer, np.ndarray):
         target._array()[...] = raw
     else:
         target._raw = memory.buffer = raw
@@ -290,10 +290,12 @@ def store(name: str, out, result):
 
 def resize(tensor: Tensor, shape) -> None:
     """Give a tensor another shape, row-major, over memory that keeps what fits."""
+    from impl import growth
+
     size = int(np.prod(shape))
     tensor._array()
     if size + tensor._offset > tensor._storage.flat.size:
-        tensor._storage.grow(size + tensor._offset)
+        growth.grow(tensor._storage, size + tensor._offset)
     flat = elements(tensor._storage, tensor._raw.dtype)
     tensor._raw = strided(flat, shape, contiguous_strides(shape), tensor._offset)
     tensor._strides = tensor._common = None

@@ -280,8 +280,8 @@ class DualInterpretation(TapedInterpretation):
         return tensor
 
     def add(self, a, b):
-        # Referenced by the engine's two names, ours, and the call's own: nobody else.
-        unshared = sys.getrefcount(a) <= 4 and a._view is None
+        # Referenced by what waits in the engine, by our name, and by the call's own: nobody else.
+        unshared = sys.getrefcount(a) <= 3 and a._view is None
         if STATE.enabled or not unshared or any(a is tensor for tensor in self.given):
             return a + b
         return a.add_(b)

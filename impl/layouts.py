@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from impl.storage import element_strides, empty_strided
+
 
 class layout:
     """How a tensor keeps its elements; here always `torch.strided`."""
@@ -69,3 +73,26 @@ contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last", 4)
 channels_last_3d = memory_format("channels_last_3d", 5)
+
+
+def suggested(shape, strides) -> memory_format:
+    """The format that a tensor's own layout suggests for results of its shape."""
+    for candidate in (channels_last, channels_last_3d):
+        if candidate.is_kept_by(shape, strides):
+            return candidate
+    return contiguous_format
+
+
+def suggested_by(array: np.ndarray) -> memory_format:
+    """The format that an array's own layout suggests for results of its shape."""
+    return suggested(array.shape, element_strides(array))
+
+
+def formatted_as(result: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """An array in the format that the source's layout suggests."""
+    strides = suggested_by(source).strides(result.shape)
+    if strides is None:
+        return np.ascontiguousarray(result)
+    laid = empty_strided(result.shape, strides, result.dtype)
+    laid[...] = result
+    return laid

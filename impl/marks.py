@@ -30,13 +30,21 @@ class Marks:
         made = self.versions.get(edge, 0)
         if callable(made):
             made = int(made(self.arrived, value))
-        source = source_of(value) if self.carried else None
         for reference, count in self.carried:
             passed = reference()
-            shown = value if source is None else source[0]
-            if passed is not None and isinstance(shown, ndarray) and owner(shown) is passed:
+            if passed is not None and shows(value, passed):
                 made = count
         return made
+
+
+def shows(value, gradient) -> bool:
+    """Whether an outgoing gradient is an incoming one, or a view of its memory."""
+    if value is gradient:
+        return True
+    source = source_of(value)
+    if source is not None:
+        value = source[0]
+    return isinstance(value, ndarray) and owner(value) is owner(gradient)
 
 
 def owner(array: ndarray) -> ndarray:

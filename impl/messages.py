@@ -87,6 +87,14 @@ PACK_WRITES = (
     "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
     "Please open an issue if you need to perform in-place operations on the input to a pack hook."
 )
+ZEROS_WRITTEN = (
+    "ZeroTensors are immutable. Please use the materialized zero tensor obtained using .clone() if "
+    "you want a mutable tensor."
+)
+ZEROS_COPIED = (
+    "ZeroTensors are immutable. Please materialize the tensor using `.clone()`, if you want a "
+    "mutable zero tensor."
+)
 HOOKS_SET = (
     "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one "
     "pair of hooks is allowed at a time."

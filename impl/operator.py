@@ -12,10 +12,11 @@ array or a tuple of them. It never returns an argument or a view of one.
 
 A *formula* names what it needs by its parameters, and by that says what is saved: an input (the
 tensor is saved), `result` or an output's name (the output is saved), any other argument of the
-operator (its value), `x_shape`, `x_dtype` (NumPy), `x_layout` (shape, strides, offset) of an input
-x, `grad` (of the first output), `grads` (of all), `grad_<output>`, `needs` (per differentiable
-input). `F` holds the operations it may use besides Python's operators: kernels when gradients are
-raw arrays, operators when they are tensors (`create_graph=True`).
+operator (its value), `x_shape`, `x_dtype` (NumPy), `x_layout` (shape, strides, offset) and `x_dim`
+(how many dimensions) of an input x, `grad` (of the first output), `grads` (of all),
+`grad_<output>`, `needs` (per differentiable input). `F` holds the operations it may use besides
+Python's operators: kernels when gradients are raw arrays, operators when they are tensors
+(`create_graph=True`).
 
 `sigmoid.forward(...)` states how tangents pass, where `impl.tangents` does not know it anyway.
 """
@@ -62,6 +63,7 @@ def operator(
     out: bool = False,
     fresh: bool = False,
     numbers: bool = True,
+    kind: type[Operator] = Operator,
 ):
     """Define a primitive operator from its kernel.
 
@@ -74,10 +76,11 @@ def operator(
         function, method, inplace, out: which public spellings to make from it.
         fresh: keep the kernel's own strides (they are torch's) instead of making it row-major.
         numbers: whether, of several operands, any may be a Python number.
+        kind: the class of the operator.
     """
 
     def define(kernel) -> Operator:
-        op = Operator(kernel, node, promote, elementwise, outputs, fresh)
+        op = kind(kernel, node, promote, elementwise, outputs, fresh)
         op.numbers = op.numbers and numbers
         OPERATORS[op.name] = op
         call = spelling(op, kernel, out)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from impl.operator import FUNCTIONS, Operator
 from impl.tensor import Tensor
 
+OUT = ", *, Tensor out = None"  # how a signature in an error's text ends
+
 
 def publish(
     name: str,
@@ -18,6 +20,7 @@ def publish(
     *,
     doc: str,
     written: tuple[Operator, Operator] | None = None,
+    refuse=None,
 ) -> None:
     """Publish `name` as function and method, with `out=`, and `name_` which writes in place.
 
@@ -26,6 +29,7 @@ def publish(
             (number, tensor).
         doc: the function's docstring.
         written: the primitives of the in-place form for a tensor and a number, when they differ.
+        refuse: from two numbers, the error for them; None if they are taken.
     """
     for op in (tensors, number, of_number):
         if op is not None:
@@ -37,6 +41,11 @@ def publish(
         return tensors if of_number is None else of_number
 
     def call(input, other, *, out=None):
+        if of_number is None and not isinstance(input, Tensor):
+            signatures = (f"Tensor input, {kind} other{OUT}" for kind in ("Tensor", "Number"))
+            raise refusal(name, (input, other), *signatures)
+        if refuse is not None and not (isinstance(input, Tensor) or isinstance(other, Tensor)):
+            raise refuse(input, other)
         op = choose(input, other)
         return op(input, other) if out is None else op.into(out, (input, other))
 
@@ -50,3 +59,51 @@ def publish(
         made.__doc__ = doc if made is call else f"`{name}` in place."
         FUNCTIONS[spelled] = made
         setattr(Tensor, spelled, made)
+
+
+def refusal(name: str, given: tuple, *signatures: str) -> TypeError:
+    """The error for arguments that no overload takes."""
+    kinds = ", ".join(type(value).__name__ for value in given)
+    listed = "".join(f" * ({signature})\n" for signature in signatures)
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one "
+        f"of:\n{listed}"
+    )
+
+
+def of_numbers(name: str, first, second, parameters=("input", "other")) -> TypeError:
+    """The error for two numbers where one must be a tensor."""
+    a, b = parameters
+    kinds = (f"Tensor {a}, Tensor", f"Number {a.replace('input', 'self')}, Tensor")
+    signatures = (f"{kind} {b}{OUT}" for kind in (*kinds, f"Tensor {a}, Number"))
+    return refusal(name, (first, second), *signatures)
+
+
+def chosen(
+    name: str,
+    tensors: Operator,
+    number: Operator,
+    of_number: Operator,
+    *,
+    doc: str,
+    parameters: tuple[str, str] = ("input", "other"),
+):
+    """A function, published nowhere, that chooses as that of `publish` does, with `out=`.
+
+    It raises TypeError when neither operand is a tensor.
+    """
+    for op in (tensors, number, of_number):
+        op.name = name
+
+    def call(first, second, *, out=None):
+        if isinstance(first, Tensor):
+            op = tensors if isinstance(second, Tensor) else number
+        elif isinstance(second, Tensor):
+            op = of_number
+        else:
+            raise of_numbers(name, first, second, parameters)
+        return op(first, second) if out is None else op.into(out, (first, second))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call

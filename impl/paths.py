@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from sys import getrefcount
+
 
 def waiting(roots) -> dict:
-    """How many gradients each reachable node waits for."""
+    """How many gradients each reachable node waits for; those without an entry wait for one."""
     counts = dict.fromkeys(roots, 0)
     pending = list(roots)
     while pending:
         node = pending.pop()
         while (target := node.only) is not None:
+            # Referenced by the node, by our name, and by the call's own: there is no other edge.
+            if getrefcount(target) == 3:
+                node = target
+                continue
             if target in counts:
                 counts[target] += 1
                 break
             counts[target] = 1
             node = target
         else:
-            for target in node.next:
+            for target in node.branches:
                 if target is not None:
                     if target in counts:
                         counts[target] += 1
@@ -24,6 +30,18 @@ def waiting(roots) -> dict:
                         counts[target] = 1
                         pending.append(target)
     return counts
+
+
+def reachable(roots) -> set:
+    """The nodes to which a path leads from the roots, and these."""
+    seen = set(roots)
+    pending = list(seen)
+    while pending:
+        for target in pending.pop().targets():
+            if target is not None and target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return seen
 
 
 def leading(roots, targets, run_targets: bool) -> dict:
@@ -40,12 +58,12 @@ def leading(roots, targets, run_targets: bool) -> dict:
             continue
         seen.add(node)
         pending.append((node, True))
-        for target in node.next:
+        for target in node.targets():
             if target is not None and target not in seen:
                 pending.append((target, False))
     reaches = dict.fromkeys(targets, True)
     for node in order:
-        for target in node.next:
+        for target in node.targets():
             if target is not None and reaches.get(target):
                 reaches[node] = True
                 leads[node] = True

@@ -102,17 +102,15 @@ def add_each_at(target: np.ndarray, key, values) -> np.ndarray:
 def kept_where(condition, value):
     """The value where a bool array of its shape holds, zero elsewhere, also for NaN and infinities.
 
-    np.where takes a branch for each element; on large arrays masking the bits is many times faster.
+    np.where takes a branch for each element; on large arrays it is many times faster to multiply
+    the bits, read as an integer, by 0 or 1.
     """
     bits = _SAME_SIZE.get(value.dtype)
     large = value.ndim and value.size >= 1024
     if not large or bits is None or value.shape != condition.shape:
         return np.where(condition, value, value.dtype.type(0))
     result = np.empty(value.shape, value.dtype)  # no view of anything, so others may write to it
-    mask = result.view(bits)
-    mask[...] = condition
-    np.negative(mask, out=mask)
-    np.bitwise_and(mask, value.view(bits), out=mask)
+    np.multiply(condition.view(np.int8), value.view(bits), out=result.view(bits))
     return result
 
 

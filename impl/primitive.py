@@ -53,6 +53,7 @@ class Operator(Differentiable):
     validate = None  # checks the raw arguments before they are promoted
     validate_out = None  # checks the dtype of out= and the raw arguments
     layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
+    grows = False  # in place the target takes the result's shape
     exact_number = False  # half precision does not round a last operand of one element first
 
     def __init__(self, kernel, node, promote, elementwise, outputs, fresh) -> None:
@@ -327,6 +328,8 @@ class Operator(Differentiable):
             raise
         if late:
             inplace.check_memory(target, operands, True, True)
+        if self.grows and np.shape(result) != target._raw.shape:
+            inplace.resize(target, np.shape(result))
         inplace.check_fits(target, result)
         tangent = forward.before_write(self, args)
         if not tracked:
@@ -355,6 +358,9 @@ class Operator(Differentiable):
         inplace.check_out(self.name, out, mask != 0)
         if self.validate_out is not None:
             self.validate_out(out._raw.dtype, *raws)
+        if self.disjoint:
+            operands = [args[i] for i in self.guarded]
+            inplace.check_memory(out, operands, False, True, self.resolves)
         inplace.write_out(out, self._run(raws))
         forward.refuse_out(self.name, (*args, out))
         return out

@@ -368,3 +368,16 @@ def draw_bernoulli(tensor: Tensor, p: float, generator: Generator | None) -> Non
     """Fill with zeros and ones, one with probability `p`, each from a float64 uniform."""
     source = generator or default_generator
     _fill(tensor, source.uniform(tensor._raw.size, np.dtype(np.float64)) < p)
+
+
+def draw_slopes(noise: Tensor, input: Tensor, low: float, high: float) -> None:
+    """Fill with numbers from [low, high) where the input is not positive, and with ones elsewhere.
+
+    Each is made of a float64 uniform (ATen's rrelu_with_noise).
+    """
+    _floating(noise, "rrelu_with_noise_out_cpu")
+    drawn = np.ravel(input._raw <= 0)
+    uniforms = default_generator.uniform(int(drawn.sum()), np.dtype(np.float64))
+    slopes = np.ones(drawn.shape)
+    slopes[drawn] = [fused(u, high - low, low) for u in uniforms.tolist()]
+    _fill(noise, slopes)

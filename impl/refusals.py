@@ -58,11 +58,12 @@ _KERNELS = {
     "floor_divide_of_scalar": "div_floor_cpu", "floor_divide_into": "div_floor_cpu",
     "atan2": "atan2_cpu", "copysign": "copysign_cpu", "copysign_scalar": "copysign_cpu",
     "logaddexp2": "logaddexp2_cpu", "logit": "logit_cpu", "digamma": "digamma",
-    "polygamma": "trigamma", "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu",
+    "polygamma": "trigamma", "polygamma_into": "trigamma",
+    "erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu",
     "erfinv": "erfinv_vml_cpu", "lgamma": "lgamma_vml_cpu", "round_whole": "round_vml_cpu",
     "xlogy": "xlogy_cpu", "xlogy_scalar": "xlogy_cpu", "xlogy_of_scalar": "xlogy_cpu",
     "threshold": "threshold_cpu", "threshold_into": "threshold_cpu",
-    "rrelu_evaluated": "leaky_relu_cpu", "rrelu_evaluated_into": "leaky_relu_cpu",
+    "rrelu_with_noise": "leaky_relu_cpu", "rrelu_with_noise_into": "leaky_relu_cpu",
     "binary_cross_entropy": "binary_cross_entropy",
     "binary_cross_entropy_with_logits": "log_sigmoid_cpu",
     "max_pool2d_with_indices": "max_pool2d", "max_pool3d_with_indices": "max_pool3d",
@@ -152,4 +153,16 @@ def no_derivative(name: str):
         raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
     refuse.operator = name  # type: ignore[attr-defined]
+    return refuse
+
+
+def not_differentiated(name: str):
+    """A formula for an input by which torch's own formula refuses to differentiate.
+
+    `name` is what torch calls it. Raises NotImplementedError when it runs.
+    """
+
+    def refuse(F, grad):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
     return refuse

@@ -1,9 +1,9 @@
 """Saved tensors: what a node keeps for its formula, and the check that nobody has written it since.
 
 A saved input is kept as the tensor it is; a saved output without its history, which is the node
-itself, so that no reference cycle arises (torch's SavedVariable). Most are never shared and never
-written; for those the node keeps the bare Tensor, or for an output its bare Storage, and the
-version they had was 0. Everything else is a `SavedTensor`, in particular where hooks decide what is
+itself, so that no reference cycle arises (torch's SavedVariable). Most are never written; for those
+the node keeps the bare Tensor, or for an output its bare Storage, and the version they had was 0.
+Everything else is a `SavedTensor`, in particular where hooks decide what is
 kept: `impl.saved_hooks` switches them on.
 """
 
@@ -184,8 +184,11 @@ def check_callable(text: str, functions) -> None:
 
 
 def save(tensor: Tensor):
-    """A tensor as a node keeps its input: bare if nobody else has seen its memory yet."""
-    return tensor if tensor._memory is None else SavedTensor(tensor, False)
+    """A tensor as a node keeps its input: bare if nobody has written its memory yet."""
+    memory = tensor._memory
+    if memory is None or not (memory.version or tensor._inference):
+        return tensor
+    return SavedTensor(tensor, False)
 
 
 def exposed(value, node) -> SavedTensor:

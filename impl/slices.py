@@ -44,10 +44,10 @@ class CopySlices(Node):
 
     __slots__ = (
         "_geometries",
+        "branches",
         "inner",
         "kind",
         "meta",
-        "next",
         "offset",
         "only",
         "remake",
@@ -91,16 +91,15 @@ class CopySlices(Node):
             self.run = _run_row_major
         else:
             self.only = self.run = None
-            self.next = (base._node, *inner.next[1:])
+            self.branches = (base._node, *inner.targets()[1:])
         if base._nr:
-            self.numbers = (base._nr,) + (0,) * (len(self.next) - 1)
+            self.numbers = (base._nr,) + (0,) * (len(self.targets()) - 1)
         return self
 
-    def __getattr__(self, name: str):
-        if name == "next":
-            self.next = (self.only,) + (None,) * (len(self.kind.operator.edge_of) - 1)
-            return self.next
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    def targets(self) -> tuple:
+        if self.only is None:
+            return self.branches
+        return (self.only,) + (None,) * (len(self.kind.operator.edge_of) - 1)
 
     @property
     def base(self) -> Geometry:
@@ -124,7 +123,7 @@ class CopySlices(Node):
             raise RuntimeError(messages.FREED)
         gradient = grads[0]
         if gradient is None:
-            return [None] * len(self.next)
+            return [None] * len(self.targets())
         if interpretation.records:
             return self._evaluate_tensors(gradient, interpretation, wanted)
         if self.remake is not None:
@@ -136,7 +135,7 @@ class CopySlices(Node):
         else:
             whole, part = self._copied(gradient)
         inner = self._of_slice(part.copy(), interpretation, wanted)
-        if self.inner.authored and (inner[0] is None or self.next[0] is None):
+        if self.inner.authored and (inner[0] is None or self.targets()[0] is None):
             # As torch has it: the rest of the base gets no gradient either.
             return [None, *inner[1:]]
         if inner[0] is None:
@@ -180,7 +179,7 @@ class CopySlices(Node):
         result = inner.run(inner, gradient, True, wanted)
         if inner.only is None:
             return result
-        gradients = [None] * len(self.next)
+        gradients = [None] * len(self.targets())
         gradients[inner.plan.single] = result
         return gradients
 
@@ -195,7 +194,7 @@ class CopySlices(Node):
         inner = self.inner.evaluate(
             [copy if interpretation.records else copy._raw], interpretation, wanted
         )
-        if self.inner.authored and (inner[0] is None or self.next[0] is None):
+        if self.inner.authored and (inner[0] is None or self.targets()[0] is None):
             return [None, *inner[1:]]
         if inner[0] is None:
             part.zero_()

@@ -25,30 +25,38 @@ class Storage:
 
     def sharing(self) -> Storage:
         """The same memory with a version counter of its own, as `.data` has it."""
-        if type(self.buffer) is not np.ndarray:
+        if not isinstance(self.buffer, np.ndarray):
             self.buffer = np.array(self.buffer)
         other = Storage(self.buffer)
         other._identity = self._identity
         return other
 
-    def grow(self, size: int) -> None:
-        """Move to memory of `size` elements that begins with the present ones."""
-        flat = self.flat
-        grown = np.zeros(size, flat.dtype)
-        grown[: flat.size] = flat
+    def move(self, flat: np.ndarray) -> None:
+        """Be over other memory, and still be known as the same storage."""
         if self._identity is None:
             self._identity = self.buffer
-        self.buffer = self._flat = grown
-        self.__class__ = Grown
+        self.buffer = self._flat = flat
+        if type(self) is Storage:
+            self.__class__ = Grown
+
+    def resize_(self, size: int) -> Storage:
+        """Have room for `size` bytes, at least (torch.UntypedStorage.resize_)."""
+        if size > self.nbytes():
+            from impl.growth import grow
+
+            grow(self, -(-size // self.flat.itemsize))
+        return self
 
     @property
     def flat(self) -> np.ndarray:
         """The whole memory as one 1-d array, in address order."""
         if self._flat is None:
             buffer = self.buffer
-            if type(buffer) is not np.ndarray:
+            if not isinstance(buffer, np.ndarray):
                 buffer = self.buffer = np.array(buffer)
-            self._flat = buffer.reshape(-1) if buffer.flags.c_contiguous else buffer.ravel("K")
+            flat = buffer.reshape(-1) if buffer.flags.c_contiguous else buffer.ravel("K")
+            # An array with gaps shows a part of its owner's memory, which is all the storage's.
+            self._flat = owner_of(buffer).reshape(-1) if flat.base is None else flat
         return self._flat
 
     # torch spells the identity of a storage this way (UntypedStorage._cdata).
@@ -56,7 +64,7 @@ class Storage:
     def _cdata(self) -> int:
         if self._identity is not None:
             return id(self._identity)
-        return id(self.flat if type(self.buffer) is not np.ndarray else self.buffer)
+        return id(self.buffer if isinstance(self.buffer, np.ndarray) else self.flat)
 
     def data_ptr(self) -> int:
         """The address of the first element; 0 for no elements."""
@@ -68,7 +76,7 @@ class Storage:
 
 
 class Grown(Storage):
-    """A storage whose buffer is no longer what the tensor that made it shows."""
+    """A storage whose buffer is no longer the very array of the tensor that made it."""
 
 
 class Replaced(Storage):
@@ -177,7 +185,7 @@ def strided(flat: np.ndarray, shape, strides, offset: int) -> np.ndarray:
     """A NumPy view of `flat` (1-d, contiguous) with sizes, strides and offset in elements."""
     size = flat.itemsize
     start = 0 if 0 in shape else offset * size
-    return np.ndarray(shape, flat.dtype, flat, start, [s * size for s in strides])
+    return type(flat)(shape, flat.dtype, flat, start, [s * size for s in strides])
 
 
 def extent(shape, strides) -> int:

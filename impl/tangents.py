@@ -26,6 +26,7 @@ from impl import forward, messages
 from impl.graph import AccumulateGrad, gradient_edge
 from impl.modes import STATE, without_tangents
 from impl.operator import TAPED, new
+from impl.operators.vanishing import _is_zerotensor
 from impl.tensor import Tensor, requires_grad
 from impl.views import ViewOperator
 
@@ -51,7 +52,7 @@ def _zeros_for(operand):
 
 
 def _is_zero(value) -> bool:
-    return isinstance(value, Tensor) and value._zero
+    return isinstance(value, Tensor) and _is_zerotensor(value)
 
 
 def pass_zeros(op, args, outputs) -> None:

@@ -124,9 +124,9 @@ class Tensor(metaclass=_TensorType):
     def _array(self) -> np.ndarray:
         """The value as an array that can be written and shared."""
         raw = self._raw
-        if type(raw) is not np.ndarray:
+        if not isinstance(raw, np.ndarray):
             storage = self._storage
-            if type(storage.buffer) is not np.ndarray:
+            if not isinstance(storage.buffer, np.ndarray):
                 storage.buffer = np.array(raw)
             raw = self._raw = storage.buffer.reshape(())
         return raw
@@ -452,7 +452,12 @@ class Tensor(metaclass=_TensorType):
         return _python(self._raw.reshape(()))
 
     def tolist(self):
-        """The elements as nested lists of Python numbers (a number if 0-dim)."""
+        """The elements as nested lists of Python numbers (a number if 0-dim).
+
+        Raises RuntimeError for zeros without memory.
+        """
+        if self._is_zerotensor():
+            raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
         return _python(self._raw)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -465,6 +470,10 @@ class Tensor(metaclass=_TensorType):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. "
                 "Use tensor.detach().numpy() instead."
+            )
+        if self._is_zerotensor():
+            raise RuntimeError(
+                " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."
             )
         return self._array()
 

@@ -11,12 +11,13 @@ those of its result. The same function makes the tensor's view, the array's view
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from impl import forward, hooks, inference, messages
-from impl.graph import edge_node, gradient_edge, meta_of, next_sequence
+from impl.dtypes import WIDE
+from impl.graph import gradient_edge, meta_of
 from impl.modes import STATE
 from impl.operator import FUNCTIONS, OPERATORS, RAW, TAPED, Operator, spelling, written
 from impl.pending import Pending, bits, marked
@@ -30,7 +31,7 @@ from impl.storage import (
     strided,
     strides_of,
 )
-from impl.tensor import PLAIN, Tensor, blank, requires_grad
+from impl.tensor import Tensor, blank, requires_grad
 
 DEFAULT, NO_GRAD, INFERENCE = "default", "no_grad", "inference"
 MULTI, FUNCTION = "multi", "function"
@@ -42,6 +43,18 @@ class Geometry(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
+
+
+class Window(NamedTuple):
+    """Where in its memory a view of a float tensor finds its elements, and what it looks like."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None  # in elements; None: row-major
+    offset: int
+    start: int  # in bytes, as the strides that NumPy takes
+    steps: tuple[int, ...] | None  # None: it is all that the tensor shows, in the same order
+    look: Any  # its `meta_of`
+    common: Any  # what `impl.tensor.common` finds
 
 
 class View:
@@ -186,7 +199,7 @@ class ViewOperator(Operator):
 
     def __init__(self, function, node, multiple: bool, inplace_node=None) -> None:
         self.geometry = function
-        self.found = functools.lru_cache(2048, typed=True)(function)  # it depends on nothing else
+        self.window = functools.lru_cache(2048, typed=True)(self._window)
         self.multiple = multiple
         self.bounded = False  # whether what it asks for may lie outside the storage
         super().__init__(_array_kernel(function, multiple), node, None, False, ("result",), True)
@@ -197,12 +210,8 @@ class ViewOperator(Operator):
     def is_straight(self) -> bool:
         return not self.multiple and super().is_straight
 
-    def __call__(self, tensor, *args):
-        path = STATE.path
-        if path is not None and not self.multiple and type(tensor) in PLAIN:
-            result = self._straight(tensor, args, path)
-            if result is not None:
-                return result
+    def general(self, tensor, *args):
+        """The views of a tensor of any kind, in any mode."""
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
@@ -221,63 +230,24 @@ class ViewOperator(Operator):
         forward.carry(self, (tensor, *args), results)
         return tuple(results) if self.multiple else results[0]
 
-    general = __call__
-
-    def _straight(self, tensor: Tensor, args, path: int):
-        """The view, with its node, of a float tensor that needs no care; None of any other."""
-        view, base = tensor._view, tensor
-        creation = DEFAULT if path else NO_GRAD
-        if view is not None:
-            if type(view) is not View or view.remake is not None or view.creation != DEFAULT:
-                return None
-            base = view.base
-        if tensor._inference or STATE.view_replay:
-            return None
-        array = tensor._array()
-        storage = tensor._memory or tensor._storage
-        flat = storage.flat
-        if flat.dtype is not array.dtype or array.dtype.kind != "f":
-            return None
-        shape = array.shape
-        source = Geometry(shape, tensor._strides or contiguous_strides(shape), tensor._offset)
-        try:
-            target = self.found(source, *args)
-        except TypeError:  # arguments that cannot be looked up
-            target = self.geometry(source, *args)
-        if self.bounded:
-            check_bounds(tensor, target)
-        result = blank()
-        if target == source:
-            result._raw = array
-        else:
-            result._raw = strided(flat, *target)
-        if target.strides != contiguous_strides(target.shape):
-            result._strides = target.strides
-        if target.offset:
-            result._offset = target.offset
-        result._memory = storage
-        result._view = View(base, creation, storage.version)
-        if path and self.bits:
-            upstream = edge_node(tensor)
-            if upstream is not None:
-                plan = self.plan(1)
-                node = self.node_class()
-                node.sequence = next_sequence()
-                node.plan = plan
-                node.run = plan.straight if plan.versions is None else None
-                if plan.versions is not None:
-                    node.versions = plan.versions
-                node.next = (upstream,)
-                node.only = upstream if node.run is not None else None
-                if tensor._nr:
-                    node.numbers = (tensor._nr,)
-                node.meta = meta_of(result._raw)
-                every = (tensor, *args)
-                node.saved = [self.read(kind, i, every, (result,)) for kind, i in plan.reads]
-                result._node = node
-            elif requires_grad(tensor):
-                return None  # connected to nothing
-        return result
+    def _window(self, shape, strides, offset: int, dtype: np.dtype, *args) -> Window:
+        """The window that the view of a tensor shows, which depends on nothing else."""
+        source = Geometry(shape, strides or contiguous_strides(shape), offset)
+        target = self.geometry(source, *args)
+        shape, strides, offset = target
+        size = dtype.itemsize
+        steps = None if target == source else tuple(s * size for s in strides)
+        look = meta_of(np.broadcast_to(np.zeros((), dtype), shape))
+        row_major = strides == contiguous_strides(shape)
+        return Window(
+            shape,
+            None if row_major else strides,
+            offset,
+            0 if 0 in shape else offset * size,
+            steps,
+            look,
+            look if row_major and dtype in WIDE else None,
+        )
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
         """The views of the tensor, without nodes yet."""
@@ -331,9 +301,6 @@ class Rereading(ViewOperator):
         self.reread = reread
         self.multiple = False
         Operator.__init__(self, kernel, node, None, False, ("result",), True)
-
-    def _straight(self, tensor: Tensor, args, path: int):
-        return None  # there is more to such a view than a geometry
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
         return [relate(self.reread(tensor, *args), tensor, False, lambda t: self(t, *args))]

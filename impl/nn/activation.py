@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl import random
 from impl.operator import FUNCTIONS
 from impl.operators import activations as units
 from impl.operators import paired_activations as paired
@@ -27,7 +28,7 @@ def relu(input, inplace: bool = False) -> Tensor:
 
 def relu6(input, inplace: bool = False) -> Tensor:
     """min(max(input, 0), 6), recorded as hardtanh."""
-    return hardtanh(input, 0.0, 6.0, inplace)
+    return hardtanh(input, 0, 6, inplace)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace: bool = False) -> Tensor:
@@ -154,13 +155,25 @@ def glu(input, dim: int = -1) -> Tensor:
 
 
 def rrelu(input, lower=1 / 8, upper=1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
-    """leaky_relu with the mean slope (lower + upper) / 2; random slopes are not offered.
+    """leaky_relu with slopes drawn from [lower, upper), or with their mean if not in `training`.
 
-    Raises NotImplementedError for `training`, RuntimeError when the bounds cross.
+    Raises RuntimeError when the bounds cross.
     """
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    noise = input.new_empty(input._raw.shape)
     if training:
-        raise NotImplementedError("rrelu with training=True")
-    return _apply(paired.rrelu_evaluated, paired.rrelu_evaluated_into, inplace, input, lower, upper)
+        random.draw_slopes(noise, input, lower, upper)
+    return _apply(
+        paired.rrelu_with_noise,
+        paired.rrelu_with_noise_into,
+        inplace,
+        input,
+        noise,
+        lower,
+        upper,
+        training,
+    )
 
 
 def rrelu_(input, lower=1 / 8, upper=1 / 3, training: bool = False) -> Tensor:

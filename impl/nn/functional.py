@@ -36,6 +36,13 @@ from impl.nn.activation import (
     threshold,
     threshold_,
 )
+from impl.nn.channels import (
+    channel_shuffle,
+    local_response_norm,
+    pixel_shuffle,
+    pixel_unshuffle,
+)
+from impl.nn.interpolation import interpolate, upsample, upsample_bilinear, upsample_nearest
 from impl.nn.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -45,13 +52,37 @@ from impl.nn.loss import (
     mse_loss,
     smooth_l1_loss,
 )
-from impl.operators.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
-from impl.operators.attention import (
-    multi_head_attention_forward,
-    scaled_dot_product_attention,
+from impl.nn.loss_linear import linear_cross_entropy
+from impl.nn.loss_margin import (
+    cosine_embedding_loss,
+    ctc_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
+from impl.nn.power_pooling import lp_pool1d, lp_pool2d, lp_pool3d
+from impl.operators.adaptive_maxima import (
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+)
+from impl.operators.adaptive_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+)
+from impl.operators.affine_grids import affine_grid
+from impl.operators.attention import scaled_dot_product_attention
 from impl.operators.average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
 from impl.operators.batch_norm import batch_norm, instance_norm
+from impl.operators.blocks import fold, unfold
 from impl.operators.convolution import (
     conv1d,
     conv2d,
@@ -60,6 +91,7 @@ from impl.operators.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from impl.operators.distances import pdist
 from impl.operators.dropout import (
     alpha_dropout,
     dropout,
@@ -69,7 +101,11 @@ from impl.operators.dropout import (
     feature_alpha_dropout,
 )
 from impl.operators.embedding import embedding
+from impl.operators.embedding_bag import embedding_bag
+from impl.operators.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
 from impl.operators.gathering import one_hot
+from impl.operators.grid_sampling import grid_sample
+from impl.operators.head_attention import multi_head_attention_forward
 from impl.operators.layer_norm import group_norm, layer_norm, rms_norm
 from impl.operators.losses_nll import cross_entropy, nll_loss
 from impl.operators.norms import cosine_similarity, normalize, pairwise_distance
@@ -84,4 +120,5 @@ from impl.operators.products import linear
 from impl.operators.softmax import functional_log_softmax as log_softmax
 from impl.operators.softmax import functional_softmax as softmax
 from impl.operators.softmax import softmin
+from impl.operators.trilinear import bilinear
 from impl.operators.unpooling import max_unpool1d, max_unpool2d, max_unpool3d

@@ -14,7 +14,11 @@ from impl.tensor import Tensor
 _REDUCTIONS = {"none": losses.NONE, "mean": losses.MEAN, "sum": losses.SUM}
 
 
-def _reduction(name: str, size_average=None, reduce=None) -> int:
+def reduction_number(name: str, size_average=None, reduce=None) -> int:
+    """The reduction as ATen numbers it, from the two legacy flags if given.
+
+    Raises ValueError if unknown.
+    """
     return _REDUCTIONS[reduction_of(name, size_average, reduce, stacklevel=4)]
 
 
@@ -41,7 +45,7 @@ def mse_loss(
     input, target = _same_size(input, target)
     if weight is not None:
         return _weighted((input - target) ** 2, input, weight, reduction)
-    return losses.mse_loss(input, target, _reduction(reduction, size_average, reduce))
+    return losses.mse_loss(input, target, reduction_number(reduction, size_average, reduce))
 
 
 def l1_loss(
@@ -53,7 +57,7 @@ def l1_loss(
     input, target = _same_size(input, target)
     if weight is not None:
         return _weighted((input - target).abs(), input, weight, reduction)
-    return _composed_l1(input, target, _reduction(reduction, size_average, reduce))
+    return _composed_l1(input, target, reduction_number(reduction, size_average, reduce))
 
 
 def _composed_l1(input, target, reduction: int) -> Tensor:
@@ -84,12 +88,12 @@ def smooth_l1_loss(
     Raises RuntimeError for a negative beta.
     """
     input, target = _same_size(input, target)
-    number = _reduction(reduction, size_average, reduce)
+    number = reduction_number(reduction, size_average, reduce)
     if beta == 0.0:
         return _composed_l1(input, target, number)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    return losses.smooth_l1_loss(input, target, number, beta)
+    return losses.smooth_l1_loss(input, target, number, float(beta))
 
 
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None) -> Tensor:
@@ -100,7 +104,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
         return _weighted(values, input, weight, reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return losses.huber_loss(input, target, _reduction(reduction), delta)
+    return losses.huber_loss(input, target, reduction_number(reduction), delta)
 
 
 def binary_cross_entropy(
@@ -110,7 +114,7 @@ def binary_cross_entropy(
 
     Raises ValueError for different sizes, RuntimeError for elements outside [0, 1].
     """
-    number = _reduction(reduction, size_average, reduce)
+    number = reduction_number(reduction, size_average, reduce)
     if target.shape != input.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -129,7 +133,7 @@ def binary_cross_entropy_with_logits(
     pos_weight=None,
 ) -> Tensor:
     """Cross entropy of sigmoid(input), without overflow. Raises ValueError for different sizes."""
-    number = _reduction(reduction, size_average, reduce)
+    number = reduction_number(reduction, size_average, reduce)
     if target.shape != input.shape:
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
@@ -157,7 +161,7 @@ def kl_div(
                 "major release.",
                 stacklevel=2,
             )
-        number = _reduction(reduction, size_average, reduce)
+        number = reduction_number(reduction, size_average, reduce)
     if log_target:
         terms = target.exp() * (target - input)
     else:

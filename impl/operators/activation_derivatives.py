@@ -25,6 +25,13 @@ def threshold_backward(grad_output: Array, self: Array, threshold) -> Array:
     return kept_where(~(self <= threshold), grad_output)
 
 
+def _laid_out_as_self(args):
+    """The order in which ATen's kernels take the operands."""
+    return [(t._raw.shape, t.stride()) for t in (args[1], args[0])]
+
+
+threshold_backward.layouts = _laid_out_as_self
+
 threshold_backward.gradient(
     grad_output=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold),
     self=_nothing,
@@ -113,6 +120,7 @@ def leaky_relu_backward(grad_output: Array, self: Array, negative_slope, is_resu
     return _slope_below(grad_output, self, negative_slope)
 
 
+leaky_relu_backward.layouts = _laid_out_as_self
 leaky_relu_backward.gradient(
     grad_output=lambda F, grad, self, negative_slope: F.leaky_relu_backward(
         grad, self, negative_slope, False
@@ -123,12 +131,18 @@ leaky_relu_backward.gradient(
 
 @operator(node="RreluWithNoiseBackwardBackward0", **HIDDEN)
 @rounded_once
-def rrelu_backward(grad_output: Array, self: Array, slope, is_result) -> Array:
-    return RAW.leaky_relu_backward(grad_output, self, slope, is_result)
+def rrelu_with_noise_backward(
+    grad_output: Array, self: Array, noise: Array, lower, upper, training, self_is_result
+) -> Array:
+    if training and upper - lower > 1e-6:
+        return grad_output * noise
+    return RAW.leaky_relu_backward(grad_output, self, (lower + upper) / 2, self_is_result)
 
 
-rrelu_backward.gradient(
-    grad_output=lambda F, grad, self, slope: F.rrelu_backward(grad, self, slope, False),
+rrelu_with_noise_backward.gradient(
+    grad_output=lambda F, grad, self, noise, lower, upper, training: F.rrelu_with_noise_backward(
+        grad, self, noise, lower, upper, training, False
+    ),
     self=_nothing,
 )
 
@@ -294,6 +308,7 @@ def mish_backward(grad, x):
     outputs=("of_self", "of_weight"),
     function=False,
     method=False,
+    fresh=True,
 )
 @rounded_once
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array):

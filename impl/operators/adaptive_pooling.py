@@ -2,98 +2,185 @@
 
 from __future__ import annotations
 
-import numpy as np
+import itertools
+from typing import Any
 
-from impl.dtypes import REDUCED
+import numpy as np
+import scipy.sparse
+
+from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.layouts import channels_last, channels_last_3d, formatted_as, suggested
 from impl.operator import TAPED, Array, operator, written
+from impl.operators.resampling import resampled
 from impl.precision import widened
-from impl.refusals import refuse_complex
+from impl.refusals import not_implemented
 from impl.tensor import Tensor
 
 
-def _windows(size: int, count: int) -> list[slice]:
+def windows(size: int, count: int) -> list[slice]:
+    """The windows into which a dimension is divided; they may overlap by an element."""
     return [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
 
 
-def _shares(size: int, count: int, dtype) -> np.ndarray:
+def check_not_empty(shape, first: int, name: str) -> None:
+    """Raise RuntimeError for a dimension without elements, from the `first` one on."""
+    for dim in range(first, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {[*shape]} with dimension {dim} being empty"
+            )
+
+
+def _matrix(size: int, count: int, kind) -> scipy.sparse.csr_array:
     """(count, size): how much each element counts in each window's mean."""
-    result = np.zeros((count, size), dtype)
-    for i, window in enumerate(_windows(size, count)):
-        result[i, window] = 1 / (window.stop - window.start)
-    return result
+    parts = windows(size, count)
+    lengths = np.array([part.stop - part.start for part in parts], np.int64)
+    places = [np.arange(part.start, part.stop) for part in parts]
+    return scipy.sparse.csr_array(
+        (
+            np.repeat(1 / lengths.astype(kind), lengths),
+            np.concatenate(places) if places else np.zeros(0, np.int64),
+            np.concatenate(([0], np.cumsum(lengths))),
+        ),
+        (count, size),
+    )
 
 
-@operator(node="AdaptiveAvgPool2DBackward0", function=False, method=False)
-def adaptive_avg_pool2d_op(self: Array, output_size) -> Array:
-    refuse_complex(self, "adaptive_avg_pool2d")
-    x = widened(self)
-    rows, columns = (_shares(n, m, x.dtype) for n, m in zip(x.shape[-2:], output_size, strict=True))
-    return np.matmul(np.matmul(rows, x), columns.T).astype(self.dtype, copy=False)
+def _define(ndim: int):
+    """The operator and its backward over the last two or three dimensions."""
+    name = f"adaptive_avg_pool{ndim}d"
+
+    def forward(self: Array, output_size) -> Array:
+        rank = self.ndim
+        check_not_empty(self.shape, rank - ndim, name)
+        _check_rank(self.shape, ndim)
+        kind = BY_NUMPY[self.dtype]
+        if kind.category != FLOATING:
+            raise not_implemented(name if ndim == 2 else f"{name}_cpu", kind)
+        x = widened(self)
+        matrices = [
+            _matrix(n, m, x.dtype) for n, m in zip(x.shape[-ndim:], output_size, strict=True)
+        ]
+        result = resampled(x, matrices).astype(self.dtype, copy=False)
+        return formatted_as(result, self) if ndim == 2 else np.ascontiguousarray(result)
+
+    def backward(grad_output: Array, self: Array) -> Array:
+        sizes = [*zip(self.shape[-ndim:], grad_output.shape[-ndim:], strict=True)]
+        if grad_output.dtype in REDUCED:
+            result = _spread(grad_output, self.shape, [windows(n, m) for n, m in sizes])
+        else:
+            matrices = [_matrix(n, m, grad_output.dtype).T.tocsr() for n, m in sizes]
+            result = resampled(grad_output, matrices)
+        return formatted_as(result, self) if ndim == 2 else result
+
+    forward.__name__, backward.__name__ = name + "_op", name + "_backward"
+    node = f"AdaptiveAvgPool{ndim}DBackward"
+    settings: dict[str, Any] = {"function": False, "method": False, "fresh": ndim == 2}
+    apply = operator(node=node + "0", **settings)(forward)
+    apply.gradient(self=f"F.{name}_backward(grad, self)").forward("linear")
+    operator(node=node + "Backward0", **settings)(backward).gradient(
+        grad_output=f"F.{name}_op(grad, grad_output_shape[-{ndim}:])",
+        self=written(lambda F, grad, self_shape: F.new_zeros(grad, self_shape)),
+    )
 
 
-@operator(node="AdaptiveAvgPool2DBackwardBackward0", function=False, method=False)
-def adaptive_avg_pool2d_backward(grad_output: Array, self: Array) -> Array:
-    g = grad_output
-    sizes = zip(self.shape[-2:], g.shape[-2:], strict=True)
-    if g.dtype in REDUCED:
-        return _spread(g, self.shape, *(_windows(n, m) for n, m in sizes))
-    rows, columns = (_shares(n, m, g.dtype) for n, m in sizes)
-    return np.matmul(np.matmul(rows.T, g), columns)
-
-
-def _spread(grad, shape, rows, columns) -> np.ndarray:
+def _spread(grad, shape, parts) -> np.ndarray:
     """Each gradient divided among its window, with a rounding for each step."""
     number = grad.dtype.type
     result = np.zeros(shape, grad.dtype)
-    for i, down in enumerate(rows):
-        for j, across in enumerate(columns):
-            height, width = down.stop - down.start, across.stop - across.start
-            share = grad[..., i, j] / number(height) / number(width)
-            result[..., down, across] += share[..., None, None]
+    for place in itertools.product(*(range(len(windows_)) for windows_ in parts)):
+        window = [windows_[i] for windows_, i in zip(parts, place, strict=True)]
+        share = grad[(..., *place)]
+        for part in window:
+            share = share / number(part.stop - part.start)
+        result[(..., *window)] += share.reshape(share.shape + (1,) * len(window))
     return result
 
 
-adaptive_avg_pool2d_op.gradient(
-    self=lambda F, grad, self: F.adaptive_avg_pool2d_backward(grad, self)
-).forward("linear")
-adaptive_avg_pool2d_backward.gradient(
-    grad_output=lambda F, grad, grad_output_shape: F.adaptive_avg_pool2d_op(
-        grad, tuple(grad_output_shape[-2:])
-    ),
-    self=written(lambda F, grad, self_shape: F.new_zeros(grad, self_shape)),
-)
+_define(2)
+_define(3)
 
 
-def _sizes(output_size, shape) -> tuple[int, ...]:
-    count = len(shape)
+def _check_rank(shape, ndim: int) -> None:
+    if len(shape) not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"adaptive_avg_pool{ndim}d(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got "
+            f"{[*shape]}"
+        )
+
+
+def given_sizes(output_size, shape):
+    """One size for each dimension that is pooled; None keeps a size.
+
+    Raises ValueError for more of them than the shape has.
+    """
     if isinstance(output_size, int):
-        output_size = (output_size,) * count
-    return tuple(n if m is None else m for m, n in zip(output_size, shape, strict=True))
+        return output_size
+    if len(shape) <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    last = shape[len(shape) - len(output_size) :]
+    return tuple(n if m is None else m for m, n in zip(output_size, last, strict=True))
 
 
-def adaptive_avg_pool2d(input, output_size) -> Tensor:
-    """Means of as many windows over the last two dimensions as `output_size` says; None keeps a
-    size (torch.nn.functional.adaptive_avg_pool2d). Raises RuntimeError unless 3-D or 4-D."""
+def single_size(output_size, name: str) -> int:
+    """The size for one dimension. Raises RuntimeError for several."""
+    if isinstance(output_size, int):
+        return output_size
+    if len(output_size) != 1:
+        raise RuntimeError(
+            f"{name}() argument 'output_size' should contain one int (got {len(output_size)})"
+        )
+    return output_size[0]
+
+
+def check_for_one(shape, name: str) -> None:
+    """Raise RuntimeError unless a tensor has channels and perhaps a batch before one dimension."""
+    if len(shape) not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 "
+            f"'self' (while checking arguments for {name})"
+        )
+
+
+def _means(ndim: int, input, output_size) -> Tensor:
+    name = f"adaptive_avg_pool{ndim}d"
+    size = (output_size,) * ndim if isinstance(output_size, int) else output_size
+    if len(size) != ndim:
+        raise RuntimeError(f"{name}: output_size must be {ndim}")
+    if min(size) < 0:
+        shown = f"{{{size[0]}, {','.join(map(str, size[1:]))}}}"
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{shown}"
+        )
+    if any(n != 1 for n in size):
+        return getattr(TAPED, f"{name}_op")(input, size)
+    result = input.mean(tuple(range(-1, -ndim - 1, -1)), True)
     shape = input._raw.shape
-    if len(shape) not in (3, 4):
-        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {[*shape]}")
-    size = _sizes(output_size, shape[-2:])
-    if size == (1, 1):
-        return input.mean((-1, -2), True)
-    return adaptive_avg_pool2d_op(input, size)
+    if suggested(shape, input.stride()) in (channels_last, channels_last_3d):
+        channels = shape[1]
+        return result.as_strided_(result._raw.shape, (channels, 1, *(channels,) * ndim))
+    return result
 
 
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
     """`adaptive_avg_pool2d` over the last dimension of (N, C, L) or (C, L)
     (torch.nn.functional.adaptive_avg_pool1d)."""
-    shape = input._raw.shape
-    if len(shape) not in (2, 3):
-        raise RuntimeError(
-            "Expected 2 to 3 dimensions, but got "
-            f"{len(shape)}-dimensional tensor for argument #1 'self' (while checking arguments "
-            "for adaptive_avg_pool1d)"
-        )
-    if not isinstance(output_size, int):
-        (output_size,) = output_size
+    check_for_one(input._raw.shape, "adaptive_avg_pool1d")
+    size = single_size(output_size, "adaptive_avg_pool1d")
     plane = TAPED.unsqueeze(input, -2)
-    return TAPED.squeeze_dim(adaptive_avg_pool2d(plane, (1, output_size)), -2)
+    return TAPED.squeeze_dim(_means(2, plane, (1, size)), -2)
+
+
+def adaptive_avg_pool2d(input, output_size) -> Tensor:
+    """Means of as many windows over the last two dimensions as `output_size` says; None keeps a
+    size. Raises RuntimeError unless 3-D or 4-D, for negative sizes, and for dimensions without
+    elements (torch.nn.functional.adaptive_avg_pool2d)."""
+    return _means(2, input, given_sizes(output_size, input._raw.shape))
+
+
+def adaptive_avg_pool3d(input, output_size) -> Tensor:
+    """As `adaptive_avg_pool2d`, over the last three dimensions of a 4-D or 5-D tensor
+    (torch.nn.functional.adaptive_avg_pool3d)."""
+    return _means(3, input, given_sizes(output_size, input._raw.shape))

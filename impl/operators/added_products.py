@@ -259,6 +259,7 @@ addbmm.forward(
         F.sum_dim(F.bmm(batch1, batch2_t), (0,)),
     )
 )
+addbmm.grows = True
 
 
 @operator(out=True, numbers=False)

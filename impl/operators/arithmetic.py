@@ -17,6 +17,7 @@ from impl.messages import (
 )
 from impl.operator import RAW, TAPED, Array, alias, formula_operation, function, new, operator
 from impl.operators.gradients import multiplied, times
+from impl.overloads import refusal
 from impl.precision import rounded_once
 from impl.tensor import Tensor
 
@@ -50,21 +51,6 @@ def _conj_operand(value):
 
 
 RAW.conj_operand, TAPED.conj_operand = conj, _conj_operand
-
-
-@formula_operation
-def zeros_of(shape, dtype):
-    """Zeros for an input of which only shape and NumPy dtype were kept."""
-    return np.zeros(shape, dtype)
-
-
-def _zeros_of(shape, dtype):
-    result = new(np.zeros(shape, dtype))
-    result._storage.version = 1  # torch fills them in place
-    return result
-
-
-TAPED.zeros_of = _zeros_of
 
 
 def require_tensor(name: str, value) -> None:
@@ -229,6 +215,9 @@ rsub_scalar.gradient(self=lambda F, grad, alpha: multiplied(F, -grad, alpha))
 @function("rsub")
 def rsub_(input, other, *, alpha=1):
     """other - alpha * input, where `other` is a tensor or a number (torch.rsub)."""
+    if not isinstance(input, Tensor):
+        texts = ("Tensor other, *, Number alpha = 1", "Number other, Number alpha = 1")
+        raise refusal("rsub", (input, other), *(f"Tensor input, {text}" for text in texts))
     return (rsub if isinstance(other, Tensor) else rsub_scalar)(input, other, alpha)
 
 

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, as one operator and composed, and attention with several heads.
+"""Scaled dot-product attention, as one operator and composed.
 
 A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
 """
@@ -11,10 +11,9 @@ import numpy as np
 
 from impl.allocation import ordered_like
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, float32
-from impl.operator import FUNCTIONS, TAPED, Array, operator, written
+from impl.operator import FUNCTIONS, TAPED, Array, operator
 from impl.operators.dropout import dropout
-from impl.operators.products import linear
-from impl.operators.softmax import checked, logsumexp_tangent, softmax_along
+from impl.operators.softmax import checked, logsumexp_tangent
 from impl.precision import widened
 from impl.refusals import no_derivative
 from impl.tensor import Tensor, requires_grad
@@ -22,8 +21,25 @@ from impl.tensor import Tensor, requires_grad
 # -- one operator -------------------------------------------------------------------------------
 
 
+def _scale(scale, query) -> float:
+    return 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+
+
+def _repeated(value, query):
+    """The heads of a key or a value, as many as the query has."""
+    times = query.shape[1] // value.shape[1]
+    return value if times == 1 else np.repeat(value, times, 1)
+
+
+def _gathered(grad, like):
+    """The adjoint of `_repeated`: the sum over the query's heads that shared one."""
+    batch, heads, *rest = grad.shape
+    few = like.shape[1]
+    return grad if few == heads else grad.reshape(batch, few, heads // few, *rest).sum(2)
+
+
 def _scores(query, key, is_causal: bool, mask, scale):
-    scores = np.matmul(query * query.dtype.type(scale), key.swapaxes(-2, -1))
+    scores = np.matmul(query * query.dtype.type(_scale(scale, query)), key.swapaxes(-2, -1))
     if is_causal:
         kept = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
         scores = np.where(kept, scores, -np.inf)
@@ -60,7 +76,8 @@ def _rounded(value, dtype):
 def flash_attention(
     query: Array, key: Array, value: Array, dropout_p, is_causal, attn_mask: Array | None, scale
 ) -> tuple:
-    q, k, v = widened(query), widened(key), widened(value)
+    q = widened(query)
+    k, v = (_repeated(widened(t), query) for t in (key, value))
     parts, total, logsumexp = _exponentials(_scores(q, k, is_causal, attn_mask, scale))
     result = np.matmul(_rounded(parts, query.dtype), v) / total
     return ordered_like(result.astype(query.dtype, copy=False), query), logsumexp[..., 0]
@@ -79,35 +96,41 @@ def flash_attention_backward(
     key: Array,
     value: Array,
     out: Array,
+    logsumexp: Array,
     dropout_p,
     is_causal,
     attn_mask: Array | None,
     scale,
 ) -> tuple:
     """The gradients of query, key and value."""
-    q, k, v, g = widened(query), widened(key), widened(value), widened(grad_out)
-    parts, total, _ = _exponentials(_scores(q, k, is_causal, attn_mask, scale))
-    weights = parts / total
+    q, g = widened(query), widened(grad_out)
+    k, v = (_repeated(widened(t), query) for t in (key, value))
+    shift = np.where(np.isinf(logsumexp), logsumexp.dtype.type(0), logsumexp)[..., None]
+    weights = np.exp(_scores(q, k, is_causal, attn_mask, scale) - shift)
     of_weights = np.matmul(g, v.swapaxes(-2, -1))
     along = (g * widened(out)).sum(-1, keepdims=True)
     of_scores = _rounded(weights * (of_weights - along), query.dtype)
-    factor = q.dtype.type(scale)
+    factor = q.dtype.type(_scale(scale, q))
     made = (
         np.matmul(of_scores, k) * factor,
-        np.matmul(of_scores.swapaxes(-2, -1), q) * factor,
-        np.matmul(_rounded(weights, query.dtype).swapaxes(-2, -1), g),
+        _gathered(np.matmul(of_scores.swapaxes(-2, -1), q) * factor, key),
+        _gathered(np.matmul(_rounded(weights, query.dtype).swapaxes(-2, -1), g), value),
     )
-    like = (query, key, value)
-    return tuple(
-        ordered_like(m.astype(query.dtype, copy=False), x) for m, x in zip(made, like, strict=True)
-    )
+    return tuple(_rows_first(m.astype(query.dtype, copy=False)) for m in made)
+
+
+def _rows_first(value):
+    """(batch, heads, rows, width) in memory where the heads come after the rows."""
+    batch, heads, rows, width = value.shape
+    return ordered_like(value, np.empty((batch, rows, heads, width)).swapaxes(1, 2))
 
 
 @flash_attention.differentiable("output").gradients("query", "key", "value")
-@written
-def _flash_gradients(F, grad, query, key, value, output, dropout_p, is_causal, attn_mask, scale):
+def _flash_gradients(
+    F, grad, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale
+):
     return F.flash_attention_backward(
-        grad, query, key, value, output, dropout_p, is_causal, attn_mask, scale
+        grad, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale
     )
 
 
@@ -116,7 +139,12 @@ flash_attention.forward(
 )
 _refused = no_derivative("_scaled_dot_product_flash_attention_for_cpu_backward")
 flash_attention_backward.gradient(
-    grad_out=_refused, query=_refused, key=_refused, value=_refused, out=_refused
+    grad_out=_refused,
+    query=_refused,
+    key=_refused,
+    value=_refused,
+    out=_refused,
+    logsumexp=_refused,
 )
 
 
@@ -158,7 +186,7 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     kind = query.dtype
     if kind.numpy in REDUCED:
         query, key, value = (tensor.to(float32) for tensor in (query, key, value))
-    root = math.sqrt(scale)
+    root = math.sqrt(_scale(scale, query._raw))
     query = TAPED.mul_scalar(query, root)
     scores = FUNCTIONS["matmul"](query, TAPED.mul_scalar(key.transpose(-2, -1), root))
     if mask is not None:
@@ -184,151 +212,29 @@ def scaled_dot_product_attention(
 
     (..., L, E), (..., S, E) and (..., S, V) give (..., L, V). A boolean mask says what is attended
     to, another is added. Raises RuntimeError for a mask with `is_causal` and for sizes that do not
-    fit, NotImplementedError for `enable_gqa`.
+    fit. With `enable_gqa` each head of key and value serves as many of the query's.
     """
-    if enable_gqa:
-        raise NotImplementedError("scaled_dot_product_attention with enable_gqa")
+    if enable_gqa and any(query._raw.shape[-3] % t._raw.shape[-3] for t in (key, value)):
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if is_causal and attn_mask is not None:
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
-    if scale is None:
-        scale = 1.0 / math.sqrt(query._raw.shape[-1])
     operands = (query, key, value)
     whole = all(t._raw.ndim == 4 and t._raw.size for t in operands)
+    if not enable_gqa:
+        whole = whole and query._raw.shape[1] == key._raw.shape[1] == value._raw.shape[1]
     masked = attn_mask is not None and (requires_grad(attn_mask) or attn_mask.dim() not in (2, 4))
     same = query._raw.shape[-1] == key._raw.shape[-1] == value._raw.shape[-1]
     floating = query.dtype.category == FLOATING
     stepped = any(t.stride(-1) != 1 for t in operands)
     if whole and same and floating and dropout_p == 0.0 and not (masked or stepped):
         return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
-    return _composed(*operands, attn_mask, dropout_p, is_causal, scale)
-
-
-# -- several heads ------------------------------------------------------------------------------
-
-
-def _projected(query, key, value, weight, bias):
-    """Query, key and value through one matrix, in as few products as torch makes."""
-    width = query.size(-1)
-    if key is value and query is key:
-        made = linear(query, weight, bias)
-        made = made.unflatten(-1, (3, width)).unsqueeze(0).transpose(0, -2)
-        made = made.squeeze(-2).contiguous()
-        return made[0], made[1], made[2]
-    if key is value:
-        w_q, w_kv = weight.split([width, 2 * width])
-        b_q, b_kv = (None, None) if bias is None else bias.split([width, 2 * width])
-        made = linear(key, w_kv, b_kv).unflatten(-1, (2, width)).unsqueeze(0).transpose(0, -2)
-        made = made.squeeze(-2).contiguous()
-        return linear(query, w_q, b_q), made[0], made[1]
-    weights = weight.chunk(3)
-    biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return tuple(
-        linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True)
-    )
-
-
-def _attention_mask(mask, name: str, like: Tensor):
-    if mask is None:
-        return None
-    if mask.dtype.name != "bool" and mask.dtype.category != FLOATING:
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    if mask.dtype.name != "bool":
-        return mask
-    return FUNCTIONS["zeros_like"](mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
-
-
-def multi_head_attention_forward(
-    query,
-    key,
-    value,
-    embed_dim_to_check,
-    num_heads,
-    in_proj_weight,
-    in_proj_bias,
-    bias_k,
-    bias_v,
-    add_zero_attn,
-    dropout_p,
-    out_proj_weight,
-    out_proj_bias,
-    training=True,
-    key_padding_mask=None,
-    need_weights=True,
-    attn_mask=None,
-    average_attn_weights=True,
-    is_causal=False,
-):
-    """Attention with several heads over (L, N, E) or (L, E), and its weights if asked for
-    (torch.nn.functional.multi_head_attention_forward)."""
-    batched = query._raw.ndim == 3
-    if not batched:
-        same_kv, same = key is value, query is key
-        query = query.unsqueeze(1)
-        key = query if same else key.unsqueeze(1)
-        value = key if same_kv else value.unsqueeze(1)
-        if key_padding_mask is not None:
-            key_padding_mask = key_padding_mask.unsqueeze(0)
-    length, batch, width = query._raw.shape
-    source = key._raw.shape[0]
-    if width != embed_dim_to_check:
-        raise AssertionError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
+    if enable_gqa:
+        heads = query._raw.shape[-3]
+        key, value = (
+            t if (few := t._raw.shape[-3]) == heads else t.repeat_interleave(heads // few, -3)
+            for t in (key, value)
         )
-    padding = _attention_mask(key_padding_mask, "key_padding_mask", query)
-    mask = _attention_mask(attn_mask, "attn_mask", query)
-    if is_causal and mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-    head = width // num_heads
-    q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
-    if mask is not None and mask._raw.ndim == 2:
-        mask = mask.unsqueeze(0)
-    q = q.view(length, batch * num_heads, head).transpose(0, 1)
-    k = k.view(k._raw.shape[0], batch * num_heads, head).transpose(0, 1)
-    v = v.view(v._raw.shape[0], batch * num_heads, head).transpose(0, 1)
-    if padding is not None:
-        padding = padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
-        padding = padding.reshape(batch * num_heads, 1, source)
-        mask = padding if mask is None else mask + padding
-    if not training:
-        dropout_p = 0.0
-    if not need_weights:
-        return _without_weights(
-            q, k, v, mask, dropout_p, is_causal, out_proj_weight, out_proj_bias, batch, batched
-        )
-    scaled = q * math.sqrt(1.0 / float(head))
-    turned = k.transpose(-2, -1)
-    if mask is not None:
-        scores = FUNCTIONS["baddbmm"](mask, scaled, turned)
-    else:
-        scores = FUNCTIONS["bmm"](scaled, turned)
-    weights = softmax_along(scores, -1)
-    if dropout_p > 0.0:
-        weights = dropout(weights, dropout_p)
-    mixed = FUNCTIONS["bmm"](weights, v)
-    mixed = mixed.transpose(0, 1).reshape(length * batch, width)
-    output = linear(mixed, out_proj_weight, out_proj_bias).view(length, batch, -1)
-    weights = weights.view(batch, num_heads, length, source)
-    if average_attn_weights:
-        weights = weights.mean(dim=1)
-    if not batched:
-        output, weights = output.squeeze(1), weights.squeeze(0)
-    return output, weights
-
-
-def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, batch: int, batched: bool):
-    rows, length, head = q._raw.shape
-    heads, source = rows // batch, k._raw.shape[1]
-    if mask is not None:
-        if mask._raw.shape[0] == 1 and mask._raw.ndim == 3:
-            mask = mask.unsqueeze(0)
-        else:
-            mask = mask.view(batch, heads, -1, source)
-    q = q.view(batch, heads, length, head)
-    k, v = (t.view(batch, heads, source, head) for t in (k, v))
-    mixed = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    mixed = mixed.permute(2, 0, 1, 3).reshape(batch * length, heads * head)
-    output = linear(mixed, weight, bias).view(length, batch, -1)
-    return (output if batched else output.squeeze(1)), None
+    return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale)

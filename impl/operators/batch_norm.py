@@ -5,6 +5,8 @@ S. Ioffe and C. Szegedy, ICML 2015. The derivatives are those of `normalization`
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from impl.dtypes import bfloat16
@@ -255,11 +257,12 @@ native_batch_norm.forward(result=_tangent)
 
 
 def _check(input, weight, bias, running_mean, running_var, training) -> None:
-    count = input._raw.shape[1]
-    if training and input._raw.size == input._raw.shape[1] and input._raw.size:
+    shape = input._raw.shape
+    if training and math.prod((shape[0], *shape[2:])) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
+    count = shape[1] if len(shape) > 1 else 0
     named = {
         "running_mean": running_mean,
         "running_var": running_var,
@@ -290,6 +293,11 @@ def batch_norm(
     Raises ValueError when a channel has one value in training, RuntimeError for other sizes.
     """
     _check(input, weight, bias, running_mean, running_var, training)
+    if not input._raw.size:  # of which ATen makes no statistics
+        result = input.clone()
+        if weight is not None:
+            result = result * weight[0]
+        return result if bias is None else result + bias[0]
     return native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )[0]
@@ -316,15 +324,24 @@ def instance_norm(
     """Each channel of each example by itself: a batch normalisation of one example with as many
     channels as there are in the batch (torch.nn.functional.instance_norm).
 
-    Raises NotImplementedError for running statistics.
+    The running statistics are then the means of those of the examples. Raises ValueError for one
+    element per channel, RuntimeError when there are no statistics to use.
     """
-    if running_mean is not None or running_var is not None or not use_input_stats:
-        raise NotImplementedError("instance_norm with running statistics")
     shape = input._raw.shape
-    if elements(shape, tuple(range(2, len(shape)))) == 1:
+    if use_input_stats and elements(shape, tuple(range(2, len(shape)))) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
-    weight, bias = (v if v is None else v.repeat(shape[0]) for v in (weight, bias))
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
     rows = input.contiguous().view(1, shape[0] * shape[1], *shape[2:])
-    return native_batch_norm(rows, weight, bias, None, None, True, momentum, eps)[0].view(shape)
+    weight, bias, mean, var = (
+        v if v is None else v.repeat(shape[0]) for v in (weight, bias, running_mean, running_var)
+    )
+    result = native_batch_norm(rows, weight, bias, mean, var, use_input_stats, momentum, eps)[0]
+    for running, repeated in ((running_mean, mean), (running_var, var)):
+        if running is not None and repeated is not None:
+            running.view(running.shape).copy_(repeated.view(shape[:2]).mean(0))
+    return result.view(shape)

@@ -24,7 +24,7 @@ _COMPARISONS = {
 
 @written
 def _zeros_of_self(F, self_shape, self_dtype):
-    return F.zeros_of(self_shape, self_dtype)
+    return F.zeros(self_shape, self_dtype)
 
 
 def _define(name: str, compare, words: str) -> None:
@@ -44,7 +44,7 @@ def _define(name: str, compare, words: str) -> None:
     by_tensor = primitive(f"{name}_tensor_into", f"{node}1")
     by_tensor.gradient(
         self=_zeros_of_self,
-        other=written(lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype)),
+        other=written(lambda F, other_shape, other_dtype: F.zeros(other_shape, other_dtype)),
     ).forward("zeroed")
     publish(
         name,

@@ -226,7 +226,7 @@ def real(input):
     if not _is_complex(input):
         return input
     resolved = conj_view(input) if is_conj(input) else input
-    return view_as_real(resolved).select(-1, 0)
+    return view_as_real(resolved).select(input._raw.ndim, 0)
 
 
 def imag(input):
@@ -234,8 +234,8 @@ def imag(input):
     if not _is_complex(input):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if is_conj(input):
-        return neg_view(view_as_real(conj_view(input))).select(-1, 1)
-    return view_as_real(input).select(-1, 1)
+        return neg_view(view_as_real(conj_view(input))).select(input._raw.ndim, 1)
+    return view_as_real(input).select(input._raw.ndim, 1)
 
 
 def _writing(part):

@@ -83,6 +83,9 @@ def to(
     Returns the tensor itself when nothing changes. Raises RuntimeError for another device.
     """
     place = device
+    flags = [a for a in args if isinstance(a, bool)]
+    if len(flags) > 1:  # non_blocking comes before
+        copy = flags[1]
     for a in args:
         if isinstance(a, dtypes.dtype):
             dtype = a

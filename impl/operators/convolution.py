@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from impl.operator import FUNCTIONS, TAPED, Array, formula_operation, function, operator
-from impl.operators.convolution_checks import check_shapes, scalar_types, several, string_padding
+from impl.operators.convolution_checks import (
+    check_rank,
+    check_shapes,
+    expanded,
+    scalar_types,
+    several,
+    string_padding,
+)
 from impl.operators.correlation import Geometry, adjoint, correlation, gradients, kernel_gradient
 from impl.operators.gradients import needed, summed
 from impl.precision import widened
@@ -25,8 +32,19 @@ def _output_size(size, kernel, stride, padding, dilation, output_padding):
     return tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, d, o in numbers)
 
 
-def _geometry(size, weight, stride, padding, dilation, groups) -> Geometry:
-    return Geometry(size, weight.shape[2:], stride, padding, dilation, groups)
+def _expanded(weight, stride, padding, dilation, output_padding):
+    """The settings with one number for each dimension of the kernels."""
+    return expanded(
+        weight.ndim - 2,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        output_padding=output_padding,
+    )
+
+
+def _geometry(size, weight, stride, padding, dilation, groups, output=None) -> Geometry:
+    return Geometry(size, weight.shape[2:], stride, padding, dilation, groups, output)
 
 
 def _add_bias(result, bias):
@@ -47,10 +65,14 @@ def convolution(
     output_padding,
     groups,
 ) -> Array:
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
     x, w = widened(input), widened(weight)
     if transposed:
         size = _output_size(x.shape[2:], w.shape[2:], stride, padding, dilation, output_padding)
-        result = adjoint(x, w, _geometry(size, w, stride, padding, dilation, groups))
+        geometry = _geometry(size, w, stride, padding, dilation, groups, x.shape[2:])
+        result = adjoint(x, w, geometry)
     else:
         result = correlation(x, w, _geometry(x.shape[2:], w, stride, padding, dilation, groups))
     return _add_bias(result, bias).astype(input.dtype, copy=False)
@@ -58,6 +80,10 @@ def convolution(
 
 @convolution.checked
 def _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    check_rank(weight)
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
     check_shapes(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     scalar_types(input, weight, bias)
 
@@ -81,11 +107,14 @@ def convolution_backward(
     output_mask,
 ) -> tuple:
     """The gradients of a convolution; empty where `output_mask` wants none."""
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
     kind = input.dtype
     x, w, g = widened(input), widened(weight), widened(grad_output)
     results = [np.empty(0, x.dtype), np.empty(0, x.dtype), np.empty(0, x.dtype)]
     sliding, still = (g, x) if transposed else (x, g)
-    geometry = _geometry(sliding.shape[2:], w, stride, padding, dilation, groups)
+    geometry = _geometry(sliding.shape[2:], w, stride, padding, dilation, groups, still.shape[2:])
     if transposed:
         if output_mask[0]:
             results[0] = correlation(g, w, geometry)
@@ -108,6 +137,7 @@ def _gradients(
     grad,
     input,
     weight,
+    bias_shape,
     stride,
     padding,
     dilation,
@@ -123,12 +153,31 @@ def _gradients(
 
 
 @formula_operation
-def input_channels_first(weight):
-    """A weight's gradient as torch leaves it: a view of memory where the channels come first."""
-    return np.ascontiguousarray(weight.swapaxes(0, 1)).swapaxes(0, 1)
+def with_room(value, sizes):
+    """A gradient as torch leaves it: a view of memory where there is room for the products of
+    `sizes` in its last dimensions."""
+    last = value.shape[2:]
+    memory = np.empty((*value.shape[:2], *map(max, last, sizes)), value.dtype)
+    key: Any = (..., *map(slice, last))
+    made = memory[key]
+    made[...] = value
+    return made
 
 
-TAPED.input_channels_first = lambda weight: weight
+@formula_operation
+def input_channels_first(weight, sizes):
+    """A weight's gradient `with_room`, in memory where the channels come first."""
+    return with_room(weight.swapaxes(0, 1), sizes).swapaxes(0, 1)
+
+
+TAPED.with_room = TAPED.input_channels_first = lambda value, sizes: value
+
+
+def _correlated_sizes(sliding, still, stride, padding, dilation):
+    """The sizes of all products of what slides and what stands still: of an input and an output's
+    gradient, with `stride` and `dilation` exchanged, the kernel's gradient is the first of them."""
+    numbers = zip(sliding[2:], still[2:], stride, padding, dilation, strict=True)
+    return [(n + 2 * p - d * (m - 1) - 1) // s + 1 for n, m, s, p, d in numbers]
 
 
 @convolution_backward.gradients("grad_output", "input", "weight")
@@ -149,6 +198,7 @@ def _second_gradients(
     """What the gradients of input, weight and bias (`grads`) mean for what they were made of."""
     of_input, of_weight, of_bias = grads
     settings = (stride, padding, dilation, transposed, output_padding, groups)
+    stride, padding, dilation, _ = _expanded(weight, stride, padding, dilation, output_padding)
     to_output = to_input = to_weight = None
     if needs[0]:
         if of_input is not None:
@@ -159,16 +209,24 @@ def _second_gradients(
             shape = grad_output.shape
             column = F.reshape(of_bias, (1, shape[1], *(1,) * (len(shape) - 2)))
             to_output = summed(to_output, F.expand(column, tuple(shape)))
-    if needs[1] and of_weight is not None:
+    present = F.numel(input) > 0  # torch has no gradients of no examples
+    if needs[1] and of_weight is not None and present:
         made = F.convolution_backward(
             grad_output, input, of_weight, *settings, (True, False, False)
         )
         to_input = made[0]
-    if needs[2] and of_input is not None:
+        if transposed:
+            sizes = _correlated_sizes(grad_output.shape, weight.shape, stride, padding, dilation)
+            to_input = F.with_room(to_input, sizes)
+    if needs[2] and of_input is not None and present:
         made = F.convolution_backward(
             grad_output, of_input, weight, *settings, (False, True, False)
         )
-        to_weight = F.input_channels_first(made[1])
+        sliding, still = of_input.shape, grad_output.shape
+        if transposed:
+            sliding, still = still, sliding
+        sizes = _correlated_sizes(sliding, still, dilation, padding, stride)
+        to_weight = F.input_channels_first(made[1], sizes)
     return to_output, to_input, to_weight
 
 
@@ -213,20 +271,19 @@ def _parts(value: Tensor) -> tuple[Any, Any]:
     return pairs.select(-1, 0), pairs.select(-1, 1)
 
 
-def _applied(input, weight, bias, *settings) -> Tensor:
-    """The convolution; of complex numbers, by three of real ones."""
+def _applied(convolve, input, weight, bias) -> Tensor:
+    """What `convolve` makes of these; of complex numbers, by three convolutions of real ones."""
     if not input.is_complex():
-        return TAPED.convolution(input, weight, bias, *settings)
+        return convolve(input, weight, bias)
     scalar_types(input._raw, weight._raw, None if bias is None else bias._raw)
     (x_r, x_i), (w_r, w_i) = _parts(input), _parts(weight)
-    b_r = both = None
-    if bias is not None:
-        b_r, b_i = _parts(bias)
-        both = b_r + b_i
-    real = TAPED.convolution(x_r, w_r, b_r, *settings)
-    imaginary = TAPED.convolution(x_i, w_i, None, *settings)
-    crossed = TAPED.convolution(x_r + x_i, w_r + w_i, both, *settings)
-    return real - imaginary + TAPED.mul_scalar(crossed - real - imaginary, 1j)
+    b_r, b_i = (None, None) if bias is None else _parts(bias)
+    real = convolve(x_r, w_r, b_r)
+    imaginary = convolve(x_i, w_i, None)
+    b_r = b_r if b_i is None else b_r + b_i
+    crossed = convolve(x_r + x_i, w_r + w_i, b_r)
+    rest = TAPED.mul_scalar(crossed - real - imaginary, 1j)
+    return real - imaginary + rest
 
 
 def _convolved(ndim: int):
@@ -234,21 +291,16 @@ def _convolved(ndim: int):
 
     def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         batch, batched = _batched(name, input, ndim)
-        rank = weight._raw.ndim - 2
-        step, gap = several(stride, ndim, rank, "stride"), several(dilation, ndim, rank, "dilation")
-        if isinstance(padding, str):
-            batch, padding = string_padding(batch, weight, step, padding, gap)
-        result = _applied(
-            batch,
-            weight,
-            bias,
-            step,
-            several(padding, ndim, rank, "padding"),
-            gap,
-            False,
-            (0,) * rank,
-            groups,
-        )
+        step, gap = several(stride, ndim), several(dilation, ndim)
+
+        def convolve(input, weight, bias):
+            if isinstance(padding, str):
+                input, pad, extra = string_padding(input, weight, step, padding, gap)
+            else:
+                pad, extra = several(padding, ndim), (0,) * ndim
+            return TAPED.convolution(input, weight, bias, step, pad, gap, False, extra, groups)
+
+        result = _applied(convolve, batch, weight, bias)
         return result if batched else TAPED.squeeze_dim(result, 0)
 
     conv.__name__ = conv.__qualname__ = name
@@ -265,18 +317,14 @@ def _transposed(ndim: int):
 
     def conv(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         batch, batched = _batched(name, input, ndim)
-        rank = weight._raw.ndim - 2
-        result = _applied(
-            batch,
-            weight,
-            bias,
-            several(stride, ndim, rank, "stride"),
-            several(padding, ndim, rank, "padding"),
-            several(dilation, ndim, rank, "dilation"),
-            True,
-            several(output_padding, ndim, rank, "output_padding"),
-            groups,
+        step, pad, gap, extra = (
+            several(value, ndim) for value in (stride, padding, dilation, output_padding)
         )
+
+        def convolve(input, weight, bias):
+            return TAPED.convolution(input, weight, bias, step, pad, gap, True, extra, groups)
+
+        result = _applied(convolve, batch, weight, bias)
         return result if batched else TAPED.squeeze_dim(result, 0)
 
     conv.__name__ = conv.__qualname__ = name

@@ -8,32 +8,41 @@ from impl.dtypes import BY_NUMPY
 from impl.operators.padding import constant_pad_nd
 
 
-def several(value, ndim: int, rank: int, name: str) -> tuple[int, ...]:
-    """One number for each of `ndim` dimensions.
+def several(value, ndim: int) -> tuple[int, ...]:
+    """One number for each of `ndim` dimensions, or a sequence as it is."""
+    return (value,) * ndim if isinstance(value, int) else tuple(value)
 
-    Raises RuntimeError for a sequence of another length, and when the kernels have another `rank`.
+
+def expanded(rank: int, **settings) -> list[tuple[int, ...]]:
+    """Settings of one number or of `rank`, as so many numbers each.
+
+    Raises RuntimeError for a sequence of another length.
     """
-    numbers = (value,) * ndim if isinstance(value, int) else tuple(value)
-    if len(numbers) == 1:
-        return numbers * rank
-    if len(numbers) != rank:
-        raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {rank} values to match "
-            f"the convolution dimensions, but got {name}={[*numbers]}"
-        )
-    return numbers
+    for name, numbers in settings.items():
+        if len(numbers) not in (1, rank):
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of {rank} values to "
+                f"match the convolution dimensions, but got {name}={[*numbers]}"
+            )
+    return [numbers * rank if len(numbers) == 1 else numbers for numbers in settings.values()]
 
 
 def string_padding(input, weight, stride, padding: str, dilation):
-    """The input, padded where both sides differ, and the padding of each side for "same"/"valid".
+    """The input, padded where both sides differ, with the padding and the output padding that
+    torch then records for "same" and "valid".
 
     Raises RuntimeError for another name, and for "same" with a stride.
     """
     kernel = weight._raw.shape[2:]
     if padding == "valid":
-        return input, (0,) * len(kernel)
+        return input, (0,), (0,)
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
+    check_rank(weight._raw)
+    if weight._raw.ndim != input._raw.ndim:
+        rank, shown = weight._raw.ndim, [*weight._raw.shape]
+        raise _other_rank([*input._raw.shape], f"{rank}-dimensional weight{shown}", rank)
+    stride, dilation = expanded(len(kernel), stride=stride, dilation=dilation)
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
@@ -48,7 +57,20 @@ def string_padding(input, weight, stride, padding: str, dilation):
         for total in reversed(totals):
             extra += [0, total % 2]
         input = constant_pad_nd(input, tuple(extra), 0)
-    return input, tuple(total // 2 for total in totals)
+    return input, tuple(total // 2 for total in totals), (0,) * len(kernel)
+
+
+def check_rank(weight) -> None:
+    """Raise RuntimeError for kernels (raw values) of no dimension."""
+    if weight.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+
+
+def _other_rank(given, weight: str, rank: int) -> RuntimeError:
+    return RuntimeError(
+        f"Expected {rank}-dimensional input for {weight}, but got {len(given)}-dimensional input "
+        f"of size {given} instead"
+    )
 
 
 def _check_numbers(stride, padding, dilation, output_padding, groups) -> None:
@@ -58,7 +80,9 @@ def _check_numbers(stride, padding, dilation, output_padding, groups) -> None:
         raise RuntimeError("negative output_padding is not supported")
     if any(n <= 0 for n in stride):
         raise RuntimeError("non-positive stride is not supported")
-    if any(n <= 0 for n in dilation):
+    if any(n < 0 for n in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    if any(n == 0 for n in dilation):
         shown = [*(1,) * (len(dilation) == 1), *dilation]  # one dimension counts as two
         raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
     if groups <= 0:
@@ -72,10 +96,7 @@ def check_shapes(
     _check_numbers(stride, padding, dilation, output_padding, groups)
     given, kernel = [*input.shape], [*weight.shape]
     if len(kernel) != len(given):
-        raise RuntimeError(
-            f"Expected {len(kernel)}-dimensional input for {len(kernel)}-dimensional weight "
-            f"{kernel}, but got {len(given)}-dimensional input of size {given} instead"
-        )
+        raise _other_rank(given, f"{len(kernel)}-dimensional weight {kernel}", len(kernel))
     if kernel[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "

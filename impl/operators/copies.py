@@ -11,6 +11,7 @@ from impl.allocation import strides_in
 from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
 from impl.operator import TAPED, Array, function, new, operator
+from impl.operators.vanishing import refuse_copy
 from impl.sizes import broadcast_dims, broadcast_shapes
 from impl.storage import empty_strided, extent, is_dense
 from impl.tensor import Tensor
@@ -64,6 +65,7 @@ def contiguous(self, memory_format=contiguous_format):
 @operator(function=False, method=False, node="CopyBackwards")
 def copy(self: Array, src: Array) -> Array:
     """`src` in the shape and dtype of `self`. Raises RuntimeError when it does not broadcast."""
+    refuse_copy(self)
     if src.shape != self.shape:
         shape = broadcast_shapes(self.shape, src.shape)
         if shape != self.shape:
@@ -79,7 +81,7 @@ def copy(self: Array, src: Array) -> Array:
 
 
 copy.gradient(
-    self=lambda F, grad: F.zeros_like(grad),
+    self=lambda F, grad: F.zeros(grad.shape, F.dtype_of(grad)),
     src=lambda F, grad, src_dtype: F.cast_gradient(grad, src_dtype),
 )
 copy.forward(lambda F, self_t, self, src_t: _passed_on(self_t, self, src_t), writes=True)

@@ -21,9 +21,12 @@ _BLOCK = 160 * 1024
 
 
 class Geometry:
-    """How windows lie: all tuples have one number for each of the dimensions that are slid over."""
+    """How windows lie: all tuples have one number for each of the dimensions that are slid over.
 
-    def __init__(self, size, kernel, stride, padding, dilation, groups: int) -> None:
+    There are as many windows as fit, or as `output` says, which may be fewer.
+    """
+
+    def __init__(self, size, kernel, stride, padding, dilation, groups: int, output=None) -> None:
         self.size, self.kernel, self.stride = tuple(size), tuple(kernel), tuple(stride)
         self.padding, self.dilation, self.groups = tuple(padding), tuple(dilation), groups
         self.padded = tuple(n + 2 * p for n, p in zip(self.size, self.padding, strict=True))
@@ -31,9 +34,14 @@ class Geometry:
             (n - d * (k - 1) - 1) // s + 1
             for n, k, s, d in zip(self.padded, self.kernel, self.stride, self.dilation, strict=True)
         )
+        self.complete = output is None or self.output == tuple(output)
+        if output is not None:
+            self.output = tuple(output)
         # One window, and no padding: the windows are the array as it is.
-        self.plain = self.padded == self.size and all(
-            k == 1 and s == 1 for k, s in zip(self.kernel, self.stride, strict=True)
+        self.plain = (
+            self.complete
+            and self.padded == self.size
+            and all(k == 1 and s == 1 for k, s in zip(self.kernel, self.stride, strict=True))
         )
 
     @property
@@ -190,7 +198,8 @@ def _mirrored(geometry: Geometry) -> Geometry | None:
         d * (k - 1) - p
         for k, p, d in zip(geometry.kernel, geometry.padding, geometry.dilation, strict=True)
     ]
-    if any(p < 0 for p in padding) or any(s != 1 for s in geometry.stride):
+    strides = any(s != 1 for s in geometry.stride)
+    if any(p < 0 for p in padding) or strides or not geometry.complete:
         return None
     return Geometry(
         geometry.output,

@@ -94,7 +94,7 @@ def _cumprod_backward_by_products(grad, value, dim, result):
     """The recorded form: for each element the products that leave it out, weighted and summed."""
     size = value._raw.shape[dim]
     ones = TAPED.ones_like(value.narrow(dim, 0, 1)).detach()
-    gradient = grad.new_zeros(value._raw.shape)
+    gradient = TAPED.zeros(value._raw.shape, grad._raw.dtype)
     for k in range(size):
         if k == 0:
             rest = cumprod_along(value.narrow(dim, 1, size - 1), dim, None)

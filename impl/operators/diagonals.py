@@ -8,8 +8,9 @@ from impl.dimensions import wrap_dim
 from impl.operator import RAW, TAPED, Array, function, operator
 
 
-@operator(function=False, method=False, node="DiagonalBackward0_copy")
+@operator(method=False, out=True, node="DiagonalBackward0_copy")
 def diagonal_copy(self: Array, offset=0, dim1=0, dim2=1) -> Array:
+    """A copy of `diagonal` (torch.diagonal_copy)."""
     return np.array(RAW.diagonal(self, offset, dim1, dim2), order="C")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.dtypes import result_dtype
 from impl.operator import TAPED, Array, alias, formula_operation, function, operator
-from impl.overloads import publish
+from impl.overloads import OUT, publish, refusal
 from impl.refusals import no_derivative, not_implemented, refuse_bool
 
 
@@ -260,6 +260,18 @@ remainder_scalar.gradient(self=lambda F, grad: grad)
 remainder_of_scalar.gradient(self=no_derivative("remainder"))
 
 
+def _no_tensor(input, other) -> TypeError:
+    kinds = f"!{type(input).__name__}!, !{type(other).__name__}!"
+    return refusal(
+        "remainder",
+        (input, other),
+        f"Tensor input, Tensor other{OUT}",
+        "Number self, Tensor other)\n      didn't match because some of the arguments have invalid "
+        f"types: ({kinds}",
+        f"Tensor input, Number other{OUT}",
+    )
+
+
 publish(
     "fmod",
     fmod,
@@ -274,6 +286,7 @@ publish(
     remainder,
     remainder_scalar,
     remainder_of_scalar,
+    refuse=_no_tensor,
     doc="""The remainder with the sign of the divisor (Python's %; torch.remainder).
 
     Raises RuntimeError for integers and a zero divisor.

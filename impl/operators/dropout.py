@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from impl.allocation import empty_like
 from impl.operator import TAPED, function
 from impl.tensor import Tensor
@@ -58,25 +60,56 @@ def dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor:
             "with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. "
             "2D or 3D inputs)."
         )
-    batch = input if rank == 3 else input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    result = _dropped(batch, p, training, inplace, features=True)
-    if rank == 2:
-        result = result.squeeze_(0) if inplace else result.squeeze(0)
-    return result
+    return _batch_dropped(input, p, training, inplace, rank == 3)
 
 
-def _channels(name: str, rank: int):
-    def drop(input, p=0.5, training=True, inplace=False) -> Tensor:
-        _check_probability(p)
+def _batch_dropped(input: Tensor, p: float, training: bool, inplace: bool, batched: bool):
+    """Whole channels dropped of an input that may lack the dimension of the batch."""
+    if batched:
         return _dropped(input, p, training, inplace, features=True)
+    batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    result = _dropped(batch, p, training, inplace, features=True)
+    return result.squeeze_(0) if inplace else result.squeeze(0)
 
-    drop.__name__ = drop.__qualname__ = name
-    drop.__doc__ = f"""Whole channels of a {rank}-D input dropped (torch.nn.functional.{name})."""
-    return drop
+
+def _warn_of_rank(name: str, rank: int, spatial: int) -> None:
+    if rank not in (spatial + 1, spatial + 2):
+        warnings.warn(
+            f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in "
+            "an error in a future release. To retain the behavior and silence this warning, please "
+            f"use dropout instead. Note that {name} exists to provide channel-wise dropout on "
+            f"inputs with {spatial} spatial dimensions, a channel dimension, and an optional batch "
+            f"dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
+            stacklevel=3,
+        )
 
 
-dropout2d, dropout3d = _channels("dropout2d", 4), _channels("dropout3d", 5)
-feature_dropout = _channels("feature_dropout", 4)
+def dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor:
+    """Whole channels of (N, C, H, W) dropped (torch.nn.functional.dropout2d).
+
+    Of three dimensions the first counts as the batch, of which torch warns.
+    """
+    _check_probability(p)
+    rank = input._raw.ndim
+    _warn_of_rank("dropout2d", rank, 2)
+    if rank == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _dropped(input, p, training, inplace, features=True)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False) -> Tensor:
+    """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped (torch.nn.functional.dropout3d)."""
+    _check_probability(p)
+    _warn_of_rank("dropout3d", input._raw.ndim, 3)
+    return _batch_dropped(input, p, training, inplace, input._raw.ndim == 5)
+
 
 # The value that dropped elements get, so that mean and variance stay (G. Klambauer et al., 2017).
 _ALPHA = 1.7580993408473766

@@ -57,7 +57,7 @@ def number_of_rows(shape):
 TAPED.number_of_rows = number_of_rows
 
 embedding_rows.gradient(
-    weight=lambda F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq: (
+    weight=lambda F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse: (
         F.embedding_dense_backward(
             grad, indices, F.number_of_rows(weight_shape), padding_idx, scale_grad_by_freq
         )
@@ -71,7 +71,7 @@ def _looked_up(F, grad, indices, padding_idx):
     if padding_idx >= 0:
         hidden = F.reshape(rows == padding_idx, (rows.shape[0], 1))
         found = F.masked_fill(found, hidden, 0)
-    return F.reshape(found, (*indices.shape, grad.shape[1]))
+    return F.view(found, (*indices.shape, -1))
 
 
 embedding_dense_backward.gradient(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl import views
+from impl import messages, views
 from impl.operator import TAPED, function
 from impl.sizes import sizes_of
 from impl.views import Geometry
@@ -63,13 +63,18 @@ def expand(self, *sizes, size=None, implicit=False):
     Raises RuntimeError when a dimension of another size would change.
     """
     sizes = sizes_of(sizes if size is None else (size,))
-    if len(sizes) < self._raw.ndim:
-        raise RuntimeError(
-            f"expand(torch.{self.dtype.legacy}Tensor{{{list(self._raw.shape)}}}, "
-            f"size={list(sizes)}): the number of sizes provided ({len(sizes)}) must be greater or "
-            f"equal to the number of dimensions in the tensor ({self._raw.ndim})"
-        )
+    check_count(self, sizes)
     return TAPED.expand(self, sizes)
+
+
+def check_count(tensor, sizes) -> None:
+    """Raise RuntimeError for fewer sizes than the tensor has dimensions."""
+    if len(sizes) < tensor._raw.ndim:
+        raise RuntimeError(
+            f"expand({messages.tensor_type(tensor.dtype)}{{{list(tensor._raw.shape)}}}, "
+            f"size={list(sizes)}): the number of sizes provided ({len(sizes)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({tensor._raw.ndim})"
+        )
 
 
 @function("expand_as", torch=False)

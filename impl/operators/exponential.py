@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from impl.operator import TAPED, Array, formula_operation, operator
-from impl.overloads import publish
+from impl.overloads import of_numbers, publish
 from impl.precision import rounded_once
 from impl.refusals import refuse_integers
 
@@ -173,5 +173,6 @@ publish(
     xlogy,
     xlogy_scalar,
     xlogy_of_scalar,
+    refuse=lambda input, other: of_numbers("xlogy", input, other),
     doc="input * log(other), and 0 where input is 0 and other no NaN (torch.xlogy).",
 )

@@ -13,8 +13,11 @@ import numpy as np
 
 from impl import inplace
 from impl.dimensions import wrap_dim, wrap_dims
+from impl.dtypes import BY_NUMPY
 from impl.operator import TAPED, Array, formula_operation, function, operator, written
+from impl.operators.lapack import store
 from impl.operators.reductions import restore
+from impl.overloads import OUT, refusal
 from impl.tensor import Tensor
 
 
@@ -36,20 +39,20 @@ def indexed(pair) -> _Indexed:
 # -- element-wise -----------------------------------------------------------------------------
 
 
-@operator(promote="arithmetic", elementwise=True, out=True)
+@operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
 def maximum(self: Array, other: Array) -> Array:
     """The larger element; NaN if either is NaN. A tie's gradient is halved (torch.maximum)."""
     return np.maximum(self, other)
 
 
-@operator(promote="arithmetic", elementwise=True, out=True)
+@operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
 def minimum(self: Array, other: Array) -> Array:
     """The smaller element; NaN if either is NaN. A tie's gradient is halved (torch.minimum)."""
     return np.minimum(self, other)
 
 
 def _halve(F, grad, tied, lost):
-    return F.masked_fill(F.where(tied, F.div_scalar(grad, 2), grad), lost, 0)
+    return F.fill_fresh(F.where(tied, F.div_scalar(grad, 2), grad), lost, 0)
 
 
 _to_larger_self = written(lambda F, grad, self, other: _halve(F, grad, self == other, self < other))
@@ -74,13 +77,13 @@ def _weighed(F, tangent, other_tangent, wins, tied):
     return other_tangent + F.where(tied, 0.5, wins) * (tangent - other_tangent)
 
 
-@operator(promote="arithmetic", elementwise=True, out=True)
+@operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
 def fmax(self: Array, other: Array) -> Array:
     """The larger element, a number before NaN; a tie goes to the first operand (torch.fmax)."""
     return np.fmax(self, other)
 
 
-@operator(promote="arithmetic", elementwise=True, out=True)
+@operator(promote="arithmetic", elementwise=True, out=True, numbers=False)
 def fmin(self: Array, other: Array) -> Array:
     """The smaller element, a number before NaN; a tie goes to the first operand (torch.fmin)."""
     return np.fmin(self, other)
@@ -140,8 +143,9 @@ TAPED.count_of = lambda mask, like: mask.sum()
 def _shared(F, grad, value, result, dim, keepdim):
     """Share among the tied elements of each reduced slice; a NaN slice divides zero by zero."""
     dims = wrap_dims(dim, value.ndim)
-    if not keepdim and value.ndim:
+    if not keepdim:
         kept = tuple(1 if i in dims else n for i, n in enumerate(value.shape))
+        kept = kept or (1,) * len(dim or ())  # a 0-dim tensor's dimension comes back as well
         grad, result = F.view(grad, kept), F.view(result, kept)
     mask = result == value
     return grad / F.count_along(mask, dims, grad) * mask
@@ -219,15 +223,30 @@ amin_dim.forward(_mean_of_tied)
 
 
 @function()
-def amax(input, dim=(), keepdim=False):
+def amax(input, dim=(), keepdim=False, *, out=None):
     """The maximum over any dimensions (all by default), ties sharing evenly (torch.amax)."""
-    return amax_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim)
+    arguments = (input, (dim,) if isinstance(dim, int) else dim, keepdim)
+    return amax_dim(*arguments) if out is None else amax_dim.into(out, arguments)
 
 
 @function()
-def amin(input, dim=(), keepdim=False):
+def amin(input, dim=(), keepdim=False, *, out=None):
     """The minimum over any dimensions (all by default), ties sharing evenly (torch.amin)."""
-    return amin_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim)
+    arguments = (input, (dim,) if isinstance(dim, int) else dim, keepdim)
+    return amin_dim(*arguments) if out is None else amin_dim.into(out, arguments)
+
+
+def _same_dtype(out, value, *rest) -> None:
+    if out != value.dtype:
+        own, other = BY_NUMPY[value.dtype].legacy, BY_NUMPY[out].legacy
+        raise RuntimeError(
+            "Expected the dtype for input and out to match, but got "
+            f"{own} for input's dtype and {other} for out's dtype."
+        )
+
+
+amax_dim.name, amin_dim.name = "amax", "amin"
+amax_dim.validate_out = amin_dim.validate_out = _same_dtype
 
 
 @operator(outputs=("min", "max"), node="AminmaxBackward0", function=False, method=False)
@@ -237,7 +256,9 @@ def aminmax_dim(self: Array, dim, keepdim) -> Array:
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
             "identity."
         )
-    _require_elements("aminmax", self, None if dim is None else (dim,))
+    if dim is not None and np.ndim(self) and not self.shape[wrap_dim(dim, self.ndim)]:
+        place = wrap_dim(dim, self.ndim)
+        raise IndexError(f"aminmax: Expected reduction dim {place} to have non-zero size.")
     axis = None if dim is None else wrap_dims(dim, self.ndim)
     array = np.asarray(self)
     if dim is None and keepdim:
@@ -275,9 +296,10 @@ aminmax_dim.forward(
 
 
 @function()
-def aminmax(input, *, dim=None, keepdim=False):
+def aminmax(input, *, dim=None, keepdim=False, out=None):
     """The minimum and the maximum, ties of each sharing evenly (torch.aminmax)."""
-    return _Extremes(*aminmax_dim(input, dim, keepdim))
+    result = _Extremes(*aminmax_dim(input, dim, keepdim))
+    return result if out is None else store("aminmax", out, result)
 
 
 # -- reductions that return an index ----------------------------------------------------------
@@ -353,10 +375,18 @@ max_dim.forward(values=read_at)
 min_dim.forward(values=read_at)
 
 
+def _check_overload(name: str, input, other) -> None:
+    if not isinstance(input, Tensor):
+        indices = "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None"
+        elements = "Tensor input, Tensor other"
+        raise refusal(name, (input, other), f"Tensor input{OUT}", f"{elements}{OUT}", indices)
+
+
 @function("max")
 def max_(input, dim=None, keepdim=False, *, other=None, out=None):
     """The maximum of all elements; over `dim` with indices; or of two tensors (torch.max)."""
     other = dim if isinstance(dim, Tensor) else other
+    _check_overload("max", input, dim if other is None else other)
     if other is not None:
         return maximum(input, other) if out is None else maximum.into(out, (input, other))
     result = max_all(input) if dim is None else indexed(max_dim(input, dim, keepdim))
@@ -367,6 +397,7 @@ def max_(input, dim=None, keepdim=False, *, other=None, out=None):
 def min_(input, dim=None, keepdim=False, *, other=None, out=None):
     """The minimum of all elements; over `dim` with indices; or of two tensors (torch.min)."""
     other = dim if isinstance(dim, Tensor) else other
+    _check_overload("min", input, dim if other is None else other)
     if other is not None:
         return minimum(input, other) if out is None else minimum.into(out, (input, other))
     result = min_all(input) if dim is None else indexed(min_dim(input, dim, keepdim))

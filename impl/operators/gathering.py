@@ -38,7 +38,7 @@ def shaped(value, shape):
     return value if value.shape == tuple(shape) else value.reshape(shape)[()]
 
 
-@operator()
+@operator(out=True)
 def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
     """For each place of `index` the element it names along `dim` (torch.gather).
 
@@ -64,7 +64,11 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
 
 
 gather.gradient(
-    self=written(lambda F, grad, self, dim, index: F.gather_backward(grad, self.shape, dim, index))
+    self=written(
+        lambda F, grad, self, dim, index, sparse_grad: F.gather_backward(
+            grad, self.shape, dim, index
+        )
+    )
 )
 gather.forward("linear")
 RAW.gather_backward = lambda grad, shape, dim, index: RAW.scatter_add(
@@ -75,7 +79,7 @@ TAPED.gather_backward = lambda grad, shape, dim, index: counted(
 )
 
 
-@operator()
+@operator(out=True)
 def index_select(self: Array, dim, index: Array) -> Array:
     """The slices of `dim` that a vector of indices names (torch.index_select).
 
@@ -179,8 +183,19 @@ def argwhere(input):
     return nonzero(input)
 
 
+def same_dtype_out(out, value, *rest) -> None:
+    """Raise RuntimeError when `out=` has another dtype than the first operand (a `validate_out`,
+    in the words of the operators that read or write by an index)."""
+    if out != value.dtype:
+        expected, got = BY_NUMPY[value.dtype].c_name, BY_NUMPY[out].c_name
+        raise RuntimeError(f"Expected out tensor to have dtype {expected}, but got {got} instead")
+
+
+gather.validate_out = same_dtype_out
 for _op in (gather, index_select):
     _op.numbers = False
+    _op.disjoint = True
+    _op.guarded = _op.tensor_positions
 
 
 def one_hot(tensor, num_classes=-1):

@@ -14,7 +14,7 @@ import numpy as np
 from impl.allocation import preserved
 from impl.dtypes import BY_NUMPY
 from impl.inplace import check_disjoint
-from impl.operator import RAW, TAPED, Array, function, new, operator, written
+from impl.operator import RAW, TAPED, Array, formula_operation, function, new, operator, written
 from impl.operators.copies import storable
 from impl.precision import add_each_at
 from impl.sizes import broadcast_shapes
@@ -257,7 +257,7 @@ def _flat_index(size: int, index):
     return index
 
 
-@operator()
+@operator(out=True)
 def take(self: Array, index: Array) -> Array:
     """The elements at flat (row-major) indices, in the shape of `index` (torch.take).
 
@@ -290,33 +290,38 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
         )
     if index.size and not self.size:
         raise IndexError("put_(): tried to put elements into an empty tensor")
-    flat = np.array(self, order="C").reshape(-1)
+    result = np.array(self, order="C")
+    flat = result.reshape(-1)
     places = _flat_index(flat.size, index).reshape(-1)
     values = np.reshape(source, -1)
     if accumulate:
-        flat = add_each_at(flat, places, values)
+        add_each_at(flat, places, values)
     else:
         flat[places] = values
-    return flat.reshape(self.shape)
+    return result
 
 
-def _put_gradient(F, grad, index, source_shape, accumulate):
+def _put_gradient(F, grad, index, source, accumulate):
     if accumulate:
         return grad
-    return F.put(grad, index, F.zeros(source_shape, F.dtype_of(grad)), False)
+    return F.put(grad, index, F.zeros_like(source), False)
 
 
-take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self.shape, index)))
+@formula_operation
+def take_backward(grad, self, index):
+    result = RAW.zeros_like(self)
+    result[...] = RAW.put(result, index, grad, True)
+    return result
+
+
+TAPED.take_backward = lambda grad, self, index: put.inplace(
+    TAPED.zeros_like(self), index, grad, True
+)
+take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self, index)))
 take.forward("linear")
-RAW.take_backward = lambda grad, shape, index: RAW.put(
-    np.zeros(shape, grad.dtype), index, grad, True
-)
-TAPED.take_backward = lambda grad, shape, index: counted(
-    put(TAPED.new_zeros(grad, shape), index, grad, True)
-)
 put.gradient(
     self=_put_gradient,
-    source=lambda F, grad, index, source_shape: F.reshape(F.take(grad, index), source_shape),
+    source=lambda F, grad, index, source: F.reshape(F.take(grad, index), source.shape),
 )
 put.forward("reapplied")
 
@@ -330,6 +335,7 @@ def from_scalar(value, like: Tensor) -> Tensor:
     return new(np.array(value).astype(dtype)[()])
 
 
-put.disjoint = True
+put.disjoint = take.disjoint = True
+take.guarded = take.tensor_positions
 for _op in (index_, index_put, index_put_impl, take, put):
     _op.numbers = False

@@ -17,35 +17,36 @@ def _legacy(value) -> str:
     return BY_NUMPY[value.dtype].legacy
 
 
-def _slices(dim: int, index) -> tuple:
+def slices(dim: int, index) -> tuple:
+    """The key of the slices that an index names along `dim`."""
     return (slice(None),) * dim + (index,)
 
 
-@operator(inplace=True)
-def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Array:
-    """A copy with alpha times the slices of `source` added at `index` (torch.index_add).
+def check_slices(name: str, self, dim, index, source) -> int:
+    """The dimension counted from the front, if the slices of `source` fit those of `self`.
 
-    Raises RuntimeError for an index out of range, and shapes or dtypes that do not fit.
+    Raises IndexError for an index that is no vector, RuntimeError for its dtype and size, and for
+    other shapes and dtypes of the source.
     """
     dim = wrap_dim(dim, self.ndim)
     if index.ndim > 1:
         raise IndexError(
-            "index_add_(): Index is supposed to be a vector, but got dim: "
+            f"{name}(): Index is supposed to be a vector, but got dim: "
             f"{index.ndim} with type: {_legacy(index)} and size: {list(index.shape)}"
         )
     if index.dtype not in INDEX_DTYPES:
         raise RuntimeError(
-            f"index_add_(): Expected dtype int32/int64 for index but got: {_legacy(index)}"
+            f"{name}(): Expected dtype int32/int64 for index but got: {_legacy(index)}"
         )
     if self.dtype != source.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({_legacy(self)}) and source ({_legacy(source)}) must have the "
+            f"{name}(): self ({_legacy(self)}) and source ({_legacy(source)}) must have the "
             "same scalar type"
         )
     count = source.shape[dim] if source.ndim > dim else 1
     if index.size != count:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.size}) should be equal to "
+            f"{name}(): Number of indices ({index.size}) should be equal to "
             f"source.size(dim): ({count}), for dim: {dim}"
         )
     if _without(self.shape, dim) != _without(source.shape, dim) or self.ndim != source.ndim:
@@ -53,13 +54,27 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
             "source tensor shape must match self tensor shape, excluding the specified dimension. "
             f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
         )
+    return dim
+
+
+@operator(inplace=True)
+def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Array:
+    """A copy with alpha times the slices of `source` added at `index` (torch.index_add).
+
+    Raises RuntimeError for an index out of range, IndexError for one in a vector, and RuntimeError
+    for shapes or dtypes that do not fit.
+    """
+    dim = check_slices("index_add_", self, dim, index, source)
     result, values, places = np.array(with_dims(self)), with_dims(source), with_dims(index)
-    check_along(places, 0 if not self.ndim else dim, result.shape[dim])
+    if result.ndim > 1:
+        check_along(places, dim, result.shape[dim])
+    elif ((places < 0) | (places >= result.shape[0])).any():
+        raise IndexError("index out of range in self")
     if alpha != 1:
         values = values * self.dtype.type(alpha)
     # Of half precision torch rounds each sum in a vector, and the whole sum in a matrix.
     add = add_at if result.ndim > 1 else add_each_at
-    result = add(result, _slices(dim, places), values)
+    result = add(result, slices(dim, places), values)
     return result if self.ndim else result[0]
 
 
@@ -67,14 +82,14 @@ def _without(shape, dim: int) -> tuple[int, ...]:
     return tuple(n for d, n in enumerate(shape) if d != dim)
 
 
-def _selected(F, grad, dim, index, source):
-    if source.ndim:
+def _selected(F, grad, dim, index, source, source_dim):
+    if source_dim:
         return F.expand(F.index_select(grad, dim, index), tuple(source.shape))
     return F.index_select(grad, dim, F.squeeze_dim(index, 0))
 
 
-def _index_add_source(F, grad, dim, index, source, alpha):
-    picked = _selected(F, grad, dim, index, source)
+def _index_add_source(F, grad, dim, index, source, source_dim, alpha):
+    picked = _selected(F, grad, dim, index, source, source_dim)
     return picked if alpha == 1 else F.mul_scalar(picked, alpha)
 
 
@@ -132,13 +147,15 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
             raise IndexError(
                 f"index_copy_(): index {i} is out of bounds for dimension {dim} with size {size}"
             )
-    result[_slices(dim, places)] = values
+    result[slices(dim, places)] = values
     return result if self.ndim else result[0]
 
 
 index_copy.gradient(
     self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0),
-    source=lambda F, grad, dim, index, source: _selected(F, grad, dim, index, source),
+    source=lambda F, grad, dim, index, source, source_dim: _selected(
+        F, grad, dim, index, source, source_dim
+    ),
 )
 index_copy.forward("reapplied")
 
@@ -154,7 +171,7 @@ def _filled_at(self, dim, index, value):
     for i in places.tolist():
         if not -size <= i < size:
             raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
-    result[_slices(dim, places)] = value
+    result[slices(dim, places)] = value
     return result if self.ndim else result[0]
 
 

@@ -27,6 +27,7 @@ _SEQUENCE = (
     "as tensor index, x[torch.tensor(seq)], which will result either in an error or a different "
     "result"
 )
+_END = (1 << 63) - 1  # where a slice without an end stops
 _LONGEST_SEQUENCE = 32  # of a list that may stand for a tuple
 
 
@@ -53,7 +54,8 @@ def _slice(tensor: Tensor, dim: int, index: slice, skip_whole: bool) -> Tensor:
     whole = not start and step in (None, 1) and (stop is None or stop >= tensor._raw.shape[dim])
     if skip_whole and whole:
         return tensor
-    return TAPED.slice(tensor, dim, start or 0, stop, 1 if step is None else step)
+    end = _END if stop is None else stop
+    return TAPED.slice(tensor, dim, start or 0, end, 1 if step is None else step)
 
 
 def _bound(value):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl import inplace
 from impl.dimensions import wrap_dim
 from impl.dtypes import result_dtype
+from impl.layouts import formatted_as, suggested_by
 from impl.operator import TAPED, Array, function, operator
 from impl.sizes import Size, broadcast_shapes
 from impl.tensor import Tensor
@@ -16,7 +18,7 @@ def _is_legacy_empty(shape) -> bool:
     return shape == (0,)
 
 
-@operator(function=False, method=False, node="CatBackward0")
+@operator(function=False, method=False, node="CatBackward0", fresh=True)
 def cat(tensors: list[Array], dim=0) -> Array:
     shapes = [t.shape for t in tensors]
     for i, shape in enumerate(shapes):
@@ -31,7 +33,10 @@ def cat(tensors: list[Array], dim=0) -> Array:
     dim = wrap_dim(dim, len(first))
     for i, t in solid:
         _check_joins(first, t.shape, dim, i)
-    return np.concatenate([t.astype(d, copy=False) for _, t in solid], dim)
+    joined = np.concatenate([t.astype(d, copy=False) for _, t in solid], dim)
+    formats = {suggested_by(np.asarray(t)) for _, t in solid}
+    # Channels last stay so where all agree.
+    return formatted_as(joined, solid[0][1]) if len(formats) == 1 else np.ascontiguousarray(joined)
 
 
 def _check_joins(first, shape, dim: int, number: int) -> None:
@@ -84,6 +89,8 @@ def _published_cat(name: str):
         if not items:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         if out is not None:
+            if isinstance(out, Tensor):
+                inplace.check_memory(out, items, disjoint=True)
             return cat.into(out, (items, dim))
         return cat(items, dim)
 
@@ -241,5 +248,5 @@ def meshgrid(*tensors, indexing="ij"):
         view = TAPED.view(t, (1,) * i + (-1,) + (1,) * (len(tensors) - i - 1))
         grids.append(TAPED.expand(view, shape))
     if swap:
-        grids = [TAPED.transpose(g, 0, 1) for g in (grids[1], grids[0], *grids[2:])]
+        grids = [grids[1], grids[0], *grids[2:]]
     return tuple(grids)

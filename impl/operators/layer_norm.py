@@ -120,6 +120,12 @@ TAPED.seen = lambda value: value
 @native_layer_norm_backward.gradients("grad_out", "input", "weight")
 def _layer_second_gradients(F, grads, grad_out, input, normalized_shape, mean, rstd, weight):
     of_input, of_weight, of_bias = grads
+    if weight is None and of_input is not None and of_bias is not None:
+        # torch adds the part of the bias to one that it makes only where there is a weight.
+        raise RuntimeError(
+            "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument "
+            "#1 'other'"
+        )
     first = input.ndim - len(normalized_shape)
     outer, inner = tuple(range(first)), tuple(range(first, input.ndim))
     count = elements(input.shape, inner)
@@ -171,7 +177,7 @@ def _layer_tangent(F, input_t, input, normalized_shape, weight_t, weight, bias_t
 native_layer_norm.forward(result=_layer_tangent)
 
 
-def _check_layer(input, normalized_shape, weight, bias, separator=", ") -> None:
+def check_layer(input, normalized_shape, weight, bias, separator=", ") -> None:
     if not normalized_shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
@@ -199,7 +205,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5) -> Ten
     Raises RuntimeError for other sizes of the input, the weight and the bias.
     """
     normalized_shape = tuple(normalized_shape)
-    _check_layer(input, normalized_shape, weight, bias)
+    check_layer(input, normalized_shape, weight, bias)
     return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -230,55 +236,73 @@ def native_group_norm(
     return shaped, mean, rstd
 
 
-@formula_operation
-def settled(value):
+def _settled(value):
     """A value in memory of its own, where it was made as a view."""
     return value if value.base is None else value.copy()
 
 
-TAPED.settled = lambda value: value
-
-
 @native_group_norm.gradients("input", "weight", "bias")
-def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, needs):
-    """Composed of operators, so that it has derivatives of all orders; mean and deviation are
-    outputs with gradients of their own."""
-    given = (*grads, input, weight, mean, rstd, N, C, HxW, group, needs)
-    # Of half precision torch's kernel rounds nothing before the end.
-    return _group_kernel(*given) if F is RAW else _group_composed(F, *given)
+def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps, needs):
+    """Mean and deviation are outputs with gradients of their own, which come from the derivatives
+    of what this composes where it records."""
+    settings = (input, weight, mean, rstd, N, C, HxW, group, needs)
+    if F.records or grads[1] is not None:
+        return _composed_group_gradients(F, grads, *settings)
+    return _group_kernel(grads[0], *settings)
 
 
-@rounded_once
-def _group_kernel(*given):
-    return _group_composed(RAW, *given)
-
-
-def _group_composed(
-    F, of_result, of_mean, of_rstd, input, weight, mean, rstd, N, C, HxW, group, needs
-):
+@rounded_once  # torch's kernel rounds nothing before the end
+def _group_kernel(grad, input, weight, mean, rstd, N, C, HxW, group, needs):
     rows, columns = (N, group, C // group, HxW), (N, group, 1, 1)
-    count = C // group * HxW
-    scale = F.reshape(rstd, columns)
-    centred = F.reshape(input, rows) - F.reshape(mean, columns)
-    normalized = Normalized(centred * scale, scale, (2, 3), count)
+    x, g, scale = input.reshape(rows), grad.reshape(rows), rstd.reshape(columns)
+    value = (x - mean.reshape(columns)) * scale
+    to_input = to_weight = to_bias = None
+    if needs[0]:
+        scaled = g if weight is None else g * weight.reshape(1, group, C // group, 1)
+        normalized = Normalized(value, scale, (2, 3), C // group * HxW)
+        to_input = _settled(input_gradient(RAW, scaled, normalized).reshape(input.shape))
+    if needs[1]:
+        to_weight = _settled((g * value).sum((0, 3)).reshape(C))
+    if needs[2]:
+        to_bias = _settled(g.sum((0, 3)).reshape(C))
+    return to_input, to_weight, to_bias
+
+
+def _composed_group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, needs):
+    """As ATen composes them: of sums over each channel, and with a `b` and `c` for which the
+    gradient of the input is a * grad + b * input + c."""
+    of_result, of_mean, of_rstd = grads
+    rows, columns = (N, group, C // group, HxW), (N, group, 1, 1)
+    share = 1.0 / (C // group * HxW)
+    x = F.reshape(input, rows)
+    mean, rstd = F.reshape(mean, columns), F.reshape(rstd, columns)
     to_input = to_weight = to_bias = None
     if of_result is not None:
         g = F.reshape(of_result, rows)
-        if needs[0]:
-            scaled = g if weight is None else g * F.reshape(weight, (1, group, C // group, 1))
-            to_input = input_gradient(F, scaled, normalized)
-        if needs[1]:
-            to_weight = F.settled(F.reshape(F.sum_dim(g * normalized.value, (0, 3), False), (C,)))
-        if needs[2]:
-            to_bias = F.settled(F.reshape(F.sum_dim(g, (0, 3), False), (C,)))
-    if of_mean is not None:
-        each = F.mul_scalar(F.reshape(of_mean, columns), 1.0 / count)
-        to_input = summed(to_input, F.expand(each, rows))
-    if of_rstd is not None:
-        each = F.mul_scalar(F.reshape(of_rstd, columns) * scale * scale, -1.0 / count)
-        to_input = summed(to_input, each * normalized.value)
-    if to_input is not None:
-        to_input = F.settled(F.reshape(to_input, tuple(input.shape)))
+        products = F.unsqueeze_(F.sum_dim(g * x, (3,), False), -1)
+        sums = F.unsqueeze_(F.sum_dim(g, (3,), False), -1)
+    if needs[0]:
+        cube = rstd * rstd * rstd
+        if of_result is not None:
+            scale, b, c = rstd, products, sums
+            if weight is not None:
+                factor = F.reshape(weight, (1, group, C // group, 1))
+                scale, b, c = rstd * factor, products * factor, sums * factor
+            b = F.unsqueeze_(F.sum_dim(b, (2,), False), -2)
+            c = F.unsqueeze_(F.sum_dim(c, (2,), False), -2)
+            b = F.mul_scalar((c * mean - b) * cube, share)
+            c = -b * mean - F.mul_scalar(c * rstd, share)
+            to_input = scale * g + b * x + c
+        if of_rstd is not None:
+            of_variance = F.mul_scalar(cube, -0.5) * F.view(of_rstd, columns)
+            spread = F.mul_scalar(of_variance, 2 * share) * (x - F.mean_dim(x, (2, 3), True))
+            each = F.div_scalar(F.expand(F.view(of_mean, columns), rows), C // group * HxW)
+            to_input = summed(to_input, spread + each)
+        to_input = F.reshape(to_input, tuple(input.shape))
+    if needs[1] and of_result is not None:
+        to_weight = F.reshape(F.sum_dim((products - sums * mean) * rstd, (0,), False), (C,))
+    if needs[2] and of_result is not None:
+        to_bias = F.reshape(F.sum_dim(sums, (0,), False), (C,))
     return to_input, to_weight, to_bias
 
 
@@ -294,7 +318,19 @@ def _group_tangent(F, input_t, input, weight_t, weight, bias_t, mean, rstd, N, C
     return affine_tangent(result_t, result, weight, weight_t, bias_t, affine)
 
 
-native_group_norm.forward(result=_group_tangent)
+def _group_mean_tangent(F, input_t, N, group):
+    return F.mean_dim(input_t.reshape(N, group, -1), (2,), False)
+
+
+def _group_rstd_tangent(F, input_t, input, mean, rstd, N, group):
+    rows, column = (N, group, -1), (N, group, 1)
+    centred = input.reshape(rows) - mean.view(column)
+    tangent = input_t.reshape(rows)
+    along = F.mean_dim((tangent - F.mean_dim(tangent, (2,), True)) * centred, (2,), False)
+    return -rstd.pow(3) * along
+
+
+native_group_norm.forward(result=_group_tangent, mean=_group_mean_tangent, rstd=_group_rstd_tangent)
 
 
 @function(method=False)
@@ -305,6 +341,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
     and the bias.
     """
     shape = input._raw.shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
+        )
     if shape[1] % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
@@ -329,7 +369,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """The input divided by its root mean square over the last dimensions, as ATen composes it
     (torch.rms_norm)."""
     normalized_shape = tuple(normalized_shape)
-    _check_layer(input, normalized_shape, weight, None, separator="")
+    check_layer(input, normalized_shape, weight, None, separator="")
     if eps is None:
         eps = float(np.finfo(widened(input._raw).dtype).eps)
     dims = tuple(range(-len(normalized_shape), 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,13 @@ mse_loss.forward(
 
 
 def _square_curvature(F, value, self, reduction):
-    return F.mul_scalar(value, 2.0 / _count(self, reduction))
+    count = _count(self, reduction)
+    return F.mul_scalar(value, 2.0 / count if count else math.inf)
 
 
 mse_loss_backward.gradient(
-    grad_output=lambda F, grad, self, target, reduction: F.reduced_gradient(
-        F.mse_loss_backward(grad, self, target, NONE), self, reduction
+    grad_output=lambda F, grad, self, target, reduction: F.mse_loss_backward(
+        grad, self, target, reduction
     ),
     self=lambda F, grad, grad_output, self, reduction: _square_curvature(
         F, grad * grad_output, self, reduction
@@ -175,6 +177,8 @@ def huber_loss_backward(grad_output: Array, self: Array, target: Array, reductio
     return np.where(x <= -delta, -share * grad_output * x.dtype.type(delta), outer)
 
 
+# Made in row-major memory, whatever the operands' layouts.
+mse_loss_backward.layouts = smooth_l1_loss_backward.layouts = lambda args: []
 smooth_l1_loss.reduces = True
 smooth_l1_loss.gradient(
     self=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
@@ -238,8 +242,8 @@ def _huber_curvature(F, value, self, target, reduction, delta):
 
 
 smooth_l1_loss_backward.gradient(
-    grad_output=lambda F, grad, self, target, reduction, beta: F.reduced_gradient(
-        F.smooth_l1_loss_backward(grad, self, target, NONE, beta), self, reduction
+    grad_output=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
+        grad, self, target, reduction, beta
     ),
     self=lambda F, grad, grad_output, self, target, reduction, beta: _smooth_curvature(
         F, grad * grad_output, self, target, reduction, beta

@@ -15,6 +15,7 @@ from impl import autocast
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.modes import STATE
 from impl.operator import TAPED, Array, new, operator
+from impl.operators.losses import MEAN, NONE, SUM
 from impl.operators.softmax import log_softmax
 from impl.precision import accumulator
 from impl.refusals import not_implemented
@@ -22,6 +23,7 @@ from impl.storage import element_strides, is_dense
 from impl.tensor import Tensor, requires_grad
 
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
+_NUMBERS = {_NONE: NONE, _MEAN: MEAN, _SUM: SUM}
 
 
 def reduction_of(reduction: str, size_average, reduce, stacklevel: int = 3) -> str:
@@ -69,31 +71,30 @@ def _is_plain(self, target, weight, ignore_index: int) -> bool:
         return False
     if self.dtype.itemsize < 4 or self.dtype.kind != "f" or target.dtype != np.int64:
         return False
-    if target.min() < 0 or target.max() >= self.shape[1]:
+    if target.view(np.uint64).max() >= self.shape[1]:  # as such, negative ones are huge
         return False
     return not (0 <= ignore_index < self.shape[1] and (target == ignore_index).any())
 
 
-def _nll_forward(self, target, weight, reduction: str, ignore_index: int, frame: str):
+def _nll_forward(self, target, weight, reduction: int, ignore_index: int, frame: str):
     if BY_NUMPY[self.dtype].category != FLOATING:
         raise not_implemented(frame, BY_NUMPY[self.dtype])
     if _is_plain(self, target, weight, ignore_index):
         losses = -self[np.arange(target.size), target]
-        if reduction == _NONE:
+        if reduction == NONE:
             return losses, self.dtype.type(0)
         count, total = self.dtype.type(target.size), losses.sum()
-        return (total / count if reduction == _MEAN else total), count
+        return (total / count if reduction == MEAN else total), count
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     kind = self.dtype
     rows = _rows(self, classes)
     picked = rows[np.arange(chosen.size), chosen] if chosen.size else rows[:0, :0].reshape(-1)
     wide = accumulator(kind)
     losses = np.where(counted, -(picked.astype(wide) * weights.astype(wide)), wide.type(0))
-    if reduction == _NONE:
-        shape = np.shape(target) if self.ndim > 1 else ()
-        return losses.astype(kind).reshape(shape), kind.type(0)
+    if reduction == NONE and self.ndim > 1:
+        return losses.astype(kind).reshape(np.shape(target)), kind.type(0)
     result, total = _summed(losses, kind), _summed(weights, kind)
-    if reduction == _MEAN:
+    if reduction == MEAN:
         result = result / total
     return result, total
 
@@ -118,7 +119,7 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
         raise RuntimeError("grad_input must be contiguous")
     if _is_plain(self, target, weight, ignore_index):
         result = np.zeros(self.shape, self.dtype)
-        share = grad / total_weight if reduction == _MEAN else grad
+        share = grad / total_weight if reduction == MEAN else grad
         result[np.arange(target.size), target] = -share
         return result
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
@@ -126,7 +127,7 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
         return np.zeros(self.shape, self.dtype)
     flat = np.zeros((chosen.size, classes), self.dtype)
     share = np.asarray(grad).reshape(-1)
-    if reduction == _MEAN:
+    if reduction == MEAN:
         share = share / total_weight
     share = -weights.astype(self.dtype) * share
     flat[np.arange(chosen.size), chosen] = np.where(counted, share, self.dtype.type(0))
@@ -228,7 +229,7 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
             f"but got weight tensor of shape: {[*weight._raw.shape]}"
         )
     _check_weight_dtype(input, weight)
-    return _nll(input, target, weight, reduction, ignore_index)[0]
+    return _nll(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
 
 
 def _nll_images(input, target, weight, reduction, ignore_index):
@@ -246,7 +247,7 @@ def _nll_images(input, target, weight, reduction, ignore_index):
     if target.dtype.name == "uint8":
         raise RuntimeError("expected scalar type Long but found Byte")
     _check_weight_dtype(input, weight)
-    return _nll2d(input, target, weight, reduction, ignore_index)[0]
+    return _nll2d(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
 
 
 def _nll_any(input: Tensor, target: Tensor, weight, reduction: str, ignore_index: int) -> Tensor:

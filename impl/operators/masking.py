@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 
 from impl.dtypes import BY_NUMPY
-from impl.operator import RAW, TAPED, Array, function, operator, written
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator, written
 from impl.operators.copies import storable
-from impl.operators.index_operators import counted
+from impl.operators.expansion import expand
 from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor
 
@@ -81,7 +81,7 @@ RAW.masked_fill = lambda value, mask, fill: _filled(
 # -- select -----------------------------------------------------------------------------------
 
 
-@operator()
+@operator(out=True)
 def masked_select(self: Array, mask: Array) -> Array:
     """The elements where the mask is true, in one dimension (torch.masked_select).
 
@@ -93,20 +93,35 @@ def masked_select(self: Array, mask: Array) -> Array:
     return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
 
 
-def _zeros_for(shape, mask) -> tuple[int, ...]:
-    return broadcast_shapes(tuple(shape), tuple(mask.shape))
+@formula_operation
+def masked_select_backward(grad, self, mask):
+    shape = broadcast_shapes(mask.shape, self.shape)
+    result = RAW.zeros_like(np.broadcast_to(self, shape))
+    result[np.broadcast_to(mask, shape)] = grad
+    return result
 
 
+def _masked_select_backward(grad, self, mask):
+    zeros = TAPED.zeros_like(TAPED.expand(self, broadcast_shapes(mask.shape, self.shape)))
+    return masked_scatter.inplace(zeros, mask, grad)
+
+
+TAPED.masked_select_backward = _masked_select_backward
 masked_select.gradient(
-    self=written(lambda F, grad, self, mask: F.masked_select_backward(grad, self.shape, mask))
+    self=written(lambda F, grad, self, mask: F.masked_select_backward(grad, self, mask))
 )
 masked_select.forward("linear")
-RAW.masked_select_backward = lambda grad, shape, mask: _scattered(
-    np.zeros(_zeros_for(shape, mask), grad.dtype), mask, grad
-)
-TAPED.masked_select_backward = lambda grad, shape, mask: counted(
-    masked_scatter(TAPED.new_zeros(grad, _zeros_for(shape, mask)), mask, grad)
-)
+masked_select.disjoint = True
+masked_select.guarded = masked_select.tensor_positions
+
+
+def _same_dtype(out, self, mask) -> None:
+    if out != self.dtype:
+        raise RuntimeError("masked_select(): self and result must have the same scalar type")
+
+
+masked_select.validate_out = _same_dtype
+
 
 # -- scatter ----------------------------------------------------------------------------------
 
@@ -122,7 +137,7 @@ def _scattered(self, mask, source):
     return result
 
 
-@operator(inplace=True)
+@operator()
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """A copy with the elements of `source`, in order, where the mask is true.
 
@@ -149,14 +164,25 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     return _scattered(self, mask, source)
 
 
+@function("masked_scatter_", torch=False)
+def masked_scatter_(self, mask, source):
+    """`masked_scatter` in place (torch.Tensor.masked_scatter_).
+
+    Raises RuntimeError for a mask that does not expand to the tensor's shape.
+    """
+    if isinstance(mask, Tensor):
+        expand(mask, self._raw.shape)
+    return masked_scatter.inplace(self, mask, source)
+
+
 @operator(function=False, method=False, node="MaskedScatterBackwardBackward0")
 def masked_scatter_backward(grad_output: Array, mask: Array, sizes) -> Array:
     """The gradient of the source: what it wrote, then zeros for what was left over."""
     taken = masked_select.kernel(grad_output, mask)
     count = int(np.prod(sizes))
-    result = np.zeros(count, grad_output.dtype)
-    result[: taken.size] = taken[:count]
-    return result.reshape(sizes)
+    result = np.zeros(sizes, grad_output.dtype)
+    result.reshape(-1)[: taken.size] = taken[:count]
+    return result
 
 
 masked_scatter.gradient(

@@ -48,7 +48,7 @@ def matrices(a, b):
     """np.matmul; few rows by a transposed matrix the other way round, which it does faster."""
     if (
         a.ndim == b.ndim == 2
-        and 8 <= a.shape[0] < b.shape[1]
+        and 8 <= a.shape[0] <= 16 < b.shape[1]
         and b.size > 1 << 14
         and b.flags.f_contiguous
         and a.flags.c_contiguous
@@ -124,6 +124,14 @@ def bmm(self: Array, mat2: Array) -> Array:
 
     Raises RuntimeError unless both are 3-D, of one dtype, with fitting sizes.
     """
+    kind, shape = self.dtype, self.shape
+    if (  # the common case
+        kind in WIDE
+        and mat2.dtype is kind
+        and len(shape) == mat2.ndim == 3
+        and mat2.shape[:2] == (shape[0], shape[2])
+    ):
+        return np.ascontiguousarray(np.matmul(self, mat2))
     check_batches(self, mat2)
     check_batch_sizes(self, mat2)
     no_bool("bmm", self, mat2)
@@ -286,7 +294,9 @@ def _on_diagonal_tensor(value, shape):
     rows, columns = shape
     flat = TAPED.new_zeros(value, (rows * columns,))
     places = new(np.arange(min(rows, columns)) * (columns + 1))
-    return TAPED.view(flat.index_fill_(0, places, value), tuple(shape))
+    flat.index_fill_(0, places, value)
+    flat._storage.version = 2  # in torch's count
+    return TAPED.view(flat, tuple(shape))
 
 
 TAPED.on_diagonal = _on_diagonal_tensor

@@ -15,6 +15,7 @@ from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
 from impl.operators.reductions import restore
+from impl.operators.singular_values import singular_norm
 from impl.precision import accumulator, widened
 from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor
@@ -199,11 +200,11 @@ def _check_widening(name: str, given, wanted) -> None:
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
-    """The Frobenius norm of matrices, or the largest or smallest sum over columns (1, -1) or rows
-    (inf, -inf) (torch.linalg.matrix_norm).
+    """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
+    (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
+    (torch.linalg.matrix_norm).
 
-    Raises RuntimeError for other orders and ranks; NotImplementedError for the orders that need
-    singular values ("nuc", 2, -2).
+    Raises RuntimeError for other orders and ranks.
     """
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
@@ -222,7 +223,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):
-        raise NotImplementedError(f"linalg.matrix_norm: order {ord} needs singular values")
+        return singular_norm(A, ord, (first, second), keepdim, dtype)
     if math.isinf(ord):
         first, second = second, first
     nothing = A._raw.shape[second] == 0
@@ -402,7 +403,16 @@ def _accumulation(kind):
 
 @operator(inplace=True)
 def renorm(self: Array, p, dim, maxnorm) -> Array:
-    """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm)."""
+    """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
+
+    Raises RuntimeError for p <= 0, a negative norm, and fewer than two dimensions.
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     axes = _other_dims(self.ndim, dim)
     _require_identity(self, float(p), axes)
     length = _norm(self.astype(_accumulation(self.dtype)), float(p), axes, True)

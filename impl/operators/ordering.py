@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl import inplace
 from impl.dimensions import wrap_dim
 from impl.operator import Array, function, operator, written
 from impl.operators.extrema import (
@@ -239,9 +240,12 @@ for _op in (kthvalue_dim, median_dim, nanmedian_dim, mode_dim):
 
 
 @function()
-def kthvalue(input, k, dim=-1, keepdim=False):
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
-    return indexed(kthvalue_dim(input, int(k), dim, keepdim))
+    for tensor in out or ():
+        inplace.check_disjoint(tensor, input)
+    result = indexed(kthvalue_dim(input, int(k), dim, keepdim))
+    return result if out is None else inplace.store("kthvalue", out, result)
 
 
 @function()
@@ -293,19 +297,17 @@ def cummin_dim(self: Array, dim) -> Array:
     return _running(self, dim, np.less_equal)
 
 
-def _running_backward(F, grad, dim, indices, shape):
-    if 0 in shape:
-        return F.new_zeros(grad, shape)
-    return F.scatter_add(F.new_zeros(grad, shape), dim, indices, grad)
+def _running_backward(F, grad, value, dim, indices):
+    if not F.numel(value):
+        return value
+    return F.scatter_add(F.new_zeros(grad, value.shape), dim, indices, grad)
 
 
 for _op in (cummax_dim, cummin_dim):
     _op.differentiable("values").gradient(
         self=written(
-            lambda F, grad, self, indices, dim: _running_backward(
-                F, grad, dim, indices, self.shape
-            ),
-            times=2,
+            lambda F, grad, self, indices, dim: _running_backward(F, grad, self, dim, indices),
+            times=lambda arrived, made: 2 if 0 not in made.shape else 0,
         )
     )
 for _op in (cummax_dim, cummin_dim):

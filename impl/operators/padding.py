@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.allocation import preserved
 from impl.operator import Array, operator, written
 from impl.precision import add_at, widened
 from impl.tensor import Tensor
@@ -17,7 +18,7 @@ def _sides(ndim: int, pad) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
 
-@operator(method=False)
+@operator(method=False, fresh=True)
 def constant_pad_nd(input: Array, pad, value=0) -> Array:
     """Numbers added around the last dimensions, or elements cut off where `pad` is negative
     (torch.constant_pad_nd).
@@ -38,15 +39,17 @@ def constant_pad_nd(input: Array, pad, value=0) -> Array:
         if n + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
         shape.append(n + before + after)
-    number = np.asarray(value).astype(input.dtype)
-    result = np.full(shape, number, input.dtype)
-    result[
-        tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
-    ] = input[
+    kept = input[
         tuple(
             slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(input.shape, sides, strict=True)
         )
     ]
+    if all(number <= 0 for number in pad):
+        return preserved(kept)
+    result = np.full(shape, np.asarray(value).astype(input.dtype), input.dtype)
+    result[
+        tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
+    ] = kept
     return result
 
 

@@ -66,30 +66,25 @@ def prelu(input, weight):
 
 @operator(node="RreluWithNoiseBackward0", **HIDDEN)
 @rounded_once
-def rrelu_evaluated(self: Array, lower, upper) -> Array:
-    return _mean_leaky(self, lower, upper)
+def rrelu_with_noise(self: Array, noise: Array, lower, upper, training) -> Array:
+    """What is not positive times the slopes in `noise`, or else times the mean slope."""
+    return self * noise if training else leaky(self, (lower + upper) / 2)
 
 
 @operator(node="RreluWithNoiseBackward1", **HIDDEN)
 @rounded_once
-def rrelu_evaluated_into(self: Array, lower, upper) -> Array:
-    return _mean_leaky(self, lower, upper)
+def rrelu_with_noise_into(self: Array, noise: Array, lower, upper, training) -> Array:
+    return self * noise if training else leaky(self, (lower + upper) / 2)
 
 
-def _mean_leaky(value, lower, upper):
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    return leaky(value, (lower + upper) / 2)
-
-
-rrelu_evaluated.gradient(
-    self=lambda F, grad, self, lower, upper: F.rrelu_backward(
-        grad, self, (lower + upper) / 2, False
+rrelu_with_noise.gradient(
+    self=lambda F, grad, self, noise, lower, upper, training: F.rrelu_with_noise_backward(
+        grad, self, noise, lower, upper, training, False
     )
 )
-rrelu_evaluated_into.gradient(
-    self=lambda F, grad, result, lower, upper: F.rrelu_backward(
-        grad, result, (lower + upper) / 2, True
+rrelu_with_noise_into.gradient(
+    self=lambda F, grad, result, noise, lower, upper, training: F.rrelu_with_noise_backward(
+        grad, result, noise, lower, upper, training, True
     )
 )
 

@@ -7,10 +7,13 @@ as torch does. The windows' arithmetic is in `windows`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, FLOATING
 from impl.forward import of as tangent_of
+from impl.layouts import formatted_as
 from impl.modes import STATE
 from impl.operator import TAPED, Array, formula_operation, operator
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
@@ -82,7 +85,10 @@ def _max_pool_operators(ndim: int):
         windows = Windows.of(self, ndim, kernel_size, stride, padding, dilation, ceil_mode)
         check_sizes(self, ndim, f"max_pool{ndim}d_with_indices_out_cpu_template")
         windows.check_output(self.shape)
-        return _max_pool(self, windows, f"max_pool{ndim}d")
+        values, indices = _max_pool(self, windows, f"max_pool{ndim}d")
+        if ndim == 2:
+            return formatted_as(values, self), formatted_as(indices, self)
+        return values, indices
 
     def backward(
         grad_output: Array,
@@ -94,23 +100,24 @@ def _max_pool_operators(ndim: int):
         ceil_mode,
         indices: Array,
     ) -> Array:
-        return _scatter_plane(grad_output, indices, self.shape, ndim)
+        result = scatter_plane(grad_output, indices, self.shape, ndim)
+        return formatted_as(result, self) if ndim == 2 else result
 
     forward.__name__ = f"max_pool{ndim}d_with_indices"
     backward.__name__ = f"max_pool{ndim}d_with_indices_backward"
     node = f"MaxPool{ndim}DWithIndicesBackward"
-    apply = operator(node=node + "0", outputs=("result", "indices"), function=False, method=False)(
-        forward
-    )
-    apply_backward = operator(node=node + "Backward0", function=False, method=False)(backward)
-    apply.differentiable("result").gradient(
-        self=lambda F, grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices: (
+    outputs = ("result0", "result1")
+    settings: dict[str, Any] = {"function": False, "method": False, "fresh": ndim == 2}
+    apply = operator(node=node + "0", outputs=outputs, **settings)(forward)
+    apply_backward = operator(node=node + "Backward0", **settings)(backward)
+    apply.differentiable("result0").gradient(
+        self=lambda F, grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
             getattr(F, backward.__name__)(
-                grad, self, kernel_size, stride, padding, dilation, ceil_mode, indices
+                grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1
             )
         )
     )
-    apply.forward(result=lambda F, self_t, indices: F.gather_plane(self_t, indices, ndim))
+    apply.forward(result0=lambda F, self_t, result1: F.gather_plane(self_t, result1, ndim))
     apply_backward.gradient(
         grad_output=lambda F, grad, indices: F.gather_plane(grad, indices, ndim),
         self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),
@@ -118,7 +125,7 @@ def _max_pool_operators(ndim: int):
     return apply
 
 
-def _scatter_plane(grad, indices, shape, ndim: int):
+def scatter_plane(grad, indices, shape, ndim: int):
     """Add each gradient to the element its index names within the last `ndim` dimensions."""
     kind = grad.dtype
     lead = shape[: len(shape) - ndim]
@@ -140,7 +147,7 @@ def gather_plane(grad, indices, ndim):
     if not indices.size:
         return np.zeros(shape, grad.dtype)
     flat = np.take_along_axis(grad.reshape(count, -1), indices.reshape(count, -1), 1)
-    return flat.reshape(shape)
+    return np.ascontiguousarray(flat).reshape(shape)
 
 
 def _gather_plane_tensor(grad, indices, ndim):

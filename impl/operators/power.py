@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, REDUCED, bfloat16, complex128, float64, result_dtype
+from impl.dtypes import REDUCED, bfloat16, complex128, float64, result_dtype
 from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
 from impl.operators.arithmetic import require_tensor
+from impl.overloads import of_numbers
 from impl.precision import rounded_once
 from impl.refusals import refuse_bool
 from impl.tensor import Tensor
@@ -76,6 +77,8 @@ def _power(base, exponent):
     refuse_bool(exponent, "pow")
     if base.dtype.kind == "c":
         return _complex_power(base, exponent)
+    if base.dtype.kind not in "iu" and exponent.dtype.kind in "biu":  # in a formula
+        exponent = exponent.astype(base.dtype)
     if exponent.dtype.kind not in "iu" or not np.any(exponent < 0):
         return np.power(base, exponent)
     # Rounded towards zero: only 1 and -1 have an inverse.
@@ -158,12 +161,18 @@ def _overload(input, exponent):
     return pow_tensor if isinstance(exponent, Tensor) else pow_scalar
 
 
+def _check_overload(name: str, input, exponent) -> None:
+    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
+        raise of_numbers(name, input, exponent, ("input", "exponent"))
+
+
 @function("pow")
 def pow_(input, exponent, *, out=None):
     """input ** exponent; one of them may be a number, dtypes promote (torch.pow).
 
     Raises RuntimeError for an integer tensor and a negative integer.
     """
+    _check_overload("pow", input, exponent)
     op = _overload(input, exponent)
     return op(input, exponent) if out is None else op.into(out, (input, exponent))
 
@@ -177,8 +186,8 @@ def pow_inplace(input, exponent):
 @function()
 def float_power(input, exponent, *, out=None):
     """`pow` computed in float64, or complex128 (torch.float_power)."""
-    wide = complex128 if _is_complex(input) or _is_complex(exponent) else float64
-    number = complex if wide is complex128 else float
+    _check_overload("float_power", input, exponent)
+    wide, number = _widest(input, exponent)
     input = input.to(wide) if isinstance(input, Tensor) else number(input)
     exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
     return pow_(input, exponent, out=out)
@@ -190,14 +199,22 @@ def _is_complex(value) -> bool:
 
 @function()
 def float_power_(input, exponent):
-    """`float_power` in place, on float64 only."""
-    if input.dtype is not float64:
+    """`float_power` in place, on what already has the dtype of the result."""
+    wide, number = _widest(input, exponent)
+    if input.dtype is not wide:
         raise RuntimeError(
-            "the base given to float_power_ has dtype "
-            f"{BY_NUMPY[input._raw.dtype].legacy} but the operation's result requires dtype Double"
+            f"the base given to float_power_ has dtype {input.dtype.legacy} but the operation's "
+            f"result requires dtype {wide.legacy}"
         )
-    exponent = exponent.to(float64) if isinstance(exponent, Tensor) else float(exponent)
+    exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
     return pow_inplace(input, exponent)
+
+
+def _widest(input, exponent):
+    """The dtype in which `float_power` computes, and that of a Python number."""
+    if _is_complex(input) or _is_complex(exponent):
+        return complex128, complex
+    return float64, float
 
 
 @function()

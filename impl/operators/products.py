@@ -6,6 +6,7 @@ composed as ATen composes it (LinearAlgebra.cpp, Linear.cpp).
 
 from __future__ import annotations
 
+import functools
 import math
 
 from impl import autocast
@@ -13,7 +14,7 @@ from impl.modes import STATE
 from impl.operator import RAW, TAPED, function
 from impl.operators.added_products import addmm
 from impl.operators.matmul import bmm, dot, mm, mv
-from impl.operators.shape import _unsafe_view
+from impl.operators.shape import unsafe_view
 from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor, requires_grad
 
@@ -52,6 +53,8 @@ def matmul(input, other, *, out=None):
 
 def _matmul(left: Tensor, right: Tensor) -> Tensor:
     ranks = (left._raw.ndim, right._raw.ndim)
+    if min(ranks) > 2:
+        return _batched(left, right)
     if 0 in ranks:
         raise RuntimeError(
             "both arguments to matmul need to be at least 1D, but they are "
@@ -102,36 +105,35 @@ def _folded(left: Tensor, right: Tensor) -> Tensor:
     shape = large._raw.shape
     rows = TAPED.reshape(large, (math.prod(shape[:-1]), shape[-1]))
     if small._raw.ndim == 1:
-        return _unsafe_view(mv(rows, small), shape[:-1])
-    result = _unsafe_view(mm(rows, small), (*shape[:-1], small._raw.shape[1]))
+        return unsafe_view(mv(rows, small), shape[:-1])
+    result = unsafe_view(mm(rows, small), (*shape[:-1], small._raw.shape[1]))
     return TAPED.transpose(result, -2, -1).contiguous() if transposed else result
 
 
 def _batched(left: Tensor, right: Tensor) -> Tensor:
     a, b = left._raw.shape, right._raw.shape
-    batch_a, batch_b = a[:-2], b[:-2]
     if len(a) == len(b) == 3 and a[0] != b[0]:
         # One batch against several is folded, for the same reason as above.
         if a[0] == 1 and requires_grad(left):
             return _matmul(TAPED.squeeze_dim(left, 0), right)
         if b[0] == 1 and requires_grad(right):
             return _matmul(left, TAPED.squeeze_dim(right, 0))
-    rows = a[-2] if len(a) > 1 else 1
-    columns = b[-1] if len(b) > 1 else 1
-    batch = broadcast_shapes(batch_a, batch_b)
-    count = math.prod(batch)
-    left = TAPED.expand(left, (*batch, rows, a[-1]))
-    left = TAPED.reshape(left, (count, rows, a[-1]))
+    left_size, left_batch, right_size, right_batch, size = _batch_sizes(a, b)
+    left = TAPED.reshape(TAPED.expand(left, left_size), left_batch)
+    right = TAPED.reshape(TAPED.expand(right, right_size), right_batch)
     if len(b) == 1:
-        right = TAPED.expand(right, (*batch, b[0]))
-        right = TAPED.unsqueeze(TAPED.reshape(right, (count, b[0])), 2)
-        product = TAPED.squeeze_dim(bmm(left, right), -1)
-    else:
-        right = TAPED.expand(right, (*batch, b[-2], columns))
-        right = TAPED.reshape(right, (count, b[-2], columns))
-        product = bmm(left, right)
-    shape = (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
-    return _unsafe_view(product, shape)
+        return unsafe_view(TAPED.squeeze_dim(bmm(left, TAPED.unsqueeze(right, 2)), -1), size)
+    return unsafe_view(bmm(left, right), size)
+
+
+@functools.lru_cache(2048)
+def _batch_sizes(a, b):
+    """What two operands are expanded to, each, and then reshaped to, and the result's sizes."""
+    batch = broadcast_shapes(a[:-2], b[:-2])
+    count = math.prod(batch)
+    left, right = (1, *a)[-2:], b[-2:]
+    size = (*batch, *a[:-1][-1:], *right[1:])
+    return (*batch, *left), (count, *left), (*batch, *right), (count, *right), size
 
 
 def _at(left, right):

@@ -59,7 +59,8 @@ straight_binary(mul, "__mul__", "*")
 straight_binary(mul, "__rmul__", "*")
 straight_binary(true_div, "__truediv__", "/")
 # torch has no operator for a number divided by a tensor; it composes one.
-binary(lambda self, other: mul(_of("reciprocal")(self), other), "__rtruediv__")
+for _name in ("__rtruediv__", "__rdiv__"):
+    binary(lambda self, other: mul(_of("reciprocal")(self), other), _name)
 binary(_of("floor_divide"), "__floordiv__")
 binary(_swapped("floor_divide"), "__rfloordiv__")
 binary(_of("remainder"), "__mod__")

@@ -57,8 +57,11 @@ def roll(self: Array, shifts, dims=()) -> Array:
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
-    axes = tuple(wrap_dim(d, self.ndim) for d in dims)
-    return np.roll(self, shifts, axes) if self.ndim else np.array(self)
+    if not self.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    if not self.size:
+        return np.array(self)
+    return np.roll(self, shifts, tuple(wrap_dim(d, self.ndim) for d in dims))
 
 
 roll.gradient(
@@ -83,10 +86,13 @@ def roll_(input, shifts, dims=()):
     )
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, fresh=True)
 def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
     first, second = (wrap_dim(d, self.ndim) for d in dims)
-    return np.rot90(self, k, (first, second)).copy()
+    if k % 4 == 0:
+        return np.array(self, order="C")
+    flipped = np.flip(self, ((), (second,), (first, second), (first,))[k % 4]).copy(order="K")
+    return flipped.swapaxes(first, second) if k % 2 else flipped
 
 
 rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))
@@ -99,7 +105,10 @@ def rot90_(input, k=1, dims=(0, 1)):
     dims = tuple(dims)
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if dims[0] == dims[1]:
+    ndim = input._raw.ndim
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    if abs(dims[0] - dims[1]) in (0, ndim):
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from impl import inplace
+from impl import inplace, sweeps
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import (
     BY_NUMPY,
@@ -25,13 +25,20 @@ from impl.precision import widened
 
 def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
     """Apply a NumPy reduction; half and bfloat16 are accumulated in float32."""
-    result = reduction(widened(raw), axis=axis, keepdims=keepdims, **options)
+    wide = widened(raw)
+    if reduction is np.sum and axis is None and not keepdims and not options:
+        result = sweeps.total(wide)
+    else:
+        result = reduction(wide, axis=axis, keepdims=keepdims, **options)
     return result.astype(raw.dtype) if raw.dtype in REDUCED else result
 
 
 def restore(F, value, dims, keepdim: bool, ndim: int):
-    """Put the reduced dimensions back, with size one, where `keepdim` did not keep them."""
-    if keepdim or ndim == 0:
+    """Put the reduced dimensions back, with size one, where `keepdim` did not keep them.
+
+    The empty tuple reduces all dimensions, and then what is left broadcasts as it is.
+    """
+    if keepdim or ndim == 0 or dims in ((), []):
         return value
     for dim in sorted(wrap_dims(dims, ndim)):
         value = F.unsqueeze(value, dim)
@@ -68,12 +75,13 @@ def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     return accumulate(np.sum, self, wrap_dims(dim, self.ndim), keepdim)
 
 
-def _sum_backward(F, grad, shape, dim, keepdim):
+def sum_backward(F, grad, shape, dim, keepdim):
+    """The gradient of a sum of a tensor of `shape` over `dim`."""
     return F.expand(restore(F, grad, dim, keepdim, len(shape)), shape)
 
 
 sum_dim.gradient(
-    self=lambda F, grad, self_shape, dim, keepdim: _sum_backward(F, grad, self_shape, dim, keepdim)
+    self=lambda F, grad, self_shape, dim, keepdim: sum_backward(F, grad, self_shape, dim, keepdim)
 )
 sum_dim.forward("linear")
 
@@ -97,7 +105,10 @@ def mean_all(self: Array, dtype=None) -> Array:
 def mean_of(raw, dims, keepdim: bool):
     """The mean of an array over `dims`, None for all; half and bfloat16 by way of float32."""
     wide = widened(raw)
-    total = np.sum(wide, axis=dims, keepdims=keepdim)
+    if dims is None and not keepdim:
+        total = sweeps.total(wide)
+    else:
+        total = np.sum(wide, axis=dims, keepdims=keepdim)
     count = raw.size if dims is None else math.prod(raw.shape[d] for d in dims)
     return (total / total.dtype.type(count)).astype(raw.dtype)
 
@@ -118,7 +129,7 @@ def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
 
 mean_dim.gradient(
     self=lambda F, grad, self_shape, dim, keepdim: F.div_scalar(
-        _sum_backward(F, grad, self_shape, dim, keepdim), reduced_size(self_shape, dim)
+        sum_backward(F, grad, self_shape, dim, keepdim), reduced_size(self_shape, dim)
     )
 )
 mean_dim.forward("linear")
@@ -153,8 +164,8 @@ def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
 
 
 nansum_dim.gradient(
-    self=lambda F, grad, self, self_shape, dim, keepdim: (
-        _sum_backward(F, grad, self_shape, dim, keepdim) * F.logical_not(F.isnan(self))
+    self=lambda F, grad, self, dim, keepdim: (
+        sum_backward(F, grad, self.shape, dim, keepdim) * F.logical_not(F.isnan(self))
     )
 )
 nansum_dim.forward(
@@ -167,7 +178,7 @@ nansum_dim.forward(
 @function()
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
-    return nansum_dim(input, dim, keepdim, dtype)
+    return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
 
 
 @function()
@@ -201,7 +212,7 @@ def _product(raw, dim=None, keepdim=False):
     return np.expand_dims(total, dim) if keepdim and dim is not None else total
 
 
-def _products_of_others(F, value, dim: int):
+def products_of_others(F, value, dim: int):
     """For each element the product of the others along `dim`, without division."""
     size = value.shape[dim]
     ones = F.ones_like(F.narrow(value, dim, 0, 1))
@@ -213,7 +224,7 @@ def _products_of_others(F, value, dim: int):
 
 def _prod_backward(F, grad, value, result):
     if value.ndim == 0:
-        return grad * 1
+        return grad
     zeros = F.count_zeros(value)
     if not zeros:
         return grad * F.conj(result / value)
@@ -222,12 +233,12 @@ def _prod_backward(F, grad, value, result):
     if F.numel(value) == 1:
         return F.reshape(grad, value.shape)
     flat = F.reshape(value, (-1,))
-    return F.reshape(grad * F.conj(_products_of_others(F, flat, 0)), value.shape)
+    return F.reshape(grad * F.conj(products_of_others(F, flat, 0)), value.shape)
 
 
 def _prod_dim_backward(F, grad, value, result, dim, keepdim):
     if value.ndim == 0:
-        return grad * 1
+        return grad
     dim = wrap_dim(dim, value.ndim)
     if not keepdim:
         grad, result = F.unsqueeze(grad, dim), F.unsqueeze(result, dim)
@@ -235,7 +246,7 @@ def _prod_dim_backward(F, grad, value, result, dim, keepdim):
         return grad * F.conj(result / value)
     if value.shape[dim] == 1:
         return grad
-    return grad * F.conj(_products_of_others(F, value, dim))
+    return grad * F.conj(products_of_others(F, value, dim))
 
 
 prod_all.gradient(self=lambda F, grad, self, result: _prod_backward(F, grad, self, result))

@@ -59,7 +59,7 @@ sign.gradient(self=lambda F, grad: F.zeros_like(grad))
 
 def _sgn_backward(F, self, grad, result):
     if not F.is_complex(grad):
-        return F.zeros_like(grad)
+        return F.vanishing(result)
     size = F.abs(self)
     turned = grad - result * result * F.conj(grad)
     return F.fill_fresh(turned / F.mul_scalar(size, 2), size == 0, 0)
@@ -219,7 +219,7 @@ def _of_magnitude(F, grad, self, result):
 
 copysign.gradient(
     self=_of_magnitude,
-    other=written(lambda F, other_shape, other_dtype: F.zeros_of(other_shape, other_dtype)),
+    other=written(lambda F, other_shape, other_dtype: F.zeros(other_shape, other_dtype)),
 )
 copysign_scalar.gradient(self=_of_magnitude)
 copysign.forward(lambda F, self_t, self, result: _of_magnitude(F, self_t, self, result))

@@ -152,6 +152,12 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     With `p`, of the shape of `input` and all with that probability. Raises RuntimeError for
     probabilities outside [0, 1].
     """
+    if out is not None and p is None:
+        inplace.check_out("bernoulli", out, requires_grad(input))
+        if out._raw.shape != input._raw.shape:
+            inplace.resize(out, input._raw.shape)
+        inplace.check_overlap(out)
+        return bernoulli_fill.inplace(out, input, generator)
     if p is None:
         return bernoulli_of(input, generator)
     _check_probability(p)

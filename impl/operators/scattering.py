@@ -51,7 +51,11 @@ def _fits(places, source, ndim: int) -> bool:
     return all(places.shape[d] <= source.shape[d] for d in range(ndim))
 
 
-def _scattered(self, dim, index, src, combine):
+def scattered(self, dim, index, src, combine):
+    """A copy in which `combine(target, key, values)` has put `src` where `index` says along `dim`.
+
+    Raises RuntimeError for an index out of range, and shapes or dtypes that do not fit.
+    """
     dim = wrap_dim(dim, self.ndim)
     _check_scatter(self, dim, index, src if isinstance(src, (np.ndarray, np.generic)) else None)
     result = np.array(with_dims(self), order="C")
@@ -77,12 +81,12 @@ def _multiply(target, key, values):
 
 @operator(function=False, method=False, node="ScatterBackward0")
 def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
-    return _scattered(self, dim, index, src, _set)
+    return scattered(self, dim, index, src, _set)
 
 
 @operator(function=False, method=False, node="ScatterBackward1")
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
-    return _scattered(self, dim, index, storable(value, self.dtype), _set)
+    return scattered(self, dim, index, storable(value, self.dtype), _set)
 
 
 scatter_src.gradient(
@@ -98,7 +102,7 @@ def _reducing(name: str, aten: str, annotation: str):
     """scatter(reduce=...), which has no derivative: its node says so when it runs."""
 
     def kernel(self: Array, dim, index: Array, src, reduce) -> Array:
-        return _scattered(self, dim, index, src, add_at if reduce == "add" else _multiply)
+        return scattered(self, dim, index, src, add_at if reduce == "add" else _multiply)
 
     kernel.__name__ = name
     kernel.__annotations__["src"] = annotation
@@ -163,7 +167,7 @@ TAPED.scatter = scatter
 
 
 def _raw_scatter(self, dim, index, src):
-    return _scattered(self, dim, index, src, _set)
+    return scattered(self, dim, index, src, _set)
 
 
 RAW.scatter = _raw_scatter
@@ -175,7 +179,7 @@ def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
 
     Raises RuntimeError for an index out of range, shapes that do not fit, and another dtype.
     """
-    return _scattered(self, dim, index, src, add_at)
+    return scattered(self, dim, index, src, add_at)
 
 
 scatter_add.gradient(

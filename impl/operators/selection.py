@@ -11,7 +11,9 @@ import numpy as np
 from impl import messages
 from impl.dtypes import BY_NUMPY, WIDE, bfloat16, result_dtype
 from impl.operator import FUNCTIONS, RAW, Array, alias, function, operator
+from impl.overloads import OUT, refusal
 from impl.precision import kept_where
+from impl.sweeps import beyond
 from impl.tensor import Tensor
 
 
@@ -121,14 +123,14 @@ def _of_value(F, grad, self, min, max):
 def at_least(value, bound):
     """The larger of the two; the value where they are equal, so that a zero keeps its sign."""
     if getattr(value, "dtype", None) in WIDE:
-        return np.maximum(bound, value)  # which of equal ones is the second
+        return beyond(np.maximum, bound, value)  # which of equal ones is the second
     return np.where((value >= bound) | np.isnan(value), value, bound)
 
 
 def at_most(value, bound):
     """The smaller of the two; the value where they are equal."""
     if getattr(value, "dtype", None) in WIDE:
-        return np.minimum(bound, value)
+        return beyond(np.minimum, bound, value)
     return np.where((value <= bound) | np.isnan(value), value, bound)
 
 
@@ -250,9 +252,17 @@ def clamp_(input, min=None, max=None):
     return _clamp_overload(input, min, max).inplace(input, min, max)
 
 
+def _check_clamped(name: str, input, bound) -> None:
+    if not isinstance(input, Tensor):
+        which = name[-3:]
+        signatures = (f"Tensor input, {kind} {which}{OUT}" for kind in ("Tensor", "Number"))
+        raise refusal(name, (input, bound), *signatures)
+
+
 @function()
 def clamp_min(input, min, *, out=None):
     """The larger of `input` and `min`, NaN if one is (torch.clamp_min)."""
+    _check_clamped("clamp_min", input, min)
     op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
     return op(input, min) if out is None else op.into(out, (input, min))
 
@@ -266,6 +276,7 @@ def clamp_min_(input, min):
 @function()
 def clamp_max(input, max, *, out=None):
     """The smaller of `input` and `max`, NaN if one is (torch.clamp_max)."""
+    _check_clamped("clamp_max", input, max)
     op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
     return op(input, max) if out is None else op.into(out, (input, max))
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
-from impl import forward, views
+from impl import views
 from impl.dimensions import wrap_dim
 from impl.dtypes import dtype as element_type
-from impl.graph import gradient_edge
 from impl.layouts import contiguous_format
-from impl.operator import RAW, TAPED, function
+from impl.operator import RAW, TAPED, Array, function, operator
 from impl.sizes import infer_size, restride, sizes_of
 from impl.storage import is_contiguous
 from impl.tensor import Tensor
@@ -41,23 +41,14 @@ def reshape_alias(self: Geometry, size, stride) -> Geometry:
 reshape_alias.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
 
 
-def _unsafe_view(tensor: Tensor, shape) -> Tensor:
-    """A view of a tensor that nobody else has: not related to it, so it counts as a copy."""
-    target = view_.geometry(views.geometry(tensor), shape)
-    result = views.alias(tensor, target)
-    if tensor._node is not None:
-        result._node = unsafe_view.node((tensor, shape), (result,), 1, (gradient_edge(tensor),))
-    forward.carry(unsafe_view, (tensor, shape), (result,))
-    return result
-
-
-@views.view(node="UnsafeViewBackward0", function=False, method=False)
-def unsafe_view(self: Geometry, size) -> Geometry:
-    return view_.geometry(self, size)
+@operator(function=False, method=False)
+def unsafe_view(self: Array, size) -> Array:
+    """Other sizes for a tensor that nobody else has: no view, though nothing is copied."""
+    return self.reshape(size)
 
 
 unsafe_view.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape))
-unsafe_view.forward(lambda F, self_t, size: _unsafe_view(self_t, size))
+unsafe_view.forward("linear")
 
 
 @function("view", torch=False)
@@ -72,17 +63,24 @@ def view(self, *shape, size=None, dtype=None):
 
 
 def _reshape(self: Tensor, shape) -> Tensor:
-    if self._strides is None or is_contiguous(self._raw.shape, self._strides):
+    strides = self._strides
+    if strides is None or is_contiguous(self._raw.shape, strides):
         return TAPED.view(self, shape)
-    shape = infer_size(shape, self._raw.size)
-    strides = restride(self._raw.shape, self._strides, shape)
+    shape, strides = _restrided(self._raw.shape, strides, tuple(shape))
     if strides is not None:
         return TAPED.reshape_alias(self, shape, strides)
-    return _unsafe_view(self.clone(memory_format=contiguous_format), shape)
+    return unsafe_view(self.clone(memory_format=contiguous_format), shape)
+
+
+@functools.lru_cache(2048)
+def _restrided(shape, strides, target):
+    """The sizes that `target` asks for, and the strides of such a view, None if there is none."""
+    sizes = infer_size(target, math.prod(shape))
+    return sizes, restride(shape, strides, sizes)
 
 
 TAPED.reshape = _reshape
-RAW.reshape = lambda value, shape: value.reshape(infer_size(shape, value.size))
+RAW.reshape = lambda value, shape: value.reshape(shape)
 
 
 @function("reshape")
@@ -242,3 +240,5 @@ def unsqueeze(self: Geometry, dim) -> Geometry:
 
 
 unsqueeze.gradient(self=lambda F, grad, dim: F.squeeze_dim(grad, dim))
+TAPED.unsqueeze_ = unsqueeze.inplace  # shows in the graph that a formula records
+RAW.unsqueeze_ = RAW.unsqueeze

@@ -9,6 +9,7 @@ import numpy as np
 from impl import views
 from impl.dimensions import wrap_dim
 from impl.operator import RAW, TAPED, Array, function, operator
+from impl.tensor import Tensor
 from impl.views import Geometry
 
 
@@ -121,7 +122,14 @@ def narrow(input, dim, start, length):
 
     Raises RuntimeError when they are not all there, IndexError for a start out of range.
     """
-    shape = input._raw.shape
+    if isinstance(start, Tensor) and (start._raw.ndim or start._raw.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    start = _first(input._raw.shape, dim, start, length)
+    return TAPED.slice(input, dim, start, start + length, 1)
+
+
+def _first(shape, dim, start, length) -> int:
+    """The start of what is narrowed, counted from the front."""
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -136,11 +144,15 @@ def narrow(input, dim, start, length):
         start += size
     if start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return TAPED.slice(input, dim, start, start + length, 1)
+    return start
 
 
-TAPED.narrow = narrow
-RAW.narrow = lambda value, dim, start, length: RAW.slice(value, dim, start, start + length, 1)
+def _narrow_raw(value, dim, start, length):
+    start = _first(value.shape, dim, start, length)
+    return RAW.slice(value, dim, start, start + length, 1)
+
+
+TAPED.narrow, RAW.narrow = narrow, _narrow_raw
 
 
 # -- diagonals --------------------------------------------------------------------------------
@@ -238,71 +250,3 @@ unfold.gradient(
 )
 unfold_backward.gradient(grad_in=lambda F, grad, dim, size, step: F.unfold(grad, dim, size, step))
 unfold_backward.forward("linear")
-
-
-# -- what writing such a part leaves of a copy ------------------------------------------------
-
-
-@operator()
-def select_scatter(self: Array, src: Array, dim, index) -> Array:
-    """A copy in which `select(dim, index)` is `src` (torch.select_scatter)."""
-    result = np.array(self, order="C")
-    part = RAW.select(result, dim, index)
-    _check_fits(part, src)
-    part[...] = src
-    return result
-
-
-select_scatter.gradient(
-    self=lambda F, grad, src_shape, src_dtype, dim, index: F.select_scatter(
-        grad, F.zeros(src_shape, src_dtype), dim, index
-    ),
-    src=lambda F, grad, dim, index: F.select(grad, dim, index),
-)
-select_scatter.forward("linear")
-
-
-@operator()
-def slice_scatter(self: Array, src: Array, dim=0, start=None, end=None, step=1) -> Array:
-    """A copy in which a slice is `src` (torch.slice_scatter)."""
-    result = np.array(self, order="C")
-    part = RAW.slice(result, dim, start, end, step)
-    _check_fits(part, src)
-    part[...] = src
-    return result
-
-
-slice_scatter.gradient(
-    self=lambda F, grad, src_shape, src_dtype, dim, start, end, step: F.slice_scatter(
-        grad, F.zeros(src_shape, src_dtype), dim, start, end, step
-    ),
-    src=lambda F, grad, dim, start, end, step: F.slice(grad, dim, start, end, step),
-)
-slice_scatter.forward("linear")
-
-
-@operator()
-def diagonal_scatter(self: Array, src: Array, offset=0, dim1=0, dim2=1) -> Array:
-    """A copy in which a diagonal is `src` (torch.diagonal_scatter)."""
-    result = np.array(self, order="C")
-    part = RAW.diagonal(result, offset, dim1, dim2)
-    _check_fits(part, src)
-    part[...] = src
-    return result
-
-
-diagonal_scatter.gradient(
-    self=lambda F, grad, src_shape, src_dtype, offset, dim1, dim2: F.diagonal_scatter(
-        grad, F.zeros(src_shape, src_dtype), offset, dim1, dim2
-    ),
-    src=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, offset, dim1, dim2),
-)
-diagonal_scatter.forward("linear")
-
-
-def _check_fits(part, src) -> None:
-    if part.shape != src.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = "
-            f"{list(src.shape)}, slice size = {list(part.shape)}"
-        )

@@ -6,6 +6,7 @@ derivative has the graph torch gives it.
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -27,15 +28,30 @@ def checked(raw, dim: int, name: str) -> int:
     return dim
 
 
-def _shifted(raw, dim: int):
+def _exponentials(raw, dim: int):
+    """exp(x) in new memory, and its sums along `dim`, which are kept.
+
+    So that nothing overflows, rows are shifted by their maximum. Most need not be, as their sums
+    show, which are found many times faster.
+    """
+    wide = np.asarray(widened(raw))
+    if wide.size >= 1024:
+        result = np.exp(wide)
+        total = _total(result, dim)
+        if total.min() > 1e-3 and total.max() < np.inf:
+            return result, total
+    result = np.exp(_shifted(wide, dim))
+    return result, _total(result, dim)
+
+
+def _shifted(wide, dim: int):
     """The array less its maximum along `dim` (rows of a 0-dim tensor have one element).
 
     Where all elements are close to each other, the largest of them all does for every row, and is
     found many times faster.
     """
-    wide = np.asarray(widened(raw))
     if wide.size == 0:
-        return wide
+        return wide.copy()
     if wide.size >= 1024 and wide.flags.c_contiguous:
         largest = wide.max()
         if largest - wide.min() < 20:  # which costs a row no more than its last digit
@@ -50,9 +66,14 @@ def _is_last(raw, dim: int) -> bool:
 def _total(wide, dim: int):
     """The sum along `dim`, which is kept; rows of moderate length as a product with ones."""
     rows = wide.ndim > 1 and _is_last(wide, dim) and wide.flags.c_contiguous
-    if rows and wide.size >= 1024 and wide.shape[-1] <= 512 and wide.dtype in WIDE:
-        return np.matmul(wide, np.ones((wide.shape[-1], 1), wide.dtype))
-    return np.sum(wide, axis=dim if wide.ndim else None, keepdims=True)
+    if rows and wide.shape[-1] <= 512 and wide.dtype in WIDE:
+        return np.matmul(wide, _ones(wide.shape[-1], wide.dtype))
+    return np.add.reduce(wide, axis=dim if wide.ndim else None, keepdims=True)
+
+
+@functools.lru_cache(512)
+def _ones(count: int, dtype: np.dtype) -> np.ndarray:
+    return np.ones((count, 1), dtype)
 
 
 # The names are those of torch's nodes; they are reached as `softmax` and `log_softmax`.
@@ -61,8 +82,10 @@ def _total(wide, dim: int):
 @operator(node="SoftmaxBackward0", function=False, method=False)
 def softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "softmax")
-    exponentials = np.exp(_shifted(self, dim))
-    total = _total(exponentials, dim)
+    exponentials, total = _exponentials(self, dim)
+    if self.dtype in WIDE:
+        exponentials /= total
+        return exponentials
     if not _is_last(self, dim):  # half precision keeps its intermediate values in the result
         exponentials = exponentials.astype(self.dtype, copy=False)
     return (exponentials / total).astype(self.dtype, copy=False)
@@ -71,8 +94,11 @@ def softmax_along(self: Array, dim) -> Array:
 @operator(node="LogSoftmaxBackward0", function=False, method=False)
 def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
-    shifted = _shifted(self, dim)
+    shifted = _shifted(np.asarray(widened(self)), dim)
     total = _total(np.exp(shifted), dim)
+    if self.dtype in WIDE:
+        shifted -= np.log(total)
+        return shifted
     if _is_last(self, dim):  # half precision rounds the sum and its logarithm
         total = np.log(total.astype(self.dtype, copy=False).astype(total.dtype, copy=False)).astype(
             self.dtype, copy=False
@@ -86,8 +112,8 @@ def log_softmax_along(self: Array, dim) -> Array:
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     dim = wrap_dim(dim, output.ndim)
     gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
-    weighted = gradient * value
-    result = weighted - value * _total(weighted, dim)
+    result = gradient * value
+    result -= value * _total(result, dim)
     result = result.astype(output.dtype, copy=False)
     return np.ascontiguousarray(result) if result.ndim else result
 
@@ -193,13 +219,13 @@ def logsumexp_dims(self: Array, dim, keepdim) -> Array:
     raw = np.asarray(self)
     if raw.size == 0:
         return np.log(accumulate(np.sum, np.exp(raw), axes, keepdim))
-    highest = np.max(raw, axis=axes, keepdims=True)
+    highest = np.max(raw.real, axis=axes, keepdims=True)
     if len(dim) == 0 and raw.ndim and not keepdim:
         raise RuntimeError(
             f"output with shape [] doesn't match the broadcast shape {[1] * raw.ndim}"
         )
     # An infinite maximum is not subtracted: infinity less infinity is not a number.
-    shift = np.where(np.isinf(highest), raw.dtype.type(0), highest)
+    shift = np.where(np.isinf(highest), highest.dtype.type(0), highest)
     total = accumulate(np.sum, np.exp(raw - shift), axes, True)
     result = np.log(total) + shift
     return result if keepdim else result.squeeze(axes)

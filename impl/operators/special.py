@@ -128,10 +128,26 @@ def polygamma_(n, input, *, out=None):
     return polygamma(n, input) if out is None else polygamma.into(out, (n, input))
 
 
+@operator(
+    node="PolygammaBackward1", promote="float", elementwise=True, function=False, method=False
+)
+def polygamma_into(self: Array, n) -> Array:
+    return _polygamma(self, n)
+
+
+def _write_polygamma(input, n):
+    """`polygamma` in place (torch.Tensor.polygamma_). Raises RuntimeError for a negative n."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return polygamma_into.inplace(input, n)
+
+
 Tensor.polygamma = lambda self, n: polygamma_(n, self)
+Tensor.polygamma_ = _write_polygamma
 lgamma.gradient(self=lambda F, grad, self: grad * F.digamma(self))
 digamma.gradient(self=lambda F, grad, self: grad * F.polygamma(1, self))
-polygamma.gradient(self=lambda F, grad, n, self: grad * F.polygamma(n + 1, self))
+for _op in (polygamma, polygamma_into):
+    _op.gradient(self=lambda F, grad, n, self: grad * F.polygamma(n + 1, self))
 
 
 # -- the logistic sigmoid ----------------------------------------------------------------------

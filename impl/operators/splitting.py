@@ -216,7 +216,8 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         )
-    size = shape[wrap_dim(dim, len(shape))]
+    dim = wrap_dim(dim, len(shape))
+    size = shape[dim]
     how = next(h for h in (indices_or_sections, sections, indices) if h is not None)
     if isinstance(how, Tensor):
         how = how.tolist()
@@ -234,9 +235,21 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
     return tuple(TAPED.slice(input, dim, s, e, 1) for s, e in zip(starts, ends, strict=True))
 
 
+def _no_sections(name: str, given) -> TypeError:
+    kind = type(given).__name__
+    reason = f"didn't match because some of the arguments have invalid types: (Tensor, !{kind}!)"
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got (Tensor, {kind}), but "
+        f"expected one of:\n * (Tensor input, int sections)\n      {reason}\n"
+        f" * (Tensor input, tuple of ints indices)\n      {reason}\n"
+    )
+
+
 def _split_along(name: str, dim: int, least: int):
     def spelled(input, indices_or_sections=None, *, indices=None, sections=None):
         how = next(h for h in (indices_or_sections, sections, indices) if h is not None)
+        if isinstance(how, str):
+            raise _no_sections(name, how)
         ndim = input._raw.ndim
         if ndim < least:
             raise RuntimeError(

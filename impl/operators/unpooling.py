@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.layouts import formatted_as
 from impl.operator import TAPED, Array, operator
 from impl.tensor import Tensor
 
@@ -26,9 +27,9 @@ def _unpool(self, indices, shape, ndim: int):
     return flat.reshape((*lead, *shape))
 
 
-@operator(node="MaxUnpool2DBackward0", function=False, method=False)
+@operator(node="MaxUnpool2DBackward0", function=False, method=False, fresh=True)
 def max_unpool2d_to(self: Array, indices: Array, output_size) -> Array:
-    return _unpool(self, indices, output_size, 2)
+    return formatted_as(_unpool(self, indices, output_size, 2), self)
 
 
 @operator(node="MaxUnpool3DBackward0", function=False, method=False)
@@ -58,6 +59,8 @@ def _max_unpool(input, indices, ndim: int, kernel_size, stride, padding, output_
         raise RuntimeError(
             f"elements in indices should be type int64 but got: {indices.dtype.legacy}"
         )
+    if ndim == 1:
+        input, indices, size = TAPED.unsqueeze(input, -1), TAPED.unsqueeze(indices, -1), (*size, 1)
     if indices._raw.shape != input._raw.shape:
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor "
@@ -65,10 +68,8 @@ def _max_unpool(input, indices, ndim: int, kernel_size, stride, padding, output_
         )
     if ndim == 3:
         return max_unpool3d_to(input, indices, size)
-    if ndim == 2:
-        return max_unpool2d_to(input, indices, size)
-    wide = max_unpool2d_to(TAPED.unsqueeze(input, -1), TAPED.unsqueeze(indices, -1), (*size, 1))
-    return TAPED.squeeze_dim(wide, -1)
+    result = max_unpool2d_to(input, indices, size)
+    return TAPED.squeeze_dim(result, -1) if ndim == 1 else result
 
 
 def _output_size(default, step, ndim: int, asked):

@@ -14,15 +14,20 @@ from impl.operators.reductions import mean_of, reduced_size, restore
 from impl.precision import widened
 
 
-def _correction(correction, unbiased) -> float:
+def _correction(dim, correction, unbiased):
+    """The correction as torch's overload passes it on; None stands for 1 and is saved as it is."""
     if unbiased is not None:
         return 1 if unbiased else 0
-    return 1 if correction is None else correction
+    return correction if dim is None or correction is not None else 1
 
 
-def _variance(raw, dim, correction, keepdim):
+def _degrees_of_freedom(count: int, correction) -> float:
+    return count - (1 if correction is None else correction)
+
+
+def variance(raw, dim, correction, keepdim):
+    """The variance of an array over `dim`, of half and bfloat16 in float32."""
     dims = wrap_dims(dim, raw.ndim)
-    """The variance, of half and bfloat16 in float32."""
     wide = widened(raw)
     mean = mean_of(wide, dims, True)
     deviation = wide - mean
@@ -30,32 +35,33 @@ def _variance(raw, dim, correction, keepdim):
     if raw.dtype.kind == "c":  # distances squared, which are real
         squares = deviation.real**2 + deviation.imag**2
     total = np.sum(squares, axis=dims, keepdims=keepdim)
-    divisor = max(reduced_size(raw.shape, dim) - correction, 0)
+    divisor = max(_degrees_of_freedom(reduced_size(raw.shape, dim), correction), 0)
     return total / total.dtype.type(divisor)
 
 
 @operator(node="VarBackward0", function=False, method=False)
 def var_correction(self: Array, dim, correction, keepdim) -> Array:
-    return _variance(self, dim, correction, keepdim).astype(_real(self.dtype))
+    return variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
 
 
-def _mean_keeping(F, value, dim):
-    return F.mean_all(value) if dim is None else F.mean_dim(value, dim, True)
-
-
-def _var_backward(F, grad, value, dim, correction, keepdim):
+def var_backward(F, grad, value, dim, correction, keepdim):
+    """The gradient of a variance of `value`, with the operations of torch's."""
     shape = value.shape
-    count = reduced_size(shape, dim) - correction
-    if dim is not None:
+    # For the gradient, though not for the value, the empty tuple stands for no dimension.
+    count = 1 if dim in ((), []) else reduced_size(shape, dim)
+    freedom = _degrees_of_freedom(count, correction)
+    if dim is None or not shape:
+        if freedom <= 0:
+            return grad * F.where(value == F.mean_all(value), math.nan, math.inf)
+        return F.mul_scalar(grad, 2.0 / freedom) * (value - F.mean_all(value))
+    if len(shape) > 1:
         grad = restore(F, grad, dim, keepdim, len(shape))
-    factor = 2.0 / count if count > 0 else (math.nan if count == 0 else math.inf)
-    if count == 0:
-        factor = math.inf
-    return F.mul_scalar(grad, factor) * (value - _mean_keeping(F, value, dim))
+    factor = 2.0 / freedom if freedom else math.inf
+    return F.mul_scalar(grad, factor) * (value - F.mean_dim(value, dim, True))
 
 
 var_correction.gradient(
-    self=lambda F, grad, self, dim, correction, keepdim: _var_backward(
+    self=lambda F, grad, self, dim, correction, keepdim: var_backward(
         F, grad, self, dim, correction, keepdim
     )
 )
@@ -63,57 +69,65 @@ var_correction.gradient(
 
 @operator(node="StdBackward0", function=False, method=False)
 def std_correction(self: Array, dim, correction, keepdim) -> Array:
-    return np.sqrt(_variance(self, dim, correction, keepdim)).astype(_real(self.dtype))
+    return np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))
 
 
-def _real(dtype: np.dtype) -> np.dtype:
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The NumPy dtype of the real numbers of a dtype."""
     return real_of(BY_NUMPY[dtype]).numpy
 
 
-def _std_backward(F, grad, value, result, dim, correction, keepdim):
+def std_backward(F, grad, value, result, dim, correction, keepdim):
+    """The gradient of a standard deviation of `value`; zero where that is."""
     scaled = F.masked_fill(grad / F.mul_scalar(result, 2), result == 0, 0)
-    return _var_backward(F, scaled, value, dim, correction, keepdim)
+    return var_backward(F, scaled, value, dim, correction, keepdim)
 
 
 std_correction.gradient(
-    self=lambda F, grad, self, result, dim, correction, keepdim: _std_backward(
+    self=lambda F, grad, self, result, dim, correction, keepdim: std_backward(
         F, grad, self, result, dim, correction, keepdim
     )
 )
 
 
-def _var_tangent(F, tangent, value, dim, correction, keepdim):
-    if value.ndim == 0 and correction >= 1:  # torch's constant, which has its own dtype
+def var_tangent(F, tangent, value, dim, correction, keepdim):
+    """The tangent of a variance of `value`."""
+    # torch's constant, which has its own dtype.
+    if value.ndim == 0 and _degrees_of_freedom(1, correction) <= 0:
         slope = F.conj(tangent) * F.where(value == F.mean_all(value), math.nan, math.inf)
     else:
-        slope = _var_backward(F, F.conj(tangent), value, dim, correction, True)
+        slope = var_backward(F, F.conj(tangent), value, dim, correction, True)
     return F.real_part(F.sum_dim(slope, dim, keepdim))
 
 
 var_correction.forward(
-    lambda F, self_t, self, dim, correction, keepdim: _var_tangent(
+    lambda F, self_t, self, dim, correction, keepdim: var_tangent(
         F, self_t, self, dim, correction, keepdim
     )
 )
 std_correction.forward(
     lambda F, self_t, self, result, dim, correction, keepdim: F.fill_fresh(
-        _var_tangent(F, self_t, self, dim, correction, keepdim) / F.mul_scalar(result, 2.0),
+        var_tangent(F, self_t, self, dim, correction, keepdim) / F.mul_scalar(result, 2.0),
         result == 0,
         0,
     )
 )
 
 
-def _spread(apply, input, dim, unbiased, correction, keepdim):
+def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
+    """Apply one of the operators above or their relatives to the arguments as callers give them.
+
+    Raises RuntimeError for integers; warns where there are no degrees of freedom.
+    """
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
-    fix = _correction(correction, unbiased)
-    name = "var" if apply is var_correction else "std"
+    correction = _correction(dim, correction, unbiased)
     if input.dtype.category < FLOATING:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+        who = "std and var" if name in ("std", "var") else name
+        raise RuntimeError(f"{who} only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
-    if (input.numel() // kept if kept else 0) - fix <= 0:
+    if _degrees_of_freedom(input.numel() // kept if kept else 0, correction) <= 0:
         warnings.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
@@ -122,16 +136,16 @@ def _spread(apply, input, dim, unbiased, correction, keepdim):
         )
     if dim is not None and isinstance(dim, int):
         dim = (dim,)
-    return apply(input, dim, fix, keepdim)
+    return apply(input, dim, correction, keepdim)
 
 
 @function()
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance with Bessel's correction by default (torch.var)."""
-    return _spread(var_correction, input, dim, unbiased, correction, keepdim)
+    return spread(var_correction, "var", input, dim, unbiased, correction, keepdim)
 
 
 @function()
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
-    return _spread(std_correction, input, dim, unbiased, correction, keepdim)
+    return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)

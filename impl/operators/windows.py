@@ -13,24 +13,22 @@ def _several(value, ndim: int, message: str) -> tuple[int, ...]:
     if isinstance(value, int):
         return (value,) * ndim
     value = tuple(value)
-    if len(value) == 1:
-        return value * ndim
-    if len(value) != ndim:
+    if len(value) not in (1, ndim):
         raise RuntimeError(message)
     return value
 
 
 def sizes_for(name: str, ndim: int, kernel_size, stride, padding, dilation):
-    """Kernel, stride, padding and dilation, each as a tuple of `ndim` numbers.
+    """Kernel, stride, padding and dilation, each as a tuple as torch keeps it: of `ndim` numbers,
+    or of one that stands for all; an empty stride is that of the kernel.
 
     Raises RuntimeError for a sequence of another length.
     """
     words = f"a single int, or a tuple of {_WORDS[ndim]} ints"
     must = "must" if name == "avg_pool3d" else "must either"
     kernel = _several(kernel_size, ndim, f"{name}: kernel_size {must} be {words}")
-    if stride is None or (not isinstance(stride, int) and len(stride) == 0):
-        step = kernel
-    else:
+    step: tuple[int, ...] = ()
+    if isinstance(stride, int) or (stride is not None and len(stride)):
         step = _several(stride, ndim, f"{name}: stride {must} be omitted, {words}")
     pad = _several(padding, ndim, f"{name}: padding {must} be {words}")
     gap = _several(dilation, ndim, f"{name}: dilation must be either {words}")
@@ -96,7 +94,14 @@ class Windows:
 
     @classmethod
     def of(cls, raw, ndim: int, kernel, stride, padding, dilation, ceil_mode) -> Windows:
-        """The windows over a raw value. Raises RuntimeError for numbers that torch rejects."""
+        """The windows over a raw value, of sizes as `sizes_for` gives them.
+
+        Raises RuntimeError for numbers that torch rejects.
+        """
+        kernel, stride, padding, dilation = (
+            numbers * ndim if len(numbers) == 1 else numbers
+            for numbers in (kernel, stride or kernel, padding, dilation)
+        )
         if 0 in stride:
             raise RuntimeError("stride should not be zero")
         for k, p, d in zip(kernel, padding, dilation, strict=True):

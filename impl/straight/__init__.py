@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from impl.straight.backward import backward
 from impl.straight.calls import SCOPE, Call
+from impl.straight.views import ViewCall
 from impl.straight.writes import Write
 
-__all__ = ["backward", "function", "is_straight"]
+__all__ = ["backward", "function"]
 
 
 def function(
@@ -30,8 +31,8 @@ def function(
     scope.update(SCOPE, op=op, NODE=op.node_class)
 
     def settle(arguments):
-        if is_straight(op):
-            kind = Write if inplace else Call
+        kind = _kind(op, inplace)
+        if kind is not None:
             source = kind(op, scope, constants, expression).source(header, general)
         else:
             source = f"{header}    return {general}"
@@ -45,11 +46,19 @@ def function(
     return made
 
 
-def is_straight(op) -> bool:
-    """Whether calls of the operator can go the straight way at all."""
+def _kind(op, inplace: bool) -> type[Call] | None:
+    """What writes functions that call the operator; None if no call can go the straight way."""
     from impl.primitive import Operator
+    from impl.views import ViewOperator
 
-    plain = type(op) is Operator and op.list_position is None and op.tensor_positions
+    if op.node_name == "NotImplemented" or len(op.differentiable_outputs) != 1:
+        return None
+    if type(op) is ViewOperator:
+        return None if inplace or op.multiple or op.bounded else ViewCall
+    if type(op) is not Operator or op.list_position is not None or not op.tensor_positions:
+        return None
+    if len(op.outputs) > 1 and (inplace or op.elementwise):
+        return None
     if op.refusal_of_complex is not None and op.promote is None and not op.bits:
-        return False  # there nothing would look at the dtype
-    return bool(plain) and len(op.outputs) == 1 and op.node_name != "NotImplemented"
+        return None  # there nothing would look at the dtype
+    return Write if inplace else Call

@@ -37,7 +37,7 @@ SCOPE = {
 class Call:
     """Writes the source of a function that calls an operator; see `function`."""
 
-    made = "out"  # the name of what is returned
+    made: str  # the names of what is returned
 
     def __init__(self, op, scope: dict, constants: dict | None, expression: str | None) -> None:
         self.op = op
@@ -50,6 +50,10 @@ class Call:
             for p in op.parameters
         ]
         self.bits = {position: bit for bit, position in op.bits}
+        # The outputs: the differentiable one, which is made here, and others.
+        self.main = op.differentiable_outputs[0]
+        self.outputs = ["out" if i == self.main else f"out{i}" for i in range(len(op.outputs))]
+        self.made = ", ".join(self.outputs)
 
     def source(self, header: str, general: str) -> str:
         """The whole function."""
@@ -130,16 +134,22 @@ class Call:
         self.indent = start
 
     def _compute(self, value: str, tensors, given) -> None:
-        self._add(f"try: r = {value}")
+        self._add(f"try: result = r = {value}")
         self._add(f"except ValueError: return {self.general}")
 
     def _result(self, tensors, edges, raws) -> None:
         """Make the output, and record."""
         op, every = self.op, ", ".join(self.names)
-        self._finished = f"op.finish(r, [{', '.join(raws)}], ({every},), op.mask(({every},)))"
+        given = f"[{', '.join(raws)}], ({every},)"
+        self._finished = f"op.finish(result, {given}, op.mask(({every},)))"
+        if len(self.outputs) > 1:
+            self._add(f"r = result[{self.main}]")
         if not op.elementwise:
             self._add("if r.ndim > 1 and not r.flags.c_contiguous:")
             self._add(f"    return {self._finished}")
+        for i, output in enumerate(self.outputs):
+            if i != self.main:
+                self._add(f"{output} = op._output(result[{i}], (), False, ())")
         self._add("out = new_object(Tensor)")
         self._add("out._raw = r")
         self._add("out._strides = out._memory = out._node = out._view = None")
@@ -162,7 +172,7 @@ class Call:
             self.indent += 1
             self._record(edges)
             self.indent -= 1
-        self._add("return out")
+        self._add(f"return {self.made}")
 
     def _condition(self, tensors) -> str:
         """The condition under which nothing has to be promoted, and every dtype is a float one."""
@@ -196,10 +206,10 @@ class Call:
             some = " or ".join(f"n{i} is not None" for i in edges)
             mask = " | ".join(f"(n{i} is not None) * {self.bits[i]}" for i in edges)
             self._add(f"if ({some}) and r.dtype not in WIDE:")
-            self._add(f"    op.record(({', '.join(self.names)},), (out,), {mask})")
-            self._add("    return out")
+            self._add(f"    op.record(({', '.join(self.names)},), ({self.made},), {mask})")
+            self._add(f"    return {self.made}")
         self._for_each_set(edges, self._node)
-        self._add("else: return out")
+        self._add(f"else: return {self.made}")
         self._add("node.sequence = next_sequence()")
         look = "type(r) if type(r) is not ndarray else meta_of(r)"
         self._add(f"node.meta = common_result or ({look})" if self.alike else f"node.meta = {look}")
@@ -232,10 +242,12 @@ class Call:
         # A view can require grad, because its base does, and be connected to nothing.
         self._add(f"    elif (n{i} := edge_node({x})) is None and requires_grad({x}):")
         self._add(f"        return {self._finished}")
-        self._add(f"elif {x}._view is not None: n{i} = {x}.grad_fn")
+        # That of a view is made anew if its base was written since.
+        self._add(f"elif (view := {x}._view) is not None and view.version != {x}._memory.version:")
+        self._add(f"    n{i} = {x}.grad_fn")
 
     def _node(self, present) -> None:
-        from impl.derivatives import INPUT, OUTPUT, VALUE
+        from impl.derivatives import INPUT, LAYOUT, OUTPUT, SHAPE, VALUE
 
         op, names = self.op, self.names
         mask = sum(self.bits[i] for i in present)
@@ -254,7 +266,7 @@ class Call:
         else:
             self._add("node.only = None")
             nodes = [f"n{i}, " if i in present else "None, " for i in order]
-            self._add(f"node.next = ({''.join(nodes)})")
+            self._add(f"node.branches = ({''.join(nodes)})")
         self._add(f"if {' or '.join(f'{names[i]}._nr' for i in present)}:")
         numbers = [f"{names[i]}._nr, " if i in present else "0, " for i in order]
         self._add(f"    node.numbers = ({''.join(numbers)})")
@@ -268,11 +280,15 @@ class Call:
                     kept.append(f"{x} if {x}._memory is None else save({x})")
                 else:  # a number
                     kept.append(x)
-            elif kind == OUTPUT:
+            elif kind == OUTPUT and which == self.main:
                 self._add("out._memory = memory = Storage(r)")
                 kept.append("memory")
             elif kind == VALUE:
                 kept.append(names[which])
+            elif kind == SHAPE and which in self.tensors and which not in op.optional:
+                kept.append(f"r{which}.shape")
+            elif kind == LAYOUT and which in self.tensors and which not in op.optional:
+                kept.append(f"(r{which}.shape, {names[which]}.stride(), {names[which]}._offset)")
             else:
                 kept.append(f"op.read({kind}, {which}, ({', '.join(names)},), ({self.made},))")
         self._add(f"node.saved = ({''.join(f'({k}), ' for k in kept)})")

@@ -8,8 +8,11 @@ from impl.straight.calls import Call
 class Write(Call):
     """Writes the source of a function that applies an operator in place."""
 
-    made = "input"
     write = "overwrite(input, r)"
+
+    def __init__(self, *description) -> None:
+        super().__init__(*description)
+        self.made = "input"
 
     def _condition(self, tensors) -> str:
         tests = [super()._condition(tensors)]
@@ -105,6 +108,6 @@ class Write(Call):
             self._add("if input._view is not None:")
             order = sorted(self.bits, key=lambda i: self.bits[i])
             nodes = [f"n{i}, " if i in present and i != 0 else "None, " for i in order]
-            self._add(f"    node.next = ({''.join(nodes)})")
+            self._add(f"    node.branches = ({''.join(nodes)})")
         else:
             self._add(f"if input._view is not None: return {self.general}")

@@ -54,13 +54,26 @@ class _Applied(Module):
 
 def _layer(name: str, function: str, /, *required: str, **settings) -> type[Module]:
     every = {**dict.fromkeys(required, _REQUIRED), **settings}
-    body = {
+    body: dict[str, Any] = {
         "name": function,
         "settings": every,
         "__doc__": f"`functional.{function}` as a layer (torch.nn.{name}).",
         "__module__": __name__,
     }
+    if name.endswith("Loss"):  # which torch shows without their settings
+        body["extra_repr"] = lambda self: ""
     return type(name, (_Applied,), body)
+
+
+def _keyed(name: str, function: str, /, **settings) -> type[Module]:
+    """A layer whose settings are given by name only."""
+    made = _layer(name, function, **settings)
+
+    def __init__(self, **kwargs) -> None:
+        super(made, self).__init__(**kwargs)
+
+    made.__init__ = __init__  # type: ignore[method-assign]
+    return made
 
 
 # -- activations --------------------------------------------------------------------------------
@@ -111,6 +124,61 @@ AvgPool3d = _layer("AvgPool3d", "avg_pool3d", "kernel_size", **_MEANS, divisor_o
 AdaptiveAvgPool1d = _layer("AdaptiveAvgPool1d", "adaptive_avg_pool1d", "output_size")
 AdaptiveAvgPool2d = _layer("AdaptiveAvgPool2d", "adaptive_avg_pool2d", "output_size")
 
+AdaptiveAvgPool3d = _layer("AdaptiveAvgPool3d", "adaptive_avg_pool3d", "output_size")
+AdaptiveMaxPool1d = _layer(
+    "AdaptiveMaxPool1d", "adaptive_max_pool1d", "output_size", return_indices=False
+)
+AdaptiveMaxPool2d = _layer(
+    "AdaptiveMaxPool2d", "adaptive_max_pool2d", "output_size", return_indices=False
+)
+AdaptiveMaxPool3d = _layer(
+    "AdaptiveMaxPool3d", "adaptive_max_pool3d", "output_size", return_indices=False
+)
+_FRACTIONAL: dict[str, Any] = {
+    "output_size": None,
+    "output_ratio": None,
+    "return_indices": False,
+    "_random_samples": None,
+}
+FractionalMaxPool2d = _layer(
+    "FractionalMaxPool2d", "fractional_max_pool2d", "kernel_size", **_FRACTIONAL
+)
+FractionalMaxPool3d = _layer(
+    "FractionalMaxPool3d", "fractional_max_pool3d", "kernel_size", **_FRACTIONAL
+)
+
+# -- images -------------------------------------------------------------------------------------
+
+Upsample = _layer(
+    "Upsample",
+    "interpolate",
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+)
+UpsamplingNearest2d = _layer(
+    "UpsamplingNearest2d", "interpolate", size=None, scale_factor=None, mode="nearest"
+)
+UpsamplingBilinear2d = _layer(
+    "UpsamplingBilinear2d",
+    "interpolate",
+    size=None,
+    scale_factor=None,
+    mode="bilinear",
+    align_corners=True,
+)
+PixelShuffle = _layer("PixelShuffle", "pixel_shuffle", "upscale_factor")
+PixelUnshuffle = _layer("PixelUnshuffle", "pixel_unshuffle", "downscale_factor")
+ChannelShuffle = _layer("ChannelShuffle", "channel_shuffle", "groups")
+_BLOCKS: dict[str, Any] = {"dilation": 1, "padding": 0, "stride": 1}
+Unfold = _layer("Unfold", "unfold", "kernel_size", **_BLOCKS)
+Fold = _layer("Fold", "fold", "output_size", "kernel_size", **_BLOCKS)
+LocalResponseNorm = _layer(
+    "LocalResponseNorm", "local_response_norm", "size", alpha=1e-4, beta=0.75, k=1.0
+)
+
 # -- distances and losses -----------------------------------------------------------------------
 
 _REDUCED: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
@@ -122,6 +190,46 @@ L1Loss = _layer("L1Loss", "l1_loss", **_REDUCED)
 SmoothL1Loss = _layer("SmoothL1Loss", "smooth_l1_loss", **_REDUCED, beta=1.0)
 HuberLoss = _layer("HuberLoss", "huber_loss", reduction="mean", delta=1.0)
 KLDivLoss = _layer("KLDivLoss", "kl_div", **_REDUCED, log_target=False)
+
+_MARGIN: dict[str, Any] = {"margin": 0.0, **_REDUCED}
+SoftMarginLoss = _layer("SoftMarginLoss", "soft_margin_loss", **_REDUCED)
+MultiLabelMarginLoss = _layer("MultiLabelMarginLoss", "multilabel_margin_loss", **_REDUCED)
+MarginRankingLoss = _layer("MarginRankingLoss", "margin_ranking_loss", **_MARGIN)
+CosineEmbeddingLoss = _layer("CosineEmbeddingLoss", "cosine_embedding_loss", **_MARGIN)
+HingeEmbeddingLoss = _layer(
+    "HingeEmbeddingLoss", "hinge_embedding_loss", **{**_MARGIN, "margin": 1.0}
+)
+TripletMarginLoss = _layer(
+    "TripletMarginLoss",
+    "triplet_margin_loss",
+    margin=1.0,
+    p=2.0,
+    eps=1e-6,
+    swap=False,
+    **_REDUCED,
+)
+PoissonNLLLoss = _layer(
+    "PoissonNLLLoss",
+    "poisson_nll_loss",
+    log_input=True,
+    full=False,
+    size_average=None,
+    eps=1e-8,
+    reduce=None,
+    reduction="mean",
+)
+GaussianNLLLoss = _keyed(
+    "GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6, reduction="mean"
+)
+TripletMarginWithDistanceLoss = _keyed(
+    "TripletMarginWithDistanceLoss",
+    "triplet_margin_with_distance_loss",
+    distance_function=None,
+    margin=1.0,
+    swap=False,
+    reduction="mean",
+)
+CTCLoss = _layer("CTCLoss", "ctc_loss", blank=0, reduction="mean", zero_infinity=False)
 
 
 def _weighted(name: str, function: str, *buffers: str, **settings) -> type[Module]:
@@ -135,7 +243,6 @@ def _weighted(name: str, function: str, *buffers: str, **settings) -> type[Modul
             self.register_buffer(buffer, value)
 
     made.__init__ = __init__  # type: ignore[method-assign]
-    made.extra_repr = lambda self: ""  # type: ignore[method-assign]
     return made
 
 
@@ -159,4 +266,10 @@ BCEWithLogitsLoss = _weighted(
     weight=None,
     **_REDUCED,
     pos_weight=None,
+)
+MultiLabelSoftMarginLoss = _weighted(
+    "MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", "weight", weight=None, **_REDUCED
+)
+MultiMarginLoss = _weighted(
+    "MultiMarginLoss", "multi_margin_loss", "weight", p=1, margin=1.0, weight=None, **_REDUCED
 )

@@ -1,0 +1,150 @@
+"""`torch.nn.functional.interpolate`, and the older names of what it does."""
+
+from __future__ import annotations
+
+import warnings
+
+from impl.operators.adaptive_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+)
+from impl.operators.upsampling import upsampled
+from impl.tensor import Tensor
+
+_MEANS = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
+_PICKING = ("nearest", "area", "nearest-exact")
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}  # and over how many dimensions
+
+
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+) -> Tensor:
+    """The images (N, C, ...) at another size, over one, two or three dimensions.
+
+    `size` is the new size or `scale_factor` its ratio to the old one, a number or one for each
+    dimension. `mode` is "nearest", "nearest-exact", "area", or by the number of dimensions
+    "linear", "bilinear", "bicubic", "trilinear". `align_corners` puts the outermost elements in
+    the same places; `antialias` widens the filter where images shrink ("bilinear", "bicubic" and
+    "lanczos"). Raises ValueError for options that exclude each other or another number of sizes,
+    NotImplementedError for modes of another rank (torch.nn.functional.interpolate).
+    """
+    if mode in _PICKING:
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | "
+                "bilinear | bicubic | trilinear"
+            )
+    elif align_corners is None:
+        align_corners = False
+    size, factors = _sizes(input, size, scale_factor, recompute_scale_factor)
+    ndim = input._raw.ndim - 2
+    if mode == "area" and size is None:
+        recompute_scale_factor = True
+    if recompute_scale_factor and factors is not None:
+        spatial = input._raw.shape[2:]
+        size = [int(n * factor) for n, factor in zip(spatial, factors, strict=True)]
+        factors = None
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
+            "a 4-D tensor as input"
+        )
+    if ndim in (1, 2, 3):
+        if mode == "area":
+            return _MEANS[ndim](input, size)
+        if mode in _PICKING:
+            name = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}[mode]
+            return upsampled(f"{name}{ndim}d", input, size, factors)
+        if _LINEAR.get(mode) == ndim or (mode in ("bicubic", "lanczos") and ndim == 2):
+            name = _operator(mode, ndim, align_corners, antialias)
+            return upsampled(name, input, size, factors, align_corners)
+    raise NotImplementedError(_refusal(mode, ndim + 2))
+
+
+def _operator(mode: str, ndim: int, align_corners: bool, antialias: bool) -> str:
+    if mode == "lanczos":
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+    return f"_upsample_{mode}2d_aa" if antialias else f"upsample_{mode}{ndim}d"
+
+
+def _refusal(mode: str, rank: int) -> str:
+    if mode in _LINEAR and rank in (3, 4, 5):
+        return f"Got {rank}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input"
+    return (
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for the modes: "
+        "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got "
+        f"{mode})"
+    )
+
+
+def _sizes(input, size, scale_factor, recompute):
+    """The sizes or the factors for all dimensions, and None for the other."""
+    spatial = input._raw.shape[2:]
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        if not isinstance(size, (list, tuple)):
+            return [size] * len(spatial), None
+        if len(size) != len(spatial):
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {[*spatial]} and output size of {size}. Please "
+                "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, "
+                "o2, ...,oK) format."
+            )
+        if not all(isinstance(n, int) for n in size):
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
+                f"int, int], but got size with types {[type(n) for n in size]}"
+            )
+        return size, None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if not isinstance(scale_factor, (list, tuple)):
+        return None, [scale_factor] * len(spatial)
+    if len(scale_factor) != len(spatial):
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got "
+            f"input with spatial dimensions of {[*spatial]} and scale_factor of shape "
+            f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+            "scale_factor in (s1, s2, ...,sK) format."
+        )
+    return None, scale_factor
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=3,
+    )
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None) -> Tensor:
+    """`interpolate` by its old name, with a warning (torch.nn.functional.upsample)."""
+    _deprecated("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None) -> Tensor:
+    """`interpolate` in mode "nearest", with a warning (torch.nn.functional.upsample_nearest)."""
+    _deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None) -> Tensor:
+    """`interpolate` in mode "bilinear" with aligned corners, with a warning
+    (torch.nn.functional.upsample_bilinear)."""
+    _deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -1,0 +1,262 @@
+"""Losses of `torch.nn.functional` between scores, distances and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from impl.modes import no_grad
+from impl.nn.activation import logsigmoid
+from impl.nn.loss import reduction_number
+from impl.operator import TAPED
+from impl.operators import losses_composed, losses_ctc, losses_margin
+from impl.operators.losses_nll import reduction_of
+from impl.operators.norms import pairwise_distance
+from impl.tensor import Tensor, requires_grad
+
+
+def soft_margin_loss(
+    input, target, size_average=None, reduce=None, reduction: str = "mean"
+) -> Tensor:
+    """log(1 + exp(-target * input)) for targets 1 and -1, reduced
+    (torch.nn.functional.soft_margin_loss).
+
+    Raises ValueError for an unknown reduction, RuntimeError for a target that does not broadcast
+    to the input.
+    """
+    number = reduction_number(reduction, size_average, reduce)
+    return losses_margin.soft_margin_loss(input, target, number)
+
+
+def multi_margin_loss(
+    input,
+    target,
+    p: int = 1,
+    margin: float = 1.0,
+    weight=None,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over wrong classes of max(0, margin - right + wrong) ** p for scores (N, C) and
+    classes (N,), int64; reduced (torch.nn.functional.multi_margin_loss).
+
+    Raises ValueError for p other than 1 and 2, RuntimeError for other shapes and classes.
+    """
+    number = reduction_number(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None:
+        if weight._raw.ndim != 1:
+            raise ValueError("weight must be one-dimensional")
+        if requires_grad(weight):
+            raise RuntimeError(
+                "The function 'multi_margin_loss' is not differentiable with respect to argument "
+                "'weight'. This input cannot have requires_grad True."
+            )
+    return losses_margin.multi_margin_loss(input, target, p, margin, weight, number)
+
+
+def multilabel_margin_loss(
+    input, target, size_average=None, reduce=None, reduction: str = "mean"
+) -> Tensor:
+    """The mean of max(0, 1 - right + wrong) over right and wrong classes, for scores (N, C) and
+    as many targets, which list the right classes until the first -1; reduced
+    (torch.nn.functional.multilabel_margin_loss).
+
+    Raises RuntimeError for other shapes and classes.
+    """
+    number = reduction_number(reduction, size_average, reduce)
+    return losses_margin.multilabel_margin_loss_forward(input, target, number)[0]
+
+
+def multilabel_soft_margin_loss(
+    input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
+) -> Tensor:
+    """The cross entropy of each class by itself, averaged over the classes (the last dimension),
+    then reduced (torch.nn.functional.multilabel_soft_margin_loss)."""
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(reduction, size_average, reduce)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    last = input._raw.ndim - 1
+    loss = loss.sum(last) / input.size(last)
+    return _reduced(loss, reduction)
+
+
+def _reduced(loss, reduction: str) -> Tensor:
+    if reduction == "none":
+        return loss
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    raise ValueError(f"{reduction} is not valid")
+
+
+def margin_ranking_loss(
+    input1,
+    input2,
+    target,
+    margin: float = 0,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin - target * (input1 - input2)), reduced
+    (torch.nn.functional.margin_ranking_loss).
+
+    Raises RuntimeError for different numbers of dimensions.
+    """
+    number = reduction_number(reduction, size_average, reduce)
+    if not input1._raw.ndim == input2._raw.ndim == target._raw.ndim:
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return losses_composed.margin_ranking_loss(input1, input2, target, margin, number)
+
+
+def hinge_embedding_loss(
+    input, target, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"
+) -> Tensor:
+    """The input where the target is 1, max(0, margin - input) where it is -1, reduced
+    (torch.nn.functional.hinge_embedding_loss)."""
+    number = reduction_number(reduction, size_average, reduce)
+    return losses_composed.hinge_embedding_loss(input, target, margin, number)
+
+
+def cosine_embedding_loss(
+    input1,
+    input2,
+    target,
+    margin: float = 0,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+) -> Tensor:
+    """1 - cos of the angle where the target is 1, max(0, cos - margin) where it is -1, reduced
+    (torch.nn.functional.cosine_embedding_loss)."""
+    number = reduction_number(reduction, size_average, reduce)
+    return losses_composed.cosine_embedding_loss(input1, input2, target, margin, number)
+
+
+def poisson_nll_loss(
+    input,
+    target,
+    log_input: bool = True,
+    full: bool = False,
+    size_average=None,
+    eps: float = 1e-8,
+    reduce=None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log-likelihood of Poisson counts, reduced
+    (torch.nn.functional.poisson_nll_loss)."""
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(reduction, size_average, reduce)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not a valid value for reduction")
+    number = reduction_number(reduction)
+    return losses_composed.poisson_nll_loss(input, target, log_input, full, eps, number)
+
+
+def gaussian_nll_loss(
+    input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """Minus the log-likelihood of a normal distribution of mean `input` and variance `var`, which
+    is no smaller than `eps`, reduced (torch.nn.functional.gaussian_nll_loss).
+
+    `var` is a number, of the input's shape, or one number for each row of it. Raises ValueError
+    for other shapes and for negative variances.
+    """
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * TAPED.ones_like(input)
+    elif (var._raw < 0).any():
+        raise ValueError("var has negative entry/entries")
+    shape, own = input._raw.shape, var._raw.shape
+    if own != shape:
+        if shape[:-1] == own:
+            var = var.unsqueeze(-1)
+        elif (
+            len(own) != len(shape) or sum(m for n, m in zip(shape, own, strict=True) if n != m) != 1
+        ):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    var = var.clone()
+    with no_grad():
+        var.clamp_(min=eps)
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        loss += 0.5 * math.log(2 * math.pi)
+    return _reduced(loss, reduction)
+
+
+def triplet_margin_loss(
+    anchor,
+    positive,
+    negative,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin + |anchor - positive| - |anchor - negative|) in the norm of order p, reduced
+    (torch.nn.functional.triplet_margin_loss).
+
+    Raises ValueError unless the margin is positive.
+    """
+    number = reduction_number(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return losses_composed.triplet_margin_loss(
+        anchor, positive, negative, margin, p, eps, swap, number
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor,
+    positive,
+    negative,
+    *,
+    distance_function: Callable | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with any distance, by default the Euclidean one
+    (torch.nn.functional.triplet_margin_with_distance_loss)."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    losses_composed.check_triplet(anchor, positive, negative)
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = TAPED.minimum(far, distance(positive, negative))
+    return _reduced(TAPED.clamp_min_number(margin + near - far, 0), reduction)
+
+
+def ctc_loss(
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the log-likelihood of label sequences, given the log-probabilities (T, N, C) of the
+    classes at each time, reduced (torch.nn.functional.ctc_loss)."""
+    number = reduction_number(reduction)
+    return losses_ctc.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity
+    )

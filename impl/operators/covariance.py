@@ -1,0 +1,104 @@
+"""Covariances and correlations of variables (ATen's Correlation.cpp)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.dtypes import BOOL, FLOATING, INTEGRAL
+from impl.operator import FUNCTIONS, TAPED, function, new
+from impl.operators.matmul import mm
+from impl.tensor import Tensor
+
+_NO_FREEDOM = (
+    "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+    "observations."
+)
+
+
+def _check_matrix(name: str, input: Tensor) -> None:
+    if input._raw.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with "
+            f"{input._raw.ndim} dimensions"
+        )
+
+
+def _check_weights(name: str, weights: Tensor, category: int, kind: str, observations: int) -> None:
+    if weights._raw.ndim > 1:
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
+            f"{weights._raw.ndim} dimensions"
+        )
+    if weights.dtype.category != category:
+        raise RuntimeError(
+            f"cov(): expected {name} to have {kind} dtype but got {name} with "
+            f"{weights.dtype.legacy} dtype"
+        )
+    if weights._raw.size != observations:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the "
+            f"input but got {weights._raw.size} != {observations}"
+        )
+    if observations and not weights._raw.min() >= 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+@function()
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariances of variables, one a row, over observations, one a column (torch.cov).
+
+    (n, m) or (m,) to (n, n) or (). `fweights` (integers) say how often an observation was made,
+    `aweights` (floats) how much it counts. Raises RuntimeError for bool, more than two dimensions,
+    and weights that do not fit, are negative or sum to zero; warns when no freedom is left.
+    """
+    _check_matrix("cov", input)
+    if input.dtype.category == BOOL:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = TAPED.view(input, (1, -1)) if input._raw.ndim < 2 else input
+    observations = rows._raw.shape[1]
+    weights = None
+    if fweights is not None:
+        _check_weights("fweights", fweights, INTEGRAL, "integral", observations)
+        weights = fweights
+    if aweights is not None:
+        _check_weights("aweights", aweights, FLOATING, "floating point", observations)
+        weights = aweights if weights is None else weights * aweights
+    if weights is None:
+        total = new(np.asarray(observations))
+    else:
+        total = weights.sum()
+        if total._raw == 0:
+            raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    average = (rows if weights is None else rows * weights).sum(1) / total
+    if weights is not None and aweights is not None and correction != 0:
+        freedom = total - (weights * aweights).sum() * correction / total
+    else:
+        freedom = total - correction
+    if freedom._raw <= 0:
+        warnings.warn(_NO_FREEDOM, UserWarning, stacklevel=2)
+        freedom.zero_()
+    rows = rows - TAPED.unsqueeze(average, 1)
+    weighted = rows if weights is None else rows * weights
+    return (mm(rows, TAPED.conj(TAPED.t(weighted))) / freedom).squeeze()
+
+
+@function()
+def corrcoef(input):
+    """The correlation coefficients of variables, laid out as in `cov` (torch.corrcoef).
+
+    Raises RuntimeError for more than two dimensions.
+    """
+    _check_matrix("corrcoef", input)
+    result = cov(input)
+    if result._raw.ndim == 0:
+        return result / result
+    variance = TAPED.diagonal(result, 0, 0, 1)
+    deviation = TAPED.real_part(variance).sqrt()
+    result = result / TAPED.view(deviation, (-1, 1))
+    result = result / TAPED.view(deviation, (1, -1))
+    if not result.is_complex():
+        return result.clip(-1, 1)
+    real, imag = TAPED.real_part(result), TAPED.imaginary_part(result)
+    return FUNCTIONS["complex"](real.clip(-1, 1), imag.clip(-1, 1))

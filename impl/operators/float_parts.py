@@ -1,0 +1,141 @@
+"""Mantissas and exponents, neighbouring floating numbers; degrees and radians."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+
+from impl import inplace
+from impl.dtypes import FLOATING, get_default_dtype, int32
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator, written
+from impl.operators.arithmetic import require_tensor
+from impl.precision import rounded_once, widened
+from impl.refusals import require_floating
+from impl.tensor import Tensor
+
+# -- neighbours ---------------------------------------------------------------------------------
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def nextafter(self: Array, other: Array) -> Array:
+    """The number next to `self` in the direction of `other` (torch.nextafter)."""
+    require_floating(self, "nextafter_cpu")
+    return np.nextafter(self, other)
+
+
+nextafter.gradient(
+    self=lambda F, grad, self, other: F.where(self != other, grad, 0),
+    other=written(lambda F, other: F.zeros_like(other)),
+)
+nextafter.forward(lambda F, self_t, self, other: F.where(self != other, self_t, 0))
+
+# -- mantissa and exponent ----------------------------------------------------------------------
+
+FloatParts = namedtuple("FloatParts", ("mantissa", "exponent"))
+
+
+@operator(
+    node="FrexpBackward0",
+    outputs=("mantissa", "exponent"),
+    fresh=True,
+    function=False,
+    method=False,
+)
+def frexp_parts(self: Array) -> tuple:
+    mantissa, exponent = np.frexp(widened(self))
+    return mantissa.astype(self.dtype), exponent.astype(np.int32)
+
+
+frexp_parts.differentiable("mantissa")
+frexp_parts.gradient(self=lambda F, grad, exponent: grad / F.exp2_of_integers(exponent))
+frexp_parts.forward(mantissa=lambda F, self_t, exponent: self_t / F.exp2_of_integers(exponent))
+
+
+@formula_operation
+def exp2_of_integers(value):
+    """2 ** value, in the default dtype."""
+    return np.exp2(value.astype(get_default_dtype().numpy))
+
+
+TAPED.exp2_of_integers = lambda value: TAPED.exp2(value)
+
+
+@function()
+def frexp(input, *, out=None):
+    """The mantissa, in [1/2, 1), and the exponent of 2 (int32) of each number (torch.frexp).
+
+    Raises RuntimeError for integers and complex numbers.
+    """
+    require_tensor("frexp", input)
+    if input.dtype.category != FLOATING:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    result = FloatParts(*frexp_parts(input))
+    if out is None:
+        return result
+    if isinstance(out, Tensor):
+        raise TypeError("frexp(): argument 'out' must be tuple of Tensors, not Tensor")
+    if out[1].dtype is not int32:
+        raise RuntimeError(
+            f"torch.frexp() expects exponent to have int dtype but got {out[1].dtype.c_name}"
+        )
+    return inplace.store("frexp", out, result)
+
+
+# -- times a power of two -----------------------------------------------------------------------
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True, numbers=False)
+@rounded_once
+def ldexp(self: Array, other: Array) -> Array:
+    """self * 2 ** other (torch.ldexp)."""
+    return self * np.exp2(other)
+
+
+@formula_operation
+def power_of_two(exponent):
+    """2 ** exponent; of an integer an integer, 0 for a negative one, as torch has it here."""
+    return RAW.pow_of_scalar(exponent.dtype.type(2), exponent)
+
+
+TAPED.power_of_two = lambda exponent: TAPED.pow_of_scalar(2, exponent)
+
+
+ldexp.gradient(
+    self=lambda F, grad, other: grad * F.conj(F.power_of_two(other)),
+    other=lambda F, grad, result_conj: F.mul_scalar(grad * result_conj, math.log(2)),
+)
+ldexp.forward(
+    lambda F, self_t, other_t, other, result: (
+        self_t * F.power_of_two(other) + F.mul_scalar(other_t * result, math.log(2))
+    )
+)
+
+
+# -- angles -------------------------------------------------------------------------------------
+
+
+def _refuse_complex(value, name: str) -> None:
+    if value.dtype.kind == "c":
+        raise RuntimeError(f"{name} is not supported for complex tensors.")
+
+
+@operator(node="Deg2RadBackward0", promote="float", elementwise=True, inplace=True, out=True)
+@rounded_once
+def deg2rad(self: Array) -> Array:
+    """Radians of degrees (torch.deg2rad)."""
+    _refuse_complex(self, "deg2rad")
+    return self * self.dtype.type(math.pi / 180)
+
+
+@operator(node="Rad2DegBackward0", promote="float", elementwise=True, inplace=True, out=True)
+@rounded_once
+def rad2deg(self: Array) -> Array:
+    """Degrees of radians (torch.rad2deg)."""
+    _refuse_complex(self, "rad2deg")
+    return self * self.dtype.type(180 / math.pi)
+
+
+deg2rad.gradient(self=lambda F, grad: F.mul_scalar(grad, math.pi / 180))
+rad2deg.gradient(self=lambda F, grad: F.mul_scalar(grad, 180 / math.pi))

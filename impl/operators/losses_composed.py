@@ -1,0 +1,120 @@
+"""Losses that ATen composes of other operators; their reductions are numbered."""
+
+from __future__ import annotations
+
+import math
+
+from impl import autocast
+from impl.modes import STATE
+from impl.operator import TAPED, function
+from impl.operators.losses import MEAN, SUM
+from impl.operators.norms import pairwise_distance
+from impl.tensor import Tensor
+
+_TINY = 1e-12  # added to squared lengths
+
+
+def _reduced(values: Tensor, reduction: int) -> Tensor:
+    if reduction == MEAN:
+        return values.mean()
+    return values.sum() if reduction == SUM else values
+
+
+def _kept(condition, values):
+    """The values where the condition holds, zeros elsewhere."""
+    return TAPED.where(condition, values, TAPED.zeros_like(values))
+
+
+def _raised(*values):
+    return values if STATE.autocast is None else autocast.raised(*values)
+
+
+@function(method=False)
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=MEAN) -> Tensor:
+    """max(0, margin - target * (input1 - input2)), reduced (torch.margin_ranking_loss)."""
+    input1, input2, target = _raised(input1, input2, target)
+    difference = input1 - input2
+    return _reduced(TAPED.add_scalar(-target * difference, margin).clamp_min_(0), reduction)
+
+
+@function(method=False)
+def hinge_embedding_loss(input, target, margin=1.0, reduction=MEAN) -> Tensor:
+    """The input where the target is 1, max(0, margin - input) where it is -1, both where it is
+    neither; reduced (torch.hinge_embedding_loss)."""
+    input, target = _raised(input, target)
+    short = TAPED.sub(margin, input).clamp_min_(0)
+    apart = _kept(target != 1, short)
+    near = _kept(target != -1, input)
+    return _reduced(apart + near, reduction)
+
+
+@function(method=False)
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=MEAN) -> Tensor:
+    """1 - cos of the angle where the target is 1, max(0, cos - margin) where it is -1, reduced.
+
+    The inputs are (N, D) and the target (N,), or (D,) and (). Raises RuntimeError for other shapes
+    (torch.cosine_embedding_loss).
+    """
+    input1, input2, target = _raised(input1, input2, target)
+    rank = target._raw.ndim
+    if rank > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input1._raw.ndim != rank + 1:
+        raise RuntimeError(
+            f"{rank}D target tensor expects {rank + 1}D input tensors, but found inputs with sizes "
+            f"{[*input1._raw.shape]} and {[*input2._raw.shape]}."
+        )
+    products = (input1 * input2).sum(rank)
+    first = TAPED.add_scalar((input1 * input1).sum(rank), _TINY)
+    second = TAPED.add_scalar((input2 * input2).sum(rank), _TINY)
+    cosine = products / (first * second).sqrt_()
+    near = _kept(target == 1, TAPED.sub(1, cosine))
+    apart = _kept(target == -1, TAPED.sub_scalar(cosine, margin).clamp_min_(0))
+    return _reduced(near + apart, reduction)
+
+
+@function(method=False)
+def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
+    """Minus the log-likelihood of Poisson counts, of which the input is the mean or its logarithm;
+    `full` adds Stirling's formula for log(target!) (torch.poisson_nll_loss)."""
+    input, target = _raised(input, target)
+    if log_input:
+        product = target * input
+        loss = input.exp() - product
+    else:
+        loss = input - target * TAPED.add_scalar(input, eps).log()
+    if full:
+        half = TAPED.mul_scalar(TAPED.mul_scalar(target, 2 * math.pi).log(), 0.5)
+        stirling = target * target.log() - target + half
+        loss += stirling.masked_fill(target <= 1, 0)
+    return _reduced(loss, reduction)
+
+
+@function(method=False)
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=MEAN
+) -> Tensor:
+    """max(0, margin + the distance of anchor and positive - that of anchor and negative), reduced;
+    with `swap` the latter is no larger than that of positive and negative.
+
+    Raises RuntimeError for different numbers of dimensions (torch.triplet_margin_loss).
+    """
+    anchor, positive, negative = _raised(anchor, positive, negative)
+    check_triplet(anchor, positive, negative)
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = TAPED.minimum(far, pairwise_distance(positive, negative, p, eps))
+    short = TAPED.clamp_min_number(TAPED.add_scalar(near, margin) - far, 0)
+    return _reduced(short, reduction)
+
+
+def check_triplet(anchor, positive, negative) -> None:
+    """Raise RuntimeError unless the three tensors have the same number of dimensions."""
+    ranks = [t._raw.ndim for t in (anchor, positive, negative)]
+    if len(set(ranks)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {ranks[0]}D, positive {ranks[1]}D, and negative "
+            f"{ranks[2]}D inputs"
+        )

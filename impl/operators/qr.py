@@ -1,0 +1,175 @@
+"""QR factors A = Q R, and the reflections they are made of.
+
+The derivatives follow M. Seeger and others, "Auto-differentiating linear algebra" (2017), and for
+matrices with more columns than rows H.-J. Liao and others, "Differentiable programming tensor
+networks" (2019); they ask that the first columns are independent.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from impl.operator import Array, function, operator
+from impl.operators import lapack
+from impl.operators.triangular_systems import solution
+from impl.tensor import Tensor
+
+_NEEDS_Q = (
+    "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+    "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
+)
+_TALL = "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+
+
+@operator(node="LinalgQrBackward0", outputs=("Q", "R"), function=False, method=False, fresh=True)
+def linalg_qr(A: Array, mode) -> tuple:
+    if A.size:
+        lapack.require_kernel(A, "geqrf_cpu")
+    if mode == "r":
+        return np.empty(0, A.dtype), lapack.column_major(np.linalg.qr(A, "r"))
+    Q, R = np.linalg.qr(A, mode)
+    return lapack.column_major(Q), lapack.column_major(R)
+
+
+def _check_differentiable(Q, R, mode: str) -> None:
+    if mode == "r":
+        raise RuntimeError(_NEEDS_Q)
+    if mode == "complete" and Q.shape[-2] > R.shape[-1]:
+        raise RuntimeError(_TALL)
+
+
+def _halve_diagonal(F, value):
+    return value - F.diag_embed(F.mul_scalar(F.diagonal(value, 0, -2, -1), 0.5))
+
+
+@linalg_qr.gradients("A")
+def _backward(F, grads, Q, R, mode):
+    _check_differentiable(Q, R, mode)
+    of_Q, of_R = grads
+    rows, columns = Q.shape[-2], R.shape[-1]
+    inner = None
+    if of_R is not None:
+        inner = F.matrix_product(of_R, F.adjoint_matrix(R))
+    if of_Q is not None:
+        product = F.matrix_product(F.adjoint_matrix(Q), of_Q)
+        inner = -product if inner is None else inner - product
+    if rows >= columns:
+        upper = F.triu(inner, 0)
+        result = F.matrix_product(Q, _halve_diagonal(F, upper + F.adjoint_matrix(upper)))
+        if of_Q is not None:
+            result = result + of_Q
+        return solution(F, F.adjoint_matrix(R), result, False, False)
+    lower = F.tril(F.adjoint_matrix(inner) - inner, 0)
+    result = F.matrix_product(Q, _halve_diagonal(F, lower))
+    result = solution(F, F.adjoint_matrix(F.narrow(R, -1, 0, rows)), result, False, False)
+    beyond = F.new_zeros(result, (*R.shape[:-1], columns - rows))
+    result = F.cat([result, beyond], -1)
+    return result if of_R is None else result + F.matrix_product(Q, of_R)
+
+
+def _tangents(F, tangent, Q, R, mode):
+    _check_differentiable(Q, R, mode)
+    rows, columns = Q.shape[-2], R.shape[-1]
+    turned = F.adjoint_matrix(Q)
+    if rows >= columns:
+        whole = solution(F, R, tangent, True, False)
+        part = F.matrix_product(turned, whole)
+        both = part + F.adjoint_matrix(part)
+        upper = _halve_diagonal(F, F.triu(both, 0))
+        return whole - F.matrix_product(Q, upper), F.matrix_product(upper, R)
+    part = F.matrix_product(turned, tangent)
+    first = F.narrow(R, -1, 0, rows)
+    inner = solution(F, first, F.narrow(part, -1, 0, rows), True, False)
+    lower = F.tril(inner, -1)
+    skew = lower - F.adjoint_matrix(lower)
+    if F.is_complex(inner):
+        diagonal = F.imaginary_part(F.diagonal(inner, 0, -2, -1))
+        skew = skew + F.diag_embed(F.mul_scalar(diagonal, 1j))
+    return F.matrix_product(Q, skew), part - F.matrix_product(skew, R)
+
+
+linalg_qr.forward(
+    Q=lambda F, A_t, Q, R, mode: _tangents(F, A_t, Q, R, mode)[0],
+    R=lambda F, A_t, Q, R, mode: _tangents(F, A_t, Q, R, mode)[1],
+)
+
+
+class _Factors(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+def qr(A, mode="reduced", *, out=None):
+    """Q with orthonormal columns and upper triangular R with A = Q R (torch.linalg.qr).
+
+    (..., m, n) gives (..., m, k) and (..., k, n), where k is the smaller of m and n, or m if the
+    mode is "complete"; if it is "r", Q is empty, and nothing can be differentiated. Raises
+    RuntimeError for other modes and less than two dimensions.
+    """
+    lapack.check_matrices("linalg.qr", A._raw)
+    lapack.check_floating("linalg.qr", A._raw)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
+            "or 'complete'"
+        )
+    result = _Factors(*linalg_qr(A, mode))
+    return result if out is None else lapack.store("linalg_qr", out, result)
+
+
+@function("qr")
+def qr_of(input, some=True, *, out=None):
+    """`qr`, "complete" unless `some` (torch.qr). Warns that it is deprecated."""
+    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    result = qr(input, "reduced" if some else "complete")
+    return result if out is None else lapack.store("qr", out, result)
+
+
+# -- geqrf ----------------------------------------------------------------------------------------
+
+
+@operator(node="GeqrfBackward0", outputs=("a", "tau"), function=False, method=False, fresh=True)
+def geqrf_pair(self: Array) -> tuple:
+    if self.size:
+        lapack.require_kernel(self, "geqrf_cpu")
+    reflections, tau = np.linalg.qr(self, "raw")
+    return lapack.column_major(reflections.swapaxes(-1, -2)), tau
+
+
+def _refuse(F, grads):
+    raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
+
+
+geqrf_pair.gradient(self=_refuse).forward("unsupported", name="geqrf", invited=True)
+
+
+class _Reflections(NamedTuple):
+    a: Tensor
+    tau: Tensor
+
+
+@function()
+def geqrf(input, *, out=None):
+    """R with the vectors of the reflections that make Q below its diagonal, and their factors
+    (torch.geqrf).
+
+    (..., m, n) gives (..., m, n) and (..., k), k the smaller of m and n. Not differentiable. Raises
+    RuntimeError for less than two dimensions.
+    """
+    if input._raw.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    result = _Reflections(*geqrf_pair(input))
+    return result if out is None else lapack.store("geqrf", out, result)
+
+
+_DEPRECATED = (
+    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch "
+    "release.\n"
+    "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
+    "Q, R = torch.qr(A, some)\n"
+    "should be replaced with\n"
+    "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+)

@@ -1,0 +1,118 @@
+"""Quantiles: of sorted values, between which is interpolated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from impl import inplace
+from impl.autocast import raised
+from impl.dimensions import wrap_dim
+from impl.dtypes import float32, float64, int64
+from impl.modes import STATE
+from impl.operator import FUNCTIONS, TAPED, function, new
+from impl.operators.index_operators import from_scalar
+from impl.tensor import Tensor
+
+_ROUNDED: dict[str, str] = {"lower": "floor_", "higher": "ceil_", "nearest": "round_"}
+_MODES = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check(input: Tensor, q: Tensor, interpolation: str) -> None:
+    if interpolation not in _MODES:
+        raise RuntimeError(
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
+        )
+    if not input._raw.size:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    if q._raw.ndim > 1:
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
+    if input.dtype not in (float32, float64):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if q.dtype is not input.dtype:
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
+    raw = np.asarray(q._raw)
+    if not ((raw >= 0) & (raw <= 1)).all():
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+
+
+def _sorted_rows(input: Tensor, dim, kept: tuple[int, ...]) -> Tensor:
+    """The values to choose from, sorted along a last dimension; the others are those `kept`."""
+    if dim is None:
+        values = input.flatten()
+    elif dim == input._raw.ndim - 1:
+        values = input
+    else:
+        values = input.unsqueeze(-1).transpose(dim, -1)
+    values = values.sort()[0]
+    return TAPED.view(values, (*kept, values._raw.shape[-1]))
+
+
+def _ranks(q: Tensor, values: Tensor, skip_nan: bool) -> Tensor:
+    """The places of the quantiles among the sorted values, which come before any NaN."""
+    nan = TAPED.isnan(values)
+    if skip_nan:
+        ranks = q * (nan.logical_not_().sum(-1, True) - 1)
+        return ranks.masked_fill_(ranks < 0, 0)
+    last = values._raw.shape[-1] - 1
+    ranks, mask = FUNCTIONS["broadcast_tensors"](TAPED.mul_scalar(q, last), nan.any(-1, True))
+    return ranks.masked_fill(mask, last)
+
+
+def _quantile(skip_nan: bool, input: Tensor, q, dim, keepdim: bool, interpolation: str) -> Tensor:
+    if STATE.autocast is not None:
+        input, q = raised(input, q)
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
+        q = from_scalar(float(q), input)
+    _check(input, q, interpolation)
+    shape = input._raw.shape
+    if dim is not None:
+        dim = wrap_dim(dim, len(shape))
+    rest: tuple[Any, ...] = ()
+    if dim is not None and shape:
+        rest = (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :])
+    elif keepdim:
+        rest = (1,) * len(shape)
+    values = _sorted_rows(input, dim, rest)
+    ranks = _ranks(q, values, skip_nan)
+    if interpolation in _ROUNDED:
+        getattr(ranks, _ROUNDED[interpolation])()
+    below = ranks.to(int64)
+    chosen = TAPED.gather(values, -1, below)
+    if interpolation not in _ROUNDED:
+        middle = interpolation == "midpoint"
+        weights = new(np.full_like(ranks._raw, 0.5)) if middle else ranks - below
+        chosen.lerp_(TAPED.gather(values, -1, ranks.ceil_().to(int64)), weights)
+    if not q._raw.ndim:
+        return chosen.squeeze_(-1)
+    return chosen.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
+
+
+def _into(name: str, out, input: Tensor, result: Tensor) -> Tensor:
+    if out is None:
+        return result
+    if out.dtype is not input.dtype:
+        raise RuntimeError("quantile() out tensor must be same dtype as the input tensor")
+    return inplace.store(name, out, result)
+
+
+@function()
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """The q-th quantiles, 0 <= q <= 1, of all elements or along `dim`; one for each q of a vector,
+    in a first dimension. NaN where a value is NaN (torch.quantile).
+
+    Raises RuntimeError for dtypes but float32 and float64, for an empty input and other q.
+    """
+    result = _quantile(False, input, q, dim, keepdim, interpolation)
+    return _into("quantile", out, input, result)
+
+
+@function()
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """`quantile` of what is not NaN (torch.nanquantile)."""
+    result = _quantile(True, input, q, dim, keepdim, interpolation)
+    return _into("nanquantile", out, input, result)

@@ -1,0 +1,21 @@
+"""A tensor summed to a smaller shape, which is what broadcasting is the opposite of."""
+
+from __future__ import annotations
+
+from impl.interpretation import expandable
+from impl.operator import TAPED, function
+from impl.sizes import sizes_of
+
+
+@function(torch=False)
+def sum_to_size(self, *size):
+    """The sum over the dimensions along which `size` would be broadcast (torch.Tensor.sum_to_size).
+
+    Raises RuntimeError unless `size` broadcasts to the tensor's shape, TypeError without sizes.
+    """
+    if not size:
+        raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
+    wanted, shape = sizes_of(size), self._raw.shape
+    if not expandable(wanted, shape):
+        raise RuntimeError(f"size {{{[*wanted]}}} is not expandable to size {{{[*shape]}}}.")
+    return TAPED.sum_to(self, wanted)

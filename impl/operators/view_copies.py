@@ -1,0 +1,190 @@
+"""Copies of what a view operator shows: expand_copy, view_copy, unbind_copy and their relatives.
+
+Each is a primitive in torch, with the formulas of its view and a node of its own, as
+`ExpandBackward0_copy`. The results are row-major.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from impl.dimensions import wrap_dim
+from impl.operator import OPERATORS, RAW, Array, function, new, operator
+from impl.operators import expansion, shape, slicing, splitting, transposition
+from impl.operators.lapack import store
+from impl.sizes import sizes_of
+from impl.tensor import Tensor
+from impl.views import ViewOperator, alias_, as_strided
+
+
+class ViewCopy(ViewOperator):
+    """A primitive whose results are copies of the views of its first argument."""
+
+    is_straight = False
+
+    def __init__(self, view: ViewOperator) -> None:
+        super().__init__(view.geometry, f"{view.node_name}_copy", view.multiple)
+        self.name = f"{view.name}_copy"
+        self.bounded = view.bounded
+        self.gradient(**{name: formula for (name,), formula, _ in view.formulas})
+        OPERATORS[self.name] = self
+
+    def views(self, tensor: Tensor, args) -> list[Tensor]:
+        return [new(np.array(v._raw, order="C")) for v in super().views(tensor, args)]
+
+
+def _published(copies):
+    """Publish a function of the torch namespace, with an `out=` that must have the same dtype.
+
+    With one of several tensors it returns None.
+    """
+
+    @functools.wraps(copies)
+    def call(*args, out=None, **named):
+        result = copies(*args, **named)
+        if out is None:
+            return result
+        if isinstance(result, tuple) and len(out) != len(result):
+            raise RuntimeError(
+                f"{copies.__name__}_{_OVERLOADS[copies.__name__]} expected an out= argument of "
+                f"size {len(result)}, got size {len(out)}"
+            )
+        stored = store(copies.__name__, out, result)
+        return None if isinstance(result, tuple) else stored
+
+    return function(method=False)(call)
+
+
+_OVERLOADS = {"split_with_sizes_copy": "out", "unbind_copy": "int_out", "split_copy": "out"}
+
+_alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)
+_expand, _permute = ViewCopy(expansion.expand_), ViewCopy(transposition.permute_)
+_split, _split_with_sizes = ViewCopy(splitting.split_equal), ViewCopy(splitting.split_with_sizes_)
+_squeeze_all, _squeeze_dim = ViewCopy(shape.squeeze_all), ViewCopy(shape.squeeze_dim)
+_squeeze_dims, _unsqueeze = ViewCopy(shape.squeeze_dims), ViewCopy(shape.unsqueeze)
+_select, _slice = ViewCopy(slicing.select), ViewCopy(slicing.slice_)
+_t, _transpose = ViewCopy(transposition.t), ViewCopy(transposition.transpose)
+_unbind, _unfold = ViewCopy(splitting.unbind), ViewCopy(slicing.unfold)
+_view = ViewCopy(shape.view_)
+
+
+@_published
+def alias_copy(input):
+    """A copy of all elements (torch.alias_copy)."""
+    return _alias(input)
+
+
+@_published
+def as_strided_copy(input, size, stride, storage_offset=None):
+    """A copy of `as_strided` (torch.as_strided_copy)."""
+    return _as_strided(input, tuple(size), tuple(stride), storage_offset)
+
+
+@_published
+def expand_copy(input, size, *, implicit=False):
+    """A copy of `expand` (torch.expand_copy). Raises RuntimeError for sizes that do not fit."""
+    sizes = sizes_of((size,))
+    expansion.check_count(input, sizes)
+    return _expand(input, sizes)
+
+
+@_published
+def permute_copy(input, dims):
+    """A copy of `permute` (torch.permute_copy)."""
+    return _permute(input, sizes_of((dims,)))
+
+
+@_published
+def select_copy(input, dim, index):
+    """A copy of `select` (torch.select_copy)."""
+    return _select(input, dim, index)
+
+
+@_published
+def slice_copy(input, dim=0, start=None, end=None, step=1):
+    """A copy of a slice of one dimension (torch.slice_copy)."""
+    return _slice(input, dim, start, end, step)
+
+
+@_published
+def split_copy(tensor, split_size, dim=0):
+    """Copies of `split` (torch.split_copy)."""
+    return _split(tensor, split_size, dim)
+
+
+@_published
+def split_with_sizes_copy(input, split_sizes, dim=0):
+    """Copies of `split_with_sizes` (torch.split_with_sizes_copy)."""
+    return _split_with_sizes(input, tuple(split_sizes), dim)
+
+
+@_published
+def squeeze_copy(input, dim=None):
+    """A copy of `squeeze` (torch.squeeze_copy)."""
+    if dim is None:
+        return _squeeze_all(input)
+    if isinstance(dim, (tuple, list)):
+        return _squeeze_dims(input, tuple(dim))
+    return _squeeze_dim(input, dim)
+
+
+@_published
+def t_copy(input):
+    """A copy of `t` (torch.t_copy). Raises RuntimeError for more than two dimensions."""
+    return _t(input)
+
+
+@_published
+def transpose_copy(input, dim0, dim1):
+    """A copy of `transpose` (torch.transpose_copy)."""
+    return _transpose(input, dim0, dim1)
+
+
+@_published
+def unbind_copy(input, dim=0):
+    """Copies of the slices along a dimension, a tuple (torch.unbind_copy)."""
+    return _unbind(input, dim)
+
+
+@_published
+def unfold_copy(input, dimension, size, step):
+    """A copy of all windows along a dimension (torch.unfold_copy)."""
+    return _unfold(input, dimension, size, step)
+
+
+@_published
+def unsqueeze_copy(input, dim):
+    """A copy of `unsqueeze` (torch.unsqueeze_copy)."""
+    return _unsqueeze(input, dim)
+
+
+@_published
+def view_copy(input, size):
+    """A copy with other sizes (torch.view_copy). Raises RuntimeError when they do not fit."""
+    return _view(input, sizes_of((size,)))
+
+
+@operator(out=True)
+def narrow_copy(self: Array, dim, start, length) -> Array:
+    """A copy of `narrow` (torch.narrow_copy). Raises RuntimeError for elements that do not exist,
+    IndexError for a dimension or a start out of range."""
+    if self.ndim and dim >= self.ndim:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request "
+            "to PyTorch.)"
+        )
+    if self.ndim and length < 0:
+        size = self.shape[wrap_dim(dim, self.ndim)]
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return np.array(RAW.narrow(self, dim, start, length), order="C")
+
+
+narrow_copy.gradient(
+    self=lambda F, grad, self_shape, dim, start, length: F.slice_backward(
+        grad, self_shape, dim, start, start + length, 1
+    )
+)
+narrow_copy.forward("linear")
