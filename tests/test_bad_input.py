@@ -22,7 +22,10 @@ def refused(done, *texts: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--area", "leafs"), "there is no area 'leafs'. Did you mean leaves? There are: leaves,"),
+        (
+            ("--area", "leafs"),
+            "there is no area 'leafs'. Did you mean leaves or laws? There are: leaves,",
+        ),
         (("--rule", "LEAF-09"), "there is no rule 'LEAF-09'. Did you mean LEAF-0"),
         (("--rule", "leaf-01"), "there is no rule 'leaf-01'. Did you mean LEAF-01"),
         (("--operator", "amaxx"), "there is no operator 'amaxx'. Did you mean amax"),

@@ -231,7 +231,7 @@ embedding_bag_op.gradient(
             grad, weight, indices, offsets, result1, mode, padding_idx
         )
     )
-).forward("unsupported")
+).forward("unsupported", name="_embedding_bag", invited=True)
 embedding_bag_backward.gradient(grad=_refused, per_sample_weights=_refused)
 embedding_bag_per_sample_weights_backward.gradients("grad", "weight")(
     no_derivative("_embedding_bag_per_sample_weights_backward")
