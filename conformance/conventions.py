@@ -282,14 +282,22 @@ def _identifier(entry: Tie | Kink) -> str:
 _ENTRIES = {_identifier(entry): entry for entry in (*TIES, *KINKS)}
 
 
-def convention(program: str, trace: Trace) -> str | None:
-    """The convention that a trace of the program of this ID shows.
+def followed(program: str, oracle: Trace, backend: Trace) -> dict[str, str | None] | None:
+    """Where the tie or kink of the program of this ID is, and the convention of each side there.
 
-    None for a program of another area, and where a statement raised.
+    None for a program of another area. The convention of a side that raises is None.
     """
     entry = _ENTRIES.get(program)
     if entry is None:
         return None
+    return {
+        "situation": entry.situation,
+        "oracle": _convention(entry, oracle),
+        "backend": _convention(entry, backend),
+    }
+
+
+def _convention(entry: Tie | Kink, trace: Trace) -> str | None:
     names: dict[str, list[float]] = {}
     for step in trace.steps:
         if step.error is not None:

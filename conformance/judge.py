@@ -9,14 +9,14 @@ from typing import Any
 
 from conformance import backends
 from conformance.compare import compare, stated
-from conformance.conventions import convention
+from conformance.conventions import followed
 from conformance.execute import trace
 from conformance.isolate import Child, IsolationError, TimedOut
 from conformance.known import KnownDivergences
 from conformance.options import Settings
 from conformance.program import Program
 from conformance.runs import NOT_COMPARED
-from conformance.sweep.sample import AREA
+from conformance.sweep.sample import AREA, is_entry
 from conformance.sweep.verdict import exhibit, settle
 from conformance.trace import Trace
 
@@ -51,7 +51,7 @@ class Judge:
             return {**line, "outcome": "not_run", "reason": self.unavailable}
         if self.settings.oracle == NONE:
             return self._stated(line, program)
-        if program.area == AREA and not program.givens:
+        if is_entry(program):
             return self._swept(line, program)
         return self._traced(line, program)
 
@@ -163,12 +163,8 @@ class Judge:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
             line[name] = verdict.get(name) or line[name]
-        followed = {
-            side: convention(program.id, seen)
-            for side, seen in (("oracle", expected), ("backend", got))
-        }
-        if any(followed.values()):
-            line["convention"] = followed
+        if (shown := followed(program.id, expected, got)) is not None:
+            line["convention"] = shown
         line["ulp"] = {dtype: _finite(error) for dtype, error in verdict["ulp"].items()}
         observed = got.to_json()
         if observed != line["expected"]:

@@ -29,8 +29,6 @@ SENTENCES = {
 }
 # Operators that draw random numbers, which have to be the same at each call.
 _DRAWING = ("dropout", "dropout1d", "dropout2d", "dropout3d", "rrelu")
-# Operators whose gradient is not the derivative of what they compute, by definition.
-_STRAIGHT_THROUGH = {"detach"}
 
 
 def programs() -> Iterator[Program]:
@@ -120,8 +118,7 @@ class _Laws:
             ],
             "v",
         )
-        if self.operator.name not in _STRAIGHT_THROUGH:
-            yield self._differences(every, leaves)
+        yield self._differences(every, leaves)
 
     def _differences(self, every: str, leaves: str) -> Program:
         def moved(sign: str) -> str:

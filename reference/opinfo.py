@@ -101,11 +101,12 @@ def samples(entry: str, dtype: str) -> Iterator[Sample]:
     """
     info, element = described(entry), DTYPES[dtype]
     differentiates = element in info.supported_backward_dtypes("cpu")
+    inplace = _inplace(info)
     for number, found in enumerate(_drawn(info, element, differentiates, entry)):
         kinds = {"plain": _Writer(entry, info, found)}
         kinds["noncontiguous"] = _Writer(entry, info, found.noncontiguous())
-        if pattern := _inplace(info):
-            kinds["inplace"] = _Writer(entry, info, found, pattern)
+        if inplace is not None:
+            kinds["inplace"] = _Writer(entry, info, found, inplace)
         for kind, writer in kinds.items():
             with suppress(_Unwritable):
                 yield writer.sample(dtype, kind, number, differentiates)

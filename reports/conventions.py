@@ -25,11 +25,9 @@ class Convention:
 
 def conventions(lines: Iterable[dict[str, Any]]) -> list[Convention]:
     """The conventions in a run's lines, those that differ first, else in the run's order."""
-    found = [_convention(line) for line in lines if line.get("convention")]
+    found = [
+        Convention(line["id"], line["operator"], **line["convention"])
+        for line in lines
+        if line.get("convention")
+    ]
     return sorted(found, key=lambda convention: not convention.differs)
-
-
-def _convention(line: dict[str, Any]) -> Convention:
-    operator, _, rest = (line["sentence"] or "").partition(", ")
-    situation = rest.rpartition(": ")[0]
-    return Convention(line["id"], operator, situation, **line["convention"])

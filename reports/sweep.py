@@ -29,13 +29,12 @@ class Passing:
 
 @dataclass
 class Row:
-    """One entry of the database: by column, what is wrong in which dtype."""
+    """One entry of the database, and its first program: by column, what is wrong in which dtype."""
 
     entry: str
-    samples: int = 0
+    program: str
     columns: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
-    lines: list[str] = field(default_factory=list)
     reason: str | None = None
 
     @property
@@ -51,7 +50,6 @@ class SweepSummary:
     dtypes: list[str]
     table: dict[str, dict[str, Passing]]
     rows: list[Row]
-    samples: int
 
     @property
     def failing(self) -> list[Row]:
@@ -68,21 +66,18 @@ def sweep_summary(lines: Iterable[dict[str, Any]]) -> SweepSummary | None:
     rows: dict[str, Row] = {}
     for line in swept:
         entry = line["id"].split("/", 1)[1].rsplit("/", 1)[0]
-        _add(rows.setdefault(entry, Row(entry)), line)
+        _add(rows.setdefault(entry, Row(entry, line["id"])), line)
     table = {
         column: {dtype: _passing(swept, column, dtype) for dtype in dtypes} for column in COLUMNS
     }
-    return SweepSummary(dtypes, table, list(rows.values()), sum(r.samples for r in rows.values()))
+    return SweepSummary(dtypes, table, list(rows.values()))
 
 
 def _add(row: Row, line: dict[str, Any]) -> None:
-    row.lines.append(line["id"])
     if line["outcome"] in NOT_COMPARED:
         row.reason = row.reason or line["reason"]
     for column, cell in line["sweep"].items():
         row.present.add(column)
-        if column == "forward":
-            row.samples += cell["samples"] + cell["lacking"]
         problems = [f"{n:,} of {cell['samples']:,} at {lv}" for lv, n in cell["diverging"].items()]
         if cell["lacking"]:
             problems.append(f"{cell['lacking']:,} unsupported")

@@ -5,7 +5,7 @@ import torch
 from made_backends import changed
 
 from conformance.backends import find
-from conformance.conventions import KINKS, TIES, Kink, Tie, convention, programs
+from conformance.conventions import KINKS, TIES, Kink, Tie, followed, programs
 from conformance.execute import trace
 from conformance.failure import headline
 from conformance.judge import Judge
@@ -58,7 +58,8 @@ def test_every_program_shows_a_convention_on_torch():
     found = programs()
     assert len({program.id for program in found}) == len(found) == len(TIES) + len(KINKS)
     for program in found:
-        shown = convention(program.id, trace(program, find("torch")))
+        observed = trace(program, find("torch"))
+        shown = followed(program.id, observed, observed)["oracle"]
         assert shown is not None and not shown.startswith("other"), program.id
 
 
@@ -78,7 +79,11 @@ def test_a_port_is_told_which_convention_it_follows():
     judge._backend = changed(amax=First.apply)
     program = next(p for p in programs() if p.id == "convention/amax/two-maxima")
     line = judge.line(program)
-    assert line["convention"] == {"oracle": "even split", "backend": "first"}
+    assert line["convention"] == {
+        "situation": "two maxima",
+        "oracle": "even split",
+        "backend": "first",
+    }
     assert headline(line, ("values",)).endswith("first, where the oracle follows: even split")
     (shown,) = conventions([line])
     assert (shown.operator, shown.situation, shown.differs) == ("amax", "two maxima", True)

@@ -26,6 +26,17 @@ def address(identifier: str) -> tuple[str, str, str, int]:
     return parts[0], parts[1], parts[2], int(parts[3])
 
 
+def is_entry(program: Program) -> bool:
+    """Whether a program stands for all samples of an entry of the sweep, and is not one of them."""
+    if program.area != AREA:
+        return False
+    try:
+        address(program.id)
+    except LookupError:
+        return True
+    return False
+
+
 @dataclass(frozen=True)
 class Argument:
     """A tensor that a sample is given: its values, and its strides where it is not contiguous."""
