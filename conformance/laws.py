@@ -12,14 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from conformance.program import Given, Program
-from conformance.samples import OPERATORS
-from conformance.samples.drawing import cotangent, results_of
-from conformance.samples.operator import Operator
-from conformance.samples.sample import inputs_of, tuple_of
-from conformance.samples.variants import plain_of
+from conformance.samples.drawing import cotangent
+from conformance.samples.sample import tuple_of
+from conformance.subjects import DTYPE, Subject, subjects
 
 AREA = "laws"
-DTYPE = "float64"
 SENTENCES = {
     "sum": "the gradient of the sum is the gradient for a cotangent of ones",
     "linear": "the gradient is linear in the cotangent",
@@ -27,137 +24,157 @@ SENTENCES = {
     "unrelated": "a gradient does not depend on an unrelated backward before it",
     "differences": "the gradient is what central differences tend to",
 }
-# Operators that draw random numbers, which have to be the same at each call.
-_DRAWING = ("dropout", "dropout1d", "dropout2d", "dropout3d", "rrelu")
 
 
 def programs() -> Iterator[Program]:
-    """The laws of every operator that the samples know and that has a gradient."""
-    for operator in OPERATORS:
-        if not operator.unlinked and "\n" not in operator.call:
-            yield from _Laws(operator).programs()
+    """The laws of every operator that has a gradient."""
+    for subject in subjects():
+        yield from laws_of(subject)
 
 
-class _Laws:
-    def __init__(self, operator: Operator) -> None:
-        plain = plain_of(operator)
-        self.operator = operator
-        self.givens = inputs_of(operator, plain, DTYPE)
-        self.leaves = [given.name for given in self.givens if given.requires_grad]
-        self.results = results_of(plain.result, plain.outputs)
-        call = plain.call.format_map({g.name: g.name for g in self.givens})
-        self.head = [
-            f"def f({', '.join(g.name for g in self.givens)}):",
-            *(["    torch.manual_seed(0)"] if operator.name.endswith(_DRAWING) else []),
-            f"    result = {call}",
-            f"    return {self._returned(plain.outputs)}",
-        ]
+def laws_of(subject: Subject) -> Iterator[Program]:
+    """The laws that a subject is asked for, except those that it is `without`."""
+    writer = _Writer(subject)
+    for law, write in writer.laws.items():
+        if law not in subject.without:
+            yield from write()
 
-    def _returned(self, outputs: tuple[str, ...]) -> str:
-        """The outputs that have a gradient, as a list."""
-        if len(outputs) == 1:
-            return "[result]"
-        kept = [f"result[{i}]" for i, name in enumerate(outputs) if name in self.results]
-        return f"[{', '.join(kept)}]"
 
-    def programs(self) -> Iterator[Program]:
-        if not self.leaves or not self.results:
-            return
-        every = ", ".join(given.name for given in self.givens)
-        leaves = tuple_of(self.leaves) if len(self.leaves) > 1 else self.leaves[0]
-        call = f"results = f({every})"
-        gradient = f"torch.autograd.grad(results, {leaves}, {{}}"
+class _Writer:
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.names = [given.name for given in subject.givens]
+        leaves = subject.leaves
+        self.complex = any("complex" in dtype for dtype, _ in subject.results)
+        self.every = ", ".join(self.names)
+        self.call = f"results = f({self.every})"
+        self.leaves = tuple_of(leaves) if len(leaves) > 1 else leaves[0]
+        self.gradient = f"torch.autograd.grad(results, {self.leaves}, {{}}"
+        self.laws = {
+            "sum": self._sum,
+            "linear": self._linear,
+            "subset": self._subsets,
+            "unrelated": self._unrelated,
+            "differences": self._differences,
+        }
+
+    def _sum(self) -> Iterator[Program]:
         yield self._program(
             "sum",
             [
-                call,
-                "sums = [result.sum() for result in results]",
+                self.call,
+                f"sums = [{self._real('result.sum()')} for result in results]",
                 "ones = [torch.ones_like(result) for result in results]",
-                f"one = torch.autograd.grad(sums, {leaves}, retain_graph=True)",
-                f"two = torch.autograd.grad(results, {leaves}, ones)",
+                f"one = torch.autograd.grad(sums, {self.leaves}, retain_graph=True)",
+                f"two = torch.autograd.grad(results, {self.leaves}, ones)",
                 "all(torch.allclose(a, b) for a, b in zip(one, two))  # True",
             ],
         )
+
+    def _linear(self) -> Iterator[Program]:
         yield self._program(
             "linear",
             [
-                call,
-                f"one = {gradient.format('v')}, retain_graph=True)",
-                f"two = {gradient.format('w')}, retain_graph=True)",
+                self.call,
+                f"one = {self.gradient.format('v')}, retain_graph=True)",
+                f"two = {self.gradient.format('w')}, retain_graph=True)",
                 "mixed = [2 * a - 3 * b for a, b in zip(v, w)]",
-                f"both = {gradient.format('mixed')})",
+                f"both = {self.gradient.format('mixed')})",
                 "all(torch.allclose(c, 2 * a - 3 * b) for a, b, c in zip(one, two, both))  # True",
             ],
             "vw",
         )
-        if len(self.leaves) > 1:
-            for leaf in self.leaves:
-                alone = ", ".join(
-                    name if name == leaf else f"{name}.detach()" for name in every.split(", ")
-                )
-                yield self._program(
-                    "subset",
-                    [
-                        call,
-                        f"one = torch.autograd.grad(results, {leaf}, v)",
-                        f"two = torch.autograd.grad(f({alone}), {leaf}, v)",
-                        "torch.allclose(one[0], two[0])  # True",
-                    ],
-                    "v",
-                    leaf,
-                )
-        first = self.leaves[0]
+
+    def _subsets(self) -> Iterator[Program]:
+        if len(self.subject.leaves) < 2:
+            return
+        several = len(self.subject.results) > 1  # of which some may not depend on the leaf
+        for leaf in self.subject.leaves:
+            alone = ", ".join(
+                f"{name}.detach()" if name in self.subject.leaves and name != leaf else name
+                for name in self.names
+            )
+            yield self._program(
+                "subset",
+                [
+                    self.call,
+                    f"one = torch.autograd.grad(results, {leaf}, v)",
+                    *(
+                        [
+                            f"pairs = [(a, b) for a, b in zip(f({alone}), v) if a.requires_grad]",
+                            "ends, seeds = zip(*pairs)",
+                            f"two = torch.autograd.grad(ends, {leaf}, seeds)",
+                        ]
+                        if several
+                        else [f"two = torch.autograd.grad(f({alone}), {leaf}, v)"]
+                    ),
+                    "torch.allclose(one[0], two[0])  # True",
+                ],
+                "v",
+                leaf,
+            )
+
+    def _unrelated(self) -> Iterator[Program]:
+        first = self.subject.leaves[0]
         yield self._program(
             "unrelated",
             [
-                call,
-                f"one = {gradient.format('v')}, retain_graph=True)",
+                self.call,
+                f"one = {self.gradient.format('v')}, retain_graph=True)",
                 f"({first} * {first}).sum().backward()",
-                f"two = {gradient.format('v')})",
+                f"two = {self.gradient.format('v')})",
                 "all(torch.allclose(a, b) for a, b in zip(one, two))  # True",
             ],
             "v",
         )
-        yield self._differences(every, leaves)
 
-    def _differences(self, every: str, leaves: str) -> Program:
+    def _differences(self) -> Iterator[Program]:
+        leaves = self.subject.leaves
+
         def moved(sign: str) -> str:
             return ", ".join(
-                f"{name} {sign} step * d{self.leaves.index(name)}" if name in self.leaves else name
-                for name in every.split(", ")
+                f"{name} {sign} step * d{leaves.index(name)}" if name in leaves else name
+                for name in self.names
             )
 
         directions = [
             f"d{i} = torch.cos(torch.arange({leaf}.numel(), dtype=torch.float64) * 1.3 + {i})"
             f".reshape({leaf}.shape)"
-            for i, leaf in enumerate(self.leaves)
+            for i, leaf in enumerate(leaves)
         ]
-        listed = ", ".join(f"d{i}" for i in range(len(self.leaves)))
-        return self._program(
+        product = self._real(
+            "((a - b) * v.conj()).sum()" if self.complex else "((a - b) * v).sum()"
+        )
+        listed = ", ".join(f"d{i}" for i in range(len(leaves)))
+        yield self._program(
             "differences",
             [
                 *directions,
                 "step = 1e-6",
-                f"slopes = torch.autograd.grad(f({every}), {leaves}, v)",
+                f"slopes = torch.autograd.grad(f({self.every}), {self.leaves}, v)",
                 f"slope = sum((g * d).sum() for g, d in zip(slopes, [{listed}]))",
                 "with torch.no_grad():",
                 f"    up, down = f({moved('+')}), f({moved('-')})",
-                "    rise = sum(((a - b) * v).sum() for a, b, v in zip(up, down, v))",
+                f"    rise = sum({product} for a, b, v in zip(up, down, v))",
                 "abs(float(slope - rise / (2 * step))) < 1e-5 * (1 + abs(float(slope)))  # True",
             ],
             "v",
-            givens=self._off_the_grid(),
+            givens=self._off_the_grid() if self.subject.on_grid else self.subject.givens,
         )
 
-    def _off_the_grid(self) -> list[Given]:
+    def _real(self, number: str) -> str:
+        """The real part of a number, where it may be complex."""
+        return f"{number}.real" if self.complex else number
+
+    def _off_the_grid(self) -> tuple[Given, ...]:
         """The leaves a little beside their values, where no kink or jump lies."""
-        places = {leaf: (i + 1) / 128 for i, leaf in enumerate(self.leaves)}
-        return [
+        places = {leaf: (i + 1) / 128 for i, leaf in enumerate(self.subject.leaves)}
+        return tuple(
             replace(given, values=tuple(value + places[given.name] for value in given.values))
             if given.name in places
             else given
-            for given in self.givens
-        ]
+            for given in self.subject.givens
+        )
 
     def _program(
         self,
@@ -165,22 +182,24 @@ class _Laws:
         lines: list[str],
         letters: str = "",
         which: str | None = None,
-        givens: list[Given] | None = None,
+        givens: tuple[Given, ...] | None = None,
     ) -> Program:
+        subject = self.subject
         seeds = [
-            cotangent(f"{letter}{i}", shape, DTYPE, start=5 * k + 3 * i)
+            cotangent(f"{letter}{i}", shape, dtype, start=5 * k + 3 * i)
             for k, letter in enumerate(letters)
-            for i, shape in enumerate(self.results.values())
+            for i, (dtype, shape) in enumerate(subject.results)
         ]
-        count = range(len(self.results))
+        count = range(len(subject.results))
+        head = [f"def f({self.every}):", *(f"    {line}" for line in subject.body)]
         lists = [f"{v} = [{', '.join(f'{v}{i}' for i in count)}]" for v in letters]
         name = f"{law}-{which}" if which else law
         return Program(
-            id=f"law/{self.operator.name}/{name}",
+            id=f"law/{subject.name}/{name}",
             area=AREA,
-            source="\n".join([*self.head, *lists, *lines]) + "\n",
-            sentence=f"{self.operator.name}: {SENTENCES[law]}",
-            operator=self.operator.name,
-            givens=(*(givens or self.givens), *seeds),
+            source="\n".join([*head, *lists, *lines]) + "\n",
+            sentence=f"{subject.name}: {SENTENCES[law]}",
+            operator=subject.operator,
+            givens=(*(givens or subject.givens), *seeds),
             dtype=DTYPE,
         )

@@ -7,4 +7,8 @@ from types import SimpleNamespace
 from impl.operator import TAPED
 from impl.operators.native import native_dropout_backward
 
-aten = SimpleNamespace(native_dropout_backward=native_dropout_backward, slice=TAPED.slice)
+aten = SimpleNamespace(
+    max_pool2d_with_indices_backward=TAPED.max_pool2d_with_indices_backward,
+    native_dropout_backward=native_dropout_backward,
+    slice=TAPED.slice,
+)

@@ -113,6 +113,7 @@ _SIDES = ("_sym_argsize_minus_1", "_sym_argsize_minus_2")
 # show nothing are given sizes where torch's are given what it does not show.
 _SHOWN: dict[str, tuple[str, ...]] = {
     **{name: _SIDES for name in ("LuUnpackBackward0", "Im2ColBackward0")},
+    "LinalgSvdBackward0": ("_sym_argsize_minus_1",),
     **{name: ("_sym_argsize_0",) for name in ("EmbeddingBackward0", "EmbeddingBagBackward0")},
     **{name: (*_USUAL, "_sym_numel") for name in ("MeanBackward0", "MeanBackward1")},
     "AddbmmBackward0": ("batch1_sym_argsize_0", "batch1_sym_argsize_1", "batch2_sym_argsize_2"),
@@ -123,6 +124,7 @@ _SHOWN: dict[str, tuple[str, ...]] = {
         for name in (
             *("AsStridedBackward0", "AsStridedBackward0_copy", "CopysignBackward0"),
             *("IndexPutBackward0", "LinalgSolveExBackward0"),
+            *(f"MaxPool{n}DWithIndicesBackwardBackward0" for n in (2, 3)),
             *("UnbindBackward0", "UnbindBackward0_copy"),
             *(f"{name}ScatterBackward0" for name in ("AsStrided", "Diagonal", "Select", "Slice")),
         )

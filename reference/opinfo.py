@@ -25,8 +25,8 @@ with warnings.catch_warnings():
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "complex128": torch.complex128}
 
-# Names of the tensors of a sample after the first, which is x; y, v, w, g and h are taken.
-_NAMES = "abcdefijklmnopqrstu"
+# Names of the tensors of a sample after the first, which is x; y, v, w, f, g and h are taken.
+_NAMES = "abcdeijklmnopqrstuz"
 
 # How an entry is called where its name and its arguments in order do not say it.
 _CALLS = {
@@ -47,7 +47,13 @@ _CALLS = {
     "pca_lowrank": "torch.pca_lowrank({0} @ {1}.mT{, **})",
     "linalg.lstsq/grad_oriented": "torch.linalg.lstsq({0}, {1}{, **})[:2]",
     "native_dropout_backward": "torch.ops.aten.native_dropout_backward({*})",
-    "normal/number_mean": "torch.normal({1}, {0}{, **})",
+    "normal/number_mean": "torch.normal({1}, {0}{, *2}{, **})",
+    "max_pool2d_with_indices_backward": (
+        "(lambda out, places: torch.ops.aten.max_pool2d_with_indices_backward("
+        "torch.ones_like(out), {0}, {kernel_size}, {stride} or [], {padding}, {dilation}, "
+        "{ceil_mode}, places))(*torch.nn.functional.max_pool2d({0}, {kernel_size}, {stride}, "
+        "{padding}, {dilation}, {ceil_mode}, True))"
+    ),
 }
 # What is compared of a result that is free in a sign or a phase, by the entry and the name of the
 # database's own function for it.
@@ -182,7 +188,8 @@ class _Writer:
     def _call(self) -> str:
         found = self.found
         positional = [self._written(value) for value in (found.input, *found.args)]
-        keywords = [f"{name}={self._written(value)}" for name, value in found.kwargs.items()]
+        named = {name: self._written(value) for name, value in found.kwargs.items()}
+        keywords = [f"{name}={value}" for name, value in named.items()]
         if self.inplace is not None:
             return self.inplace.format(
                 positional[0], ", ".join((*positional[1:], *keywords)), ", ".join(positional[1:])
@@ -190,10 +197,11 @@ class _Writer:
         pattern = _CALLS.get(self.entry) or _CALLS.get(self.info.name)
         if pattern is not None:
             pattern = pattern.replace("{*}", ", ".join((*positional, *keywords)))
+            pattern = pattern.replace("{, *2}", "".join(f", {value}" for value in positional[2:]))
             pattern = pattern.replace("{, **}", "".join(f", {k}" for k in keywords))
-            return pattern.format(*positional)
+            return pattern.format(*positional, **named)
         every = ", ".join((*positional, *keywords))
-        if _resolved(self.info.name) is not None:
+        if callable(_resolved(self.info.name)):  # torch.float is no function
             return f"torch.{self.info.name}({every})"
         return f"{positional[0]}.{self.info.name}({', '.join((*positional[1:], *keywords))})"
 
@@ -230,6 +238,8 @@ class _Writer:
         if value.dtype in (torch.bfloat16, torch.float16, torch.complex32):
             raise _Unwritable(str(value.dtype))
         name = "x" if not self.arguments else _NAMES[len(self.arguments) - 1]
+        if self.entry == "as_strided/partial_views":
+            return self._part(name, value)
         self.names[id(value)] = name
         plain = value.detach().resolve_conj().resolve_neg()
         strides = None if value.is_contiguous() or not value.numel() else value.stride()
@@ -237,6 +247,15 @@ class _Writer:
             Argument(name, np.array(plain.numpy(), order="C"), strides, value.requires_grad)
         )
         return name
+
+    def _part(self, name: str, value: torch.Tensor) -> str:
+        """A view of part of its storage, for an operator that sees all of it: given whole."""
+        whole = value.detach().as_strided(
+            (value.untyped_storage().nbytes() // value.itemsize,), (1,), 0
+        )
+        self.arguments.append(Argument(name, whole.numpy().copy(), None, value.requires_grad))
+        layout = f"{tuple(value.shape)}, {value.stride()}, {value.storage_offset()}"
+        return f"{name}.as_strided({layout})"
 
     def _settled(self) -> str | None:
         process = self.found.output_process_fn_grad

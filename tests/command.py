@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,11 @@ TESTS = Path(__file__).resolve().parent
 SPEC = TESTS / "miniature" / "spec"
 MINIATURE = ("--spec", str(SPEC), "--area", "leaves", "--area", "ties")
 """Options that select the five programs of the miniature chapters."""
+
+
+def heed_interruption() -> None:
+    """For a child process: SIGINT interrupts it even if what started the tests ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import time
 
 import jsonschema
 import pytest
-from command import MINIATURE, conform, environment, judge
+from command import MINIATURE, conform, environment, heed_interruption, judge
 
 from conformance import runs
 from conformance.runs import read_run
@@ -198,6 +198,7 @@ def interrupted(tmp_path, number: signal.Signals, processes: str) -> subprocess.
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_interruption,
     )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from command import conform, environment
+from command import conform, environment, heed_interruption
 
 from conformance.themes import THEMES
 
@@ -163,6 +163,7 @@ def test_an_interruption_keeps_what_was_found(tmp_path, processes):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_interruption,
     )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not list(tmp_path.glob("found/*.json")):

@@ -11,6 +11,7 @@ from conformance.known import KnownDivergences
 from conformance.laws import SENTENCES, programs
 from conformance.options import Settings
 from conformance.program import Program
+from conformance.subjects import subjects
 
 LAWS = {program.id: program for program in programs()}
 
@@ -46,13 +47,19 @@ def verdicts(operator: str, **replaced) -> dict[str, str]:
 
 
 def test_every_operator_of_the_samples_with_a_gradient_has_its_laws():
-    assert len({program.operator for program in LAWS.values()}) > 180
-    assert {name.split("/")[2].partition("-")[0] for name in LAWS} == set(SENTENCES)
+    assert len({program.operator for program in LAWS.values()}) > 500
+    assert {name.split("/")[-1].partition("-")[0] for name in LAWS} == set(SENTENCES)
     assert {"law/mul/subset-a", "law/mul/subset-b"} <= set(LAWS)
 
 
+def test_what_a_subject_is_not_asked_for_has_its_reason():
+    unasked = {subject.name: subject.without for subject in subjects() if subject.without}
+    assert set(unasked) == {"as_strided_scatter", "normal", "normal/number_mean"}
+    assert all(reason for without in unasked.values() for reason in without.values())
+
+
 def test_they_hold_on_torch():
-    for name in list(LAWS)[::7]:
+    for name in list(LAWS)[::19]:
         verdict = stated(LAWS[name], trace(LAWS[name], find("torch")))
         assert (name, verdict.outcome) == (name, "conforms")
 

@@ -2,6 +2,7 @@
 
 import json
 from importlib import resources
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from conformance.known import KnownDivergences
 from conformance.options import Settings
 from conformance.suite import Selection, read_suite
 from conformance.sweep.entries import programs
+from conformance.sweep.execute import Side
 from conformance.sweep.likeness import AS_GOOD, Likeness
 from conformance.sweep.sample import address
 from conformance.sweep.sweep import Sweep
@@ -164,3 +166,15 @@ def test_what_is_no_sample_has_no_address(wrong):
 def test_every_entry_has_an_id_of_its_own():
     ids = [program.id for program in programs()]
     assert len(ids) == len(set(ids)) and all(i.startswith("sweep/") for i in ids)
+
+
+def test_torch_takes_the_plain_samples_of_every_entry():
+    """A sample that torch refuses would compare two refusals, and the operator not at all."""
+    side, refused = Side(find("torch")), []
+    for entry, dtypes in opinfo.entries().items():
+        for sample in islice(opinfo.samples(entry, dtypes[0]), 4):
+            side.begin(sample.arguments)
+            error = side.run(sample.forward()) if sample.kind == "plain" else None
+            if error is not None:
+                refused.append((sample.id, str(error)))
+    assert not refused
