@@ -12,6 +12,7 @@ import numpy as np
 from impl import anomaly, messages, straight
 from impl.graph import Node, gradient_edge, next_sequence
 from impl.saved import SavedTensor, exposed
+from impl.storage import reordered, strides_of
 from impl.tensor import Tensor
 
 _AT_ONCE = (1 << 64) - 1  # torch runs a node that only raises before all others
@@ -105,7 +106,7 @@ class OperatorNode(Node):
     def evaluate(self, grads, interpretation, wanted):
         if self.mixed and not interpretation.records:
             return self._evaluate_tensors(grads, interpretation, wanted)
-        saved, plan = self.saved, self.plan
+        saved = self.saved
         if saved is None:
             raise RuntimeError(messages.FREED)
         unpack = interpretation.unpack
@@ -113,10 +114,21 @@ class OperatorNode(Node):
             [i and unpack(i, self) for i in v] if type(v) is list else unpack(v, self)
             for v in saved
         ]
-        result = [None] * len(self.targets())
         if all(g is None for g in grads):
-            return result
-        F = interpretation.F
+            return [None] * len(self.targets())
+        # Where operands disagree on the order of dimensions, ATen takes the first one's.
+        if (
+            not interpretation.records
+            and self.operator.ordered
+            and any(type(v) is np.ndarray and reordered(v) for v in (*grads, *values))
+        ):
+            return self._evaluate_laid_out(grads, values, interpretation, wanted)
+        return self._apply(interpretation.F, grads, values, wanted)
+
+    def _apply(self, F, grads, values, wanted) -> list:
+        """What the formulas make of gradients and saved values, all arrays or all tensors."""
+        plan = self.plan
+        result: list = [None] * len(self.targets())
         for targets, function, arguments in plan.formulas:
             given = []
             for kind, which in arguments:
@@ -145,11 +157,18 @@ class OperatorNode(Node):
         from impl.interpretation import TAPED_INTERPRETATION
 
         tensors = [None if g is None else interpretation.lift(g) for g in grads]
-        passed = {id(t): g for t, g in zip(tensors, grads, strict=True)}
-        return [
-            r if r is None else passed[id(r)] if id(r) in passed else interpretation.adopt(r)
-            for r in self.evaluate(tensors, TAPED_INTERPRETATION, wanted)
-        ]
+        results = self.evaluate(tensors, TAPED_INTERPRETATION, wanted)
+        return _lowered(results, tensors, grads, interpretation)
+
+    def _evaluate_laid_out(self, grads, values, interpretation, wanted):
+        """Run the formulas on tensors over the arrays, so that ATen's order of dimensions holds."""
+        from impl.operator import UNRECORDED, new
+
+        tensors = [None if g is None else interpretation.lift(g) for g in grads]
+        raw = (np.ndarray, np.generic)
+        lifted = [new(v, strides_of(v)) if isinstance(v, raw) else v for v in values]
+        results = self._apply(UNRECORDED, tensors, lifted, wanted)
+        return _lowered(results, tensors, grads, interpretation)
 
     def _spread(self, result, values) -> None:
         for i, value in enumerate(values):
@@ -179,6 +198,15 @@ class OperatorNode(Node):
         return entry
 
 
+def _lowered(results, tensors, grads, interpretation) -> list:
+    """The gradients in the results of formulas that ran on `tensors` over `grads`."""
+    passed = {id(t): g for t, g in zip(tensors, grads, strict=True)}
+    return [
+        r if r is None else passed[id(r)] if id(r) in passed else interpretation.adopt(r)
+        for r in results
+    ]
+
+
 def _formula(text: str):
     """The function (F, ...) of a formula that is given as an expression, which it keeps."""
     tree = ast.parse(text, mode="eval")
@@ -196,6 +224,7 @@ class Differentiable:
     forward_writes = False  # whether the formula writes the tangent in place by itself
 
     elementwise = False  # whether each element of the result comes from those in its place
+    ordered = False  # whether the formulas see to it in which order dimensions lie in memory
     reduces = False  # whether an element-wise operator may then reduce its result
 
     def __init__(self, name: str, node_name: str, signature: inspect.Signature, outputs) -> None:
@@ -327,8 +356,8 @@ class Differentiable:
         kinds = {"shape": SHAPE, "dtype": DTYPE, "layout": LAYOUT, "dim": RANK}
         if base in self.position and what in kinds:
             return (kinds[what], self.position[base])
-        if base == "result" and what in kinds:
-            return (kinds[what], None)
+        if base in self.outputs and what in kinds:
+            return (kinds[what], ~self.outputs.index(base))
         raise ValueError(f"{self.name}: a formula needs {name}, which is nothing known here")
 
     # -- recording --------------------------------------------------------------------------
@@ -374,6 +403,8 @@ class Differentiable:
         if self.mixes(args, (outputs or targets)[0]):
             node.mixed = True
             node.run = None
+        elif self.ordered and self.reorders(args):
+            node.run = None
         node.connect(edges)
         node.only = None if plan.single is None or node.run is None else node.branches[plan.single]
         if node.only is None and plan.single is not None:
@@ -412,15 +443,15 @@ class Differentiable:
             return args[which]
         if kind == LIST:
             return [None if t is None else SavedTensor(t, False) for t in args[which]]
-        value = outputs[0] if which is None else args[which]
+        value = args[which] if which >= 0 else outputs[~which]
         if kind == SHAPE:
-            if which is not None and which == self.list_position:
+            if which == self.list_position:
                 return tuple(t._raw.shape for t in value)
             return np.shape(value._raw) if isinstance(value, Tensor) else ()
         if kind == RANK:
             return value._raw.ndim
         if kind == DTYPE:
-            if which is not None and which == self.list_position:
+            if which == self.list_position:
                 return tuple(t._raw.dtype for t in value)
             return value._raw.dtype if isinstance(value, Tensor) else None
         return (value._raw.shape, value.stride(), value._offset)
@@ -428,6 +459,13 @@ class Differentiable:
     def mixes(self, args, output) -> bool:
         """Whether the formulas need tensors to promote their operands; by default not."""
         return False
+
+    def reorders(self, args) -> bool:
+        """Whether an operand is laid out other than row by row, which formulas must look at."""
+        operands = (args[i] for i in self.tensor_positions)
+        return any(
+            isinstance(a, Tensor) and a._strides is not None and a._raw.ndim > 1 for a in operands
+        )
 
     def saves_target(self, mask: int) -> bool:
         """Whether a formula needs the first argument, which an in-place call overwrites."""

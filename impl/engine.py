@@ -20,6 +20,7 @@ from impl.layouts import contiguous_format
 from impl.marks import Marks, owner, place, shows
 from impl.paths import reachable, waiting
 from impl.pending import Pending
+from impl.storage import reordered
 from impl.tensor import Tensor
 
 
@@ -71,6 +72,9 @@ class Task:
         counts, join = self.counts, self._join
         # The node to run next, and one that waits: mostly there are no more, and no need to queue.
         node = gradient = spare = spared = wanted = None
+        # Whether all gradients have their dimensions in row-major order, as most have. Where not,
+        # an element-wise formula has to see to the order.
+        orderly = straight and not any(type(g) is ndarray and reordered(g) for _, g in roots)
         while True:
             if spare is not None:
                 if node is None:
@@ -98,12 +102,20 @@ class Task:
                 and straight
                 and gradient is not None
                 and (needed is None or node not in self.captures)
+                and (
+                    orderly
+                    or type(gradient) is not ndarray
+                    or not node.operator.ordered
+                    or not reordered(gradient)
+                )
             ):
                 if additions and (writes := additions.pop(node, 0)) and not node.makes_gradient:
                     passed = gradient
                 if (target := node.only) is not None:
                     gradient = run(node, gradient, keep, wanted)
                     meta, plan = target.meta, node.plan
+                    if orderly and not plan.fits and type(gradient) is ndarray:
+                        orderly = not reordered(gradient)
                     if (
                         (meta is node.meta and plan.fits)
                         or type(gradient) is meta
@@ -150,6 +162,8 @@ class Task:
                     continue
                 marks = self.marks
                 targets = node.targets()
+            if orderly and fitting is None:
+                orderly = not any(type(g) is ndarray and reordered(g) for g in outputs)
             following = None
             for i, target in enumerate(targets):
                 if target is None:

@@ -13,7 +13,7 @@ array or a tuple of them. It never returns an argument or a view of one.
 A *formula* names what it needs by its parameters, and by that says what is saved: an input (the
 tensor is saved), `result` or an output's name (the output is saved), any other argument of the
 operator (its value), `x_shape`, `x_dtype` (NumPy), `x_layout` (shape, strides, offset) and `x_dim`
-(how many dimensions) of an input x, `grad` (of the first output), `grads` (of all),
+(how many dimensions) of an input or output x, `grad` (of the first output), `grads` (of all),
 `grad_<output>`, `needs` (per differentiable input). `F` holds the operations it may use besides
 Python's operators: kernels when gradients are raw arrays, operators when they are tensors
 (`create_graph=True`).
@@ -47,6 +47,18 @@ class Operations(SimpleNamespace):
 # `F.records` lets a formula take the shorter way that torch takes when nothing is recorded.
 RAW = Operations(records=False)  # F over arrays: kernels
 TAPED = Operations(records=True)  # F over tensors: operators
+
+
+class _Unrecorded:
+    """F over tensors of which nothing is recorded: the same operators."""
+
+    records = False
+
+    def __getattr__(self, name: str):
+        return getattr(TAPED, name)
+
+
+UNRECORDED = _Unrecorded()
 OPERATORS: dict[str, Operator] = {}
 FUNCTIONS: dict = {}  # the functions of the torch namespace
 
@@ -178,6 +190,7 @@ __all__ = [
     "OPERATORS",
     "RAW",
     "TAPED",
+    "UNRECORDED",
     "Array",
     "Operator",
     "alias",

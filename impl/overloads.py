@@ -6,6 +6,8 @@ Where torch has an overload of its own for a number (`fmod.Scalar` records FmodB
 
 from __future__ import annotations
 
+from impl.devices import device
+from impl.layouts import layout
 from impl.operator import FUNCTIONS, Operator
 from impl.tensor import Tensor
 
@@ -61,14 +63,22 @@ def publish(
         setattr(Tensor, spelled, made)
 
 
-def refusal(name: str, given: tuple, *signatures: str) -> TypeError:
-    """The error for arguments that no overload takes."""
-    kinds = ", ".join(type(value).__name__ for value in given)
+def refusal(name: str, given: tuple, *signatures: str, named: dict | None = None) -> TypeError:
+    """The error for arguments, and arguments by keyword, that no overload takes."""
+    kinds = [_kind(value) for value in given]
+    # torch lists keywords from a hash table, which holds the last one first, and ends with a comma.
+    kinds += [f"{key}={_kind(value)}" for key, value in reversed((named or {}).items())]
+    end = "" if given or not named else ", "
     listed = "".join(f" * ({signature})\n" for signature in signatures)
     return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one "
-        f"of:\n{listed}"
+        f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}{end}), "
+        f"but expected one of:\n{listed}"
     )
+
+
+def _kind(value) -> str:
+    kind = type(value)
+    return f"torch.{kind.__name__}" if kind in (layout, device) else kind.__name__
 
 
 def of_numbers(name: str, first, second, parameters=("input", "other")) -> TypeError:

@@ -25,7 +25,7 @@ from impl.dtypes import (
 from impl.graph import gradient_edge
 from impl.modes import STATE
 from impl.refusals import check_complex_derivative, refusal_of_complex
-from impl.storage import elementwise_strides, empty_strided, strides_of
+from impl.storage import contiguous_strides, elementwise_strides, empty_strided, strides_of
 from impl.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
@@ -64,7 +64,7 @@ class Operator(Differentiable):
         self.kernel = _positional(kernel)
         self.promote = promote
         self.refusal_of_complex = refusal_of_complex(name)
-        self.elementwise = elementwise
+        self.elementwise = self.ordered = elementwise
         self.fresh = fresh
         # Whether Python numbers stand for 0-dim tensors.
         self.numbers = len(self.tensor_positions) > 1
@@ -245,9 +245,9 @@ class Operator(Differentiable):
         if self.elementwise:
             if strided and raw.ndim:
                 return new(*self._laid_out(raw, args))
+        elif raw.ndim > 1 and self.fresh:
+            return new(raw, strides_of(raw))
         elif raw.ndim > 1 and not raw.flags.c_contiguous:
-            if self.fresh:
-                return new(raw, strides_of(raw))
             raw = np.ascontiguousarray(raw)
         return new(raw)
 
@@ -257,14 +257,27 @@ class Operator(Differentiable):
         else:
             present = (args[i] for i in self.tensor_positions if args[i] is not None)
             operands = [
-                (a._raw.shape, a.stride()) if isinstance(a, Tensor) else ((), ()) for a in present
+                (a._raw.shape, self._strides_of_operand(a, raw.dtype))
+                if isinstance(a, Tensor)
+                else ((), ())
+                for a in present
             ]
         strides = elementwise_strides(raw.shape, operands)
         if strides is None:
             return np.ascontiguousarray(raw) if raw.ndim else raw, None
         laid = empty_strided(raw.shape, strides, raw.dtype)
+        owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
+        laid = owned if owned.strides == laid.strides else laid
         laid[...] = raw
         return laid, strides
+
+    def _strides_of_operand(self, tensor: Tensor, dtype) -> tuple[int, ...]:
+        """A tensor's strides, or if it has to be cast those of what it is cast to."""
+        strides = tensor.stride()
+        if self.promote is None or tensor._raw.dtype == dtype:
+            return strides
+        shape = tensor._raw.shape
+        return elementwise_strides(shape, [(shape, strides)]) or contiguous_strides(shape)
 
     def record(self, args, outputs, mask: int) -> None:
         dtype = outputs[self.differentiable_outputs[0]]._raw.dtype

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from impl.dtypes import BY_NUMPY, REDUCED, dtype
+from impl.modes import STATE
+from impl.tensor import requires_grad
 
 
 def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
@@ -33,6 +35,15 @@ def require_full_precision(value, kernel: str) -> None:
     if value.dtype in REDUCED:
         raise not_implemented(kernel, BY_NUMPY[value.dtype])
     require_floating(value, kernel)
+
+
+def refuse_gradient(name: str, argument: str, tensor) -> None:
+    """Raise RuntimeError for a tensor that requires grad where torch has no derivative for it."""
+    if tensor is not None and STATE.enabled and requires_grad(tensor):
+        raise RuntimeError(
+            f"The function '{name}' is not differentiable with respect to argument '{argument}'. "
+            "This input cannot have requires_grad True."
+        )
 
 
 # -- complex numbers ----------------------------------------------------------------------------
@@ -114,7 +125,15 @@ _WORDS: dict[str, tuple[type[Exception], str]] = {
 # The operators that compute with complex numbers but do not record, and what torch calls them.
 _UNDIFFERENTIATED = {"embedding_rows": "embedding"} | {
     name: name
-    for name in ("nan_to_num", "scatter_reduce", "select_scatter", "silu", "slice_scatter")
+    for name in (
+        "conv_tbc",
+        "nan_to_num",
+        "scatter_reduce",
+        "select_scatter",
+        "silu",
+        "slice_scatter",
+        "view_as_complex_copy",
+    )
 }
 
 

@@ -18,6 +18,7 @@ from impl import anomaly, forward, inference, messages
 from impl.dtypes import BY_NUMPY
 from impl.graph import accumulator
 from impl.modes import STATE
+from impl.pending import Pending
 from impl.storage import Storage, strides_of
 from impl.tensor import Tensor, blank
 
@@ -93,7 +94,7 @@ class SavedTensor:
     def array(self, node):
         """The raw value. Raises RuntimeError if it was modified since."""
         if self.packed is not None:
-            return self.packed.value()._raw
+            return _elements(self.packed.value())
         storage = self.storage
         if self.history and self.tensor is not None and self.tensor._node is None:
             raise RuntimeError(messages.DETACHED)
@@ -105,7 +106,7 @@ class SavedTensor:
 
     def _value(self):
         if self.tensor is not None:
-            return self.tensor._raw
+            return _elements(self.tensor)
         raw, storage = self.raw, self.storage
         # A scalar became an array when somebody shared it; the array is what it is now.
         return raw if raw.ndim or type(raw) is type(storage.buffer) else storage.buffer
@@ -217,7 +218,7 @@ def raw_of(value, node):
         return value.array(node)
     if isinstance(value, Tensor):
         _check_input(value)
-        return value._raw
+        return _elements(value)
     if isinstance(value, Storage):
         return _output_raw(value, node)
     return value
@@ -235,6 +236,11 @@ def tensor_of(value, node):
         output._storage = value
         return output
     return value
+
+
+def _elements(tensor: Tensor):
+    """The raw value; what is conjugated lazily knows its origin, as that of a gradient does."""
+    return tensor.remembered() if isinstance(tensor, Pending) else tensor._raw
 
 
 def _check_input(tensor: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 from typing import Any
 
@@ -219,6 +220,15 @@ def strides_of(array) -> tuple[int, ...] | None:
         return None
     strides = element_strides(array)
     return None if strides == contiguous_strides(array.shape) else strides
+
+
+def reordered(array: np.ndarray) -> bool:
+    """Whether the dimensions lie in memory in another order than row-major; broadcast ones do in
+    any."""
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return False
+    strides = [s for s in array.strides if s]
+    return any(a < b for a, b in itertools.pairwise(strides))
 
 
 def elementwise_strides(shape, operands) -> tuple[int, ...] | None:

@@ -22,9 +22,9 @@ MAY_IMPORT = {
     "impl": {"numpy", "scipy", "ml_dtypes"},
     "reference": {"conformance", "numpy"},
     "conformance": {"numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it"},
-    "reports": {"conformance", "jinja2", "markupsafe", "pygments", "markdown_it"},
+    "reports": {"conformance", "jinja2", "markupsafe", "msgspec", "pygments", "markdown_it"},
 }
-MAY_IMPORT_TORCH = {"reference.oracle", "reference.opinfo"}
+MAY_IMPORT_TORCH = {"reference.oracle", "reference.opinfo", "reference.subjects"}
 
 # Where a package's name is not its distribution's; markupsafe comes with jinja2, of which it is
 # part in all but name.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from conformance.program import Program
 from conformance.samples.activations import ACTIVATIONS, SOFTMAX
 from conformance.samples.arithmetic import ARITHMETIC
+from conformance.samples.composed import COMPOSED
 from conformance.samples.copies import COPIES
 from conformance.samples.extrema import EXTREMA
 from conformance.samples.forward import forward_programs_of
@@ -44,6 +45,7 @@ OPERATORS: tuple[Operator, ...] = (
     *LAYERS,
     *SEQUENCES,
     *SYSTEMS,
+    *COMPOSED,
 )
 
 

@@ -15,6 +15,7 @@ REAL_VALUED = frozenset(("abs", "l1_loss", "norm", "std", "to", "var", "vector_n
 REAL_ONLY = frozenset((
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "alpha_dropout", "amax", "amin", "aminmax",
     "argmax", "argmin", "argsort", "atan2", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "binomial",
     "ceil", "celu", "clamp", "clamp_max", "clamp_min", "cross_entropy", "cummax", "cummin",
     "dropout", "dropout1d", "elu", "embedding", "erf", "erfc", "floor", "fmax", "fmin", "fmod",
     "frac", "ge", "gelu", "glu", "group_norm", "gt", "hardshrink", "hardsigmoid", "hardswish",

@@ -43,16 +43,17 @@ class Side:
             self.bind(argument)
 
     def bind(self, argument: Argument) -> None:
-        """Make a given tensor on this side."""
+        """Make a given tensor on this side, one whose memory is its own and can be resized."""
         array, strides = argument.array, argument.strides
         if strides is None:
-            made = self.torch.from_numpy(array.copy())
+            made = self.torch.from_numpy(array).clone()
         else:
             extent = 1 + sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True))
             memory = np.zeros(extent, array.dtype)
             steps = [s * array.itemsize for s in strides]
             np.lib.stride_tricks.as_strided(memory, array.shape, steps)[...] = array
-            made = self.torch.from_numpy(memory).as_strided(array.shape, strides).detach()
+            owner = self.torch.from_numpy(memory).clone()
+            made = owner.as_strided(array.shape, strides).detach()
         if self.backend.device != "cpu":
             made = made.to(self.backend.device)
         self.names[argument.name] = made.requires_grad_() if argument.requires_grad else made

@@ -1,6 +1,6 @@
 """Factories: tensors from data, constants, ranges and random numbers."""
 
-from impl.creation import drawn, ranges
+from impl.creation import buffers, drawn, ranges, windows
 from impl.creation.constants import empty, full, ones, zeros, zeros_like
 from impl.creation.from_data import from_numpy, tensor
 from impl.creation.legacy import LEGACY_TYPES, legacy_constructor
@@ -9,6 +9,7 @@ from impl.creation.literals import array_of
 __all__ = [
     "LEGACY_TYPES",
     "array_of",
+    "buffers",
     "drawn",
     "empty",
     "from_numpy",
@@ -17,6 +18,7 @@ __all__ = [
     "ones",
     "ranges",
     "tensor",
+    "windows",
     "zeros",
     "zeros_like",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
@@ -54,6 +55,45 @@ def arange(
     if out is not None:
         return inplace.store("arange", out, new(raw))
     return finish(raw, requires_grad, None, "arange")
+
+
+@publish
+def range(
+    start,
+    end=None,
+    step=1,
+    *,
+    dtype=None,
+    requires_grad=False,
+    device=None,
+    pin_memory=False,
+    layout=None,
+    out=None,
+) -> Tensor:
+    """Numbers from start (0) up to end, which is included, `step` apart (torch.range, deprecated).
+
+    Of the default dtype if none is given. Raises RuntimeError when the step is zero or points the
+    wrong way.
+    """
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    check_options(device, pin_memory)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = math.floor((end - start) / step) + 1
+    raw = (start + step * np.arange(count, dtype=np.float64)).astype(type_of(dtype))
+    if out is not None:
+        return inplace.store("range", out, new(raw))
+    return finish(raw, requires_grad, None, "range")
 
 
 @publish

@@ -67,7 +67,17 @@ from impl.nn.loss_margin import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from impl.nn.pooling_with_indices import (
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d_with_indices,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d_with_indices,
+    max_pool2d_with_indices,
+    max_pool3d_with_indices,
+)
 from impl.nn.power_pooling import lp_pool1d, lp_pool2d, lp_pool3d
+from impl.nn.sampled_softmax import gumbel_softmax
 from impl.operators.adaptive_maxima import (
     adaptive_max_pool1d,
     adaptive_max_pool2d,
@@ -120,5 +130,6 @@ from impl.operators.products import linear
 from impl.operators.softmax import functional_log_softmax as log_softmax
 from impl.operators.softmax import functional_softmax as softmax
 from impl.operators.softmax import softmin
+from impl.operators.temporal_convolution import conv_tbc
 from impl.operators.trilinear import bilinear
 from impl.operators.unpooling import max_unpool1d, max_unpool2d, max_unpool3d

@@ -11,6 +11,7 @@ import warnings
 
 from impl.modes import no_grad
 from impl.operator import FUNCTIONS
+from impl.operators.qr import qr
 from impl.tensor import Tensor
 
 _LINEAR = (
@@ -193,3 +194,85 @@ def kaiming_normal_(
     """Normal numbers whose variance suits rectifiers with slope `a`."""
     std = _kaiming(tensor, a, mode, nonlinearity)
     return tensor if std is None else tensor.normal_(0, std, generator=generator)
+
+
+@_unrecorded
+def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
+    """A matrix with orthonormal rows or columns, times `gain`; further dimensions count as columns
+    (A. M. Saxe et al., 2013). Raises ValueError below two dimensions."""
+    if tensor._raw.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor._raw.size == 0:
+        return tensor
+    rows = tensor.size(0)
+    columns = tensor.numel() // rows
+    flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+    if rows < columns:
+        flat.t_()
+    q, r = qr(flat)
+    q *= r.diagonal().sign()
+    if rows < columns:
+        q.t_()
+    tensor.view_as(q).copy_(q)
+    return tensor.mul_(gain)
+
+
+@_unrecorded
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Kernels of a convolution that pass as many channels on as there are, group by group.
+
+    Raises ValueError unless 3-D, 4-D or 5-D, and for channels that the groups do not divide.
+    """
+    shape = tensor._raw.shape
+    if len(shape) not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    each = shape[0] // groups
+    tensor.zero_()
+    centre = tuple(n // 2 for n in shape[2:])
+    for group in range(groups):
+        for channel in range(min(each, shape[1])):
+            tensor[(group * each + channel, channel, *centre)] = 1
+    return tensor
+
+
+@_unrecorded
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
+    """Normal numbers, of which a share of each column is zero (J. Martens, 2010).
+
+    Raises ValueError unless 2-D.
+    """
+    if tensor._raw.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor._raw.shape
+    zeros = math.ceil(sparsity * rows)
+    tensor.normal_(0, std, generator=generator)
+    for column in range(columns):
+        tensor[FUNCTIONS["randperm"](rows)[:zeros], column] = 0
+    return tensor
+
+
+def _deprecated(fill):
+    """The spelling without an underscore, which warns."""
+    name = fill.__name__
+    old = name[:-1]
+
+    def call(*args, **kwargs):
+        warnings.warn(
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return fill(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = old
+    call.__doc__ = f"`{name}` under its old name."
+    return call
+
+
+uniform, normal, constant = map(_deprecated, (uniform_, normal_, constant_))
+eye, dirac = _deprecated(eye_), _deprecated(dirac_)
+xavier_uniform, xavier_normal = _deprecated(xavier_uniform_), _deprecated(xavier_normal_)
+kaiming_uniform, kaiming_normal = _deprecated(kaiming_uniform_), _deprecated(kaiming_normal_)
+orthogonal, sparse = _deprecated(orthogonal_), _deprecated(sparse_)

@@ -7,8 +7,9 @@ import warnings
 from impl import autocast
 from impl.modes import STATE
 from impl.operator import FUNCTIONS
-from impl.operators import losses
+from impl.operators import losses, losses_composed
 from impl.operators.losses_nll import reduction_of
+from impl.refusals import refuse_gradient
 from impl.tensor import Tensor
 
 _REDUCTIONS = {"none": losses.NONE, "mean": losses.MEAN, "sum": losses.SUM}
@@ -120,6 +121,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
+    refuse_gradient("binary_cross_entropy", "weight", weight)
     return losses.binary_cross_entropy(input, target, weight, number)
 
 
@@ -138,6 +140,8 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
         )
+    refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
+    refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
     return losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
@@ -162,11 +166,5 @@ def kl_div(
                 stacklevel=2,
             )
         number = reduction_number(reduction, size_average, reduce)
-    if log_target:
-        terms = target.exp() * (target - input)
-    else:
-        terms = FUNCTIONS["xlogy"](target, target) - target * input
-    if number == losses.NONE:
-        return terms
-    result = terms.mean() if number == losses.MEAN else terms.sum()
+    result = losses_composed.kl_div(input, target, number, log_target=log_target)
     return result / input.size(0) if reduction == "batchmean" else result

@@ -12,7 +12,8 @@ from impl.operator import TAPED
 from impl.operators import losses_composed, losses_ctc, losses_margin
 from impl.operators.losses_nll import reduction_of
 from impl.operators.norms import pairwise_distance
-from impl.tensor import Tensor, requires_grad
+from impl.refusals import refuse_gradient
+from impl.tensor import Tensor
 
 
 def soft_margin_loss(
@@ -25,6 +26,7 @@ def soft_margin_loss(
     to the input.
     """
     number = reduction_number(reduction, size_average, reduce)
+    refuse_gradient("soft_margin_loss", "target", target)
     return losses_margin.soft_margin_loss(input, target, number)
 
 
@@ -49,11 +51,7 @@ def multi_margin_loss(
     if weight is not None:
         if weight._raw.ndim != 1:
             raise ValueError("weight must be one-dimensional")
-        if requires_grad(weight):
-            raise RuntimeError(
-                "The function 'multi_margin_loss' is not differentiable with respect to argument "
-                "'weight'. This input cannot have requires_grad True."
-            )
+        refuse_gradient("multi_margin_loss", "weight", weight)
     return losses_margin.multi_margin_loss(input, target, p, margin, weight, number)
 
 

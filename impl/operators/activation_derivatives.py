@@ -11,6 +11,7 @@ from impl.operator import RAW, TAPED, Array, formula_operation, operator
 from impl.operators.special import erf_of, expit
 from impl.precision import kept_where, rounded_once
 from impl.refusals import no_derivative
+from impl.storage import reordered
 
 HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
 
@@ -25,12 +26,12 @@ def threshold_backward(grad_output: Array, self: Array, threshold) -> Array:
     return kept_where(~(self <= threshold), grad_output)
 
 
-def _laid_out_as_self(args):
-    """The order in which ATen's kernels take the operands."""
+def laid_out_as_self(args):
+    """The order in which some of ATen's kernels take the operands (grad_output, self)."""
     return [(t._raw.shape, t.stride()) for t in (args[1], args[0])]
 
 
-threshold_backward.layouts = _laid_out_as_self
+threshold_backward.layouts = laid_out_as_self
 
 threshold_backward.gradient(
     grad_output=lambda F, grad, self, threshold: F.threshold_backward(grad, self, threshold),
@@ -120,7 +121,7 @@ def leaky_relu_backward(grad_output: Array, self: Array, negative_slope, is_resu
     return _slope_below(grad_output, self, negative_slope)
 
 
-leaky_relu_backward.layouts = _laid_out_as_self
+leaky_relu_backward.layouts = laid_out_as_self
 leaky_relu_backward.gradient(
     grad_output=lambda F, grad, self, negative_slope: F.leaky_relu_backward(
         grad, self, negative_slope, False
@@ -272,6 +273,10 @@ def log_sigmoid_backward(grad_output: Array, self: Array, buffer: Array) -> Arra
     return np.where(below, 1 - part, part) * grad_output
 
 
+# Made in memory like the cotangent's.
+log_sigmoid_backward.layouts = lambda args: [(args[0]._raw.shape, args[0].stride())]
+
+
 def _log_sigmoid_curvature(F, grad, grad_output, self):
     sigmoid = F.sigmoid(self)
     return grad * grad_output * F.sub_scalar(sigmoid, 1) * sigmoid
@@ -286,18 +291,18 @@ log_sigmoid_backward.gradient(
 # What is differentiated again records the formula step by step, with a rounding for each step.
 
 
-@formula_operation
+@operator(**HIDDEN)
 @rounded_once
-def silu_backward(grad, x):
-    sigmoid = expit(x)
-    return grad * sigmoid * (1 + x * (1 - sigmoid))
+def silu_backward(grad_output: Array, self: Array) -> Array:
+    sigmoid = expit(self)
+    return grad_output * sigmoid * (1 + self * (1 - sigmoid))
 
 
-@formula_operation
+@operator(**HIDDEN)
 @rounded_once
-def mish_backward(grad, x):
-    tanh = np.tanh(np.log1p(np.exp(x)))
-    return grad * (tanh + x * expit(x) * (1 - tanh * tanh))
+def mish_backward(grad_output: Array, self: Array) -> Array:
+    tanh = np.tanh(np.log1p(np.exp(self)))
+    return grad_output * (tanh + self * expit(self) * (1 - tanh * tanh))
 
 
 # -- prelu and glu -----------------------------------------------------------------------------
@@ -313,10 +318,17 @@ def mish_backward(grad, x):
 @rounded_once
 def prelu_kernel_backward(grad_output: Array, self: Array, weight: Array):
     above = self > 0
-    return (
-        np.where(above, grad_output, weight * grad_output),
-        np.where(above, 0, self * grad_output),
-    )
+    of_self = np.where(above, grad_output, weight * grad_output)
+    of_weight = np.where(above, 0, self * grad_output)
+    return _laid_out_as(self, of_self), _laid_out_as(self, of_weight)
+
+
+def _laid_out_as(model, value):
+    if type(model) is not np.ndarray or not reordered(model):
+        return value
+    result = np.empty_like(model, value.dtype)
+    result[...] = value
+    return result
 
 
 @prelu_kernel_backward.gradients("grad_output", "self", "weight")

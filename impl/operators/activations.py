@@ -325,6 +325,7 @@ def log_sigmoid_forward(self: Array):
 
 
 log_sigmoid_forward.name = "log_sigmoid"
+log_sigmoid_forward.ordered = True
 log_sigmoid_forward.differentiable("output")
 log_sigmoid_forward.gradient(
     self=lambda F, grad, self, buffer: F.log_sigmoid_backward(grad, self, buffer)

@@ -137,14 +137,8 @@ def _flash_gradients(
 flash_attention.forward(
     "unsupported", name="_scaled_dot_product_flash_attention_for_cpu", invited=True
 )
-_refused = no_derivative("_scaled_dot_product_flash_attention_for_cpu_backward")
-flash_attention_backward.gradient(
-    grad_out=_refused,
-    query=_refused,
-    key=_refused,
-    value=_refused,
-    out=_refused,
-    logsumexp=_refused,
+flash_attention_backward.gradients("grad_out", "query", "key", "value", "out", "logsumexp")(
+    no_derivative("_scaled_dot_product_flash_attention_for_cpu_backward")
 )
 
 

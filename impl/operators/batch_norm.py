@@ -345,3 +345,13 @@ def instance_norm(
         if running is not None and repeated is not None:
             running.view(running.shape).copy_(repeated.view(shape[:2]).mean(0))
     return result.view(shape)
+
+
+@function("instance_norm", method=False)
+def _instance_norm(
+    input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled
+):
+    """`functional.instance_norm` with torch's own order of arguments (torch.instance_norm)."""
+    return instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )

@@ -29,18 +29,12 @@ def _factor(A, upper: bool):
     return factors, lapack.number(infos)
 
 
-@operator(
-    node="LinalgCholeskyExBackward0",
-    outputs=("L", "info"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgCholeskyExBackward0", "L", "info")
 def linalg_cholesky_ex(self: Array, upper) -> tuple:
     return _factor(self, upper)
 
 
-@operator(node="CholeskyBackward0", function=False, method=False, fresh=True)
+@lapack.factorisation("CholeskyBackward0")
 def cholesky_checked(self: Array, upper) -> Array:
     factors, infos = _factor(self, upper)
     lapack.check_infos("cholesky", infos)
@@ -107,7 +101,8 @@ def linalg_cholesky(input, *, upper=False, out=None):
 def cholesky(input, upper=False, *, out=None):
     """`linalg_cholesky` by its older name, which warns that it is deprecated (torch.cholesky)."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    lapack.check_square("cholesky", input._raw)
+    if input._raw.size:
+        lapack.check_square("cholesky", input._raw)
     result = cholesky_checked(input, upper)
     return result if out is None else lapack.store("cholesky", out, result)
 
@@ -122,9 +117,9 @@ def cholesky_inverse(self: Array, upper=False) -> Array:
     (..., n, n). Raises RuntimeError unless the matrices are square.
     """
     lapack.check_square("cholesky_inverse", self)
+    lapack.require_kernel(self, "cholesky_inverse_out_cpu")
     result, infos = lapack.column_major(self), np.zeros(self.shape[:-2], np.int32)
     if result.size:
-        lapack.require_kernel(self, "cholesky_inverse_out_cpu")
         potri = lapack.lapack("potri", self.dtype)
         for i in np.ndindex(infos.shape):
             result[i], infos[i] = potri(result[i], not upper, True)
@@ -168,10 +163,10 @@ def cholesky_solve(self: Array, input2: Array, upper=False) -> Array:
                 f"{name} should have at least 2 dimensions, but has {given.ndim} dimensions instead"
             )
     check_together("cholesky_solve", self, input2)
+    lapack.require_kernel(self, "cholesky_solve_cpu")
     factors, right = lapack.broadcast_batches(input2, self)
     result = lapack.column_major(right)
     if result.size:
-        lapack.require_kernel(right, "cholesky_solve_cpu")
         potrs = lapack.lapack("potrs", right.dtype)
         for i in np.ndindex(right.shape[:-2]):
             result[i], _ = potrs(factors[i], result[i], not upper, True)

@@ -347,3 +347,12 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
 ]
+
+
+@function("convolution", method=False)
+def _convolution(
+    input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+):
+    """A convolution, or a transposed one, of any number of dimensions (torch.convolution)."""
+    sizes = tuple(stride), tuple(padding), tuple(dilation)
+    return convolution(input, weight, bias, *sizes, transposed, tuple(output_padding), groups)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from impl.dtypes import BOOL, FLOATING, INTEGRAL
+from impl.dtypes import BOOL, FLOATING, INTEGRAL, float32
 from impl.operator import FUNCTIONS, TAPED, function, new
 from impl.operators.matmul import mm
 from impl.tensor import Tensor
@@ -72,16 +72,35 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         if total._raw == 0:
             raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     average = (rows if weights is None else rows * weights).sum(1) / total
-    if weights is not None and aweights is not None and correction != 0:
-        freedom = total - (weights * aweights).sum() * correction / total
-    else:
-        freedom = total - correction
+    freedom = _freedom(total, weights, fweights, aweights, observations, correction)
     if freedom._raw <= 0:
         warnings.warn(_NO_FREEDOM, UserWarning, stacklevel=2)
         freedom.zero_()
-    rows = rows - TAPED.unsqueeze(average, 1)
+    if observations == 1 and (fweights is None) is not (aweights is None):
+        rows.zero_()  # the input itself, as torch does, for which no deviation is left
+        if rows.dtype.category < FLOATING:
+            rows = rows.to(float32)
+    else:
+        rows = rows - TAPED.unsqueeze(average, 1)
     weighted = rows if weights is None else rows * weights
-    return (mm(rows, TAPED.conj(TAPED.t(weighted))) / freedom).squeeze()
+    products = mm(rows, TAPED.conj(TAPED.t(weighted)))
+    if products.is_complex() and 1 in rows._raw.shape:  # where the imaginary part is but rounding
+        real = TAPED.real_part(products)
+        products = FUNCTIONS["complex"](real, TAPED.zeros_like(real))
+    return (products / freedom).squeeze()
+
+
+def _freedom(total, weights, fweights, aweights, observations: int, correction) -> Tensor:
+    """The number of independent observations, by which the products of deviations are divided."""
+    if weights is None:
+        return new(np.asarray(observations - correction))
+    if correction == 0:
+        return total
+    if aweights is None:
+        return total - correction
+    if fweights is None and observations == correction == 1:
+        return new(np.asarray(0))  # exactly
+    return total - TAPED.mul_scalar((weights * aweights).sum(), correction) / total
 
 
 @function()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl.operator import FUNCTIONS, RAW, TAPED, Array, formula_operation, function, new, operator
+from impl.operator import FUNCTIONS, RAW, TAPED, Array, formula_operation, function, new
 from impl.operators import lapack, lu, lu_systems
 from impl.operators.linear_systems import solve
 from impl.operators.reductions import products_of_others
@@ -56,13 +56,7 @@ def _trace_of_solution(F, A, LU, pivots, A_t):
 # -- det ----------------------------------------------------------------------------------------
 
 
-@operator(
-    node="LinalgDetBackward0",
-    outputs=("result", "LU", "pivots"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgDetBackward0", "result", "LU", "pivots")
 def linalg_det(A: Array) -> tuple:
     LU, pivots, _ = _factored(A)
     sign = _parity(pivots).astype(A.dtype)
@@ -152,13 +146,7 @@ def det_of(input):
 # -- logarithms ---------------------------------------------------------------------------------
 
 
-@operator(
-    node="LinalgSlogdetBackward0",
-    outputs=("sign", "logabsdet", "LU", "pivots"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgSlogdetBackward0", "sign", "logabsdet", "LU", "pivots")
 def linalg_slogdet(A: Array) -> tuple:
     LU, pivots, _ = _factored(A)
     diagonal = _pivotal(LU)

@@ -140,13 +140,31 @@ def _alpha_dropped(input, p: float, training: bool, inplace: bool, features: boo
     return input.mul_(mask).add_(shift) if inplace else TAPED.mul(input, mask).add_(shift)
 
 
-@function("dropout", method=False)
-def _dropout(input, p, train):
-    """Elements zero with probability `p`, the others divided by 1 - p (torch.dropout)."""
-    return _dropped(input, p, train, False, features=False)
+def _published(name: str, mask, features: bool) -> None:
+    """Publish a dropout with torch's own order of arguments, and its in-place variant."""
+
+    def apply(input, p, train):
+        _check_rate(p)
+        return mask(input, p, train, False, features)
+
+    def write(input, p, train):
+        _check_rate(p)
+        return mask(input, p, train, True, features)
+
+    apply.__doc__ = f"""Dropout with probability `p`, if `train` (torch.{name}).
+
+    Raises RuntimeError for a probability outside [0, 1]."""
+    write.__doc__ = f"`{name}` in place (torch.{name}_)."
+    function(name, method=False)(apply)
+    function(f"{name}_", method=False)(write)
 
 
-@function("dropout_", method=False)
-def _dropout_inplace(input, p, train):
-    """`dropout` in place (torch.dropout_)."""
-    return _dropped(input, p, train, True, features=False)
+def _check_rate(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+
+
+_published("dropout", _dropped, False)
+_published("feature_dropout", _dropped, True)
+_published("alpha_dropout", _alpha_dropped, False)
+_published("feature_alpha_dropout", _alpha_dropped, True)

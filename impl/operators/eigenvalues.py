@@ -7,21 +7,20 @@ makes the eigenvectors' derivative independent of their lengths and phases (lina
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 
 import numpy as np
 
 from impl import inplace
 from impl.dtypes import FLOATING
-from impl.operator import RAW, TAPED, Array, new, operator
+from impl.operator import RAW, TAPED, Array, new
 from impl.operators import lapack
 from impl.operators.lapack import _LinAlgError as LinAlgError
 from impl.operators.linear_systems import solve
 from impl.operators.matrices import (
-    batch_element,
     diagonals,
     differentiated,
-    first_not_finite,
     gaps,
 )
 from impl.tensor import Tensor
@@ -46,17 +45,11 @@ TAPED.solution = lambda A, B: solve(A, B)
 # -- general matrices ---------------------------------------------------------------------------
 
 
-@operator(
-    node="LinalgEigBackward0",
-    outputs=("eigenvalues", "eigenvectors"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgEigBackward0", "eigenvalues", "eigenvectors")
 def linalg_eig(self: Array) -> tuple:
     values, vectors = np.linalg.eig(self)
     kind = _complex(self)
-    return values.astype(kind), lapack.column_major(vectors.astype(kind))
+    return values.astype(kind), lapack.column_major(vectors, kind)
 
 
 def _complex(A) -> np.dtype:
@@ -66,20 +59,20 @@ def _complex(A) -> np.dtype:
 @linalg_eig.gradients("self")
 def _eig_gradient(F, grads, self_dtype, eigenvalues, eigenvectors):
     of_values, of_vectors = grads
-    adjoint = F.adjoint_matrix(eigenvectors)
+    adjoint = functools.partial(F.adjoint_matrix, eigenvectors)
     if of_vectors is None:
         if of_values is None:
             return None
-        inner = F.unsqueeze(of_values, -1) * adjoint
+        inner = F.unsqueeze(of_values, -1) * adjoint()
     else:
-        inner = F.matrix_product(adjoint, of_vectors)
+        inner = F.matrix_product(adjoint(), of_vectors)
         along = diagonals(F, inner)
         _check_phase(F, "linalg_eig_backward", along)
         lengths = eigenvectors * F.unsqueeze(F.real_part(along), -2)
-        inner = inner - F.matrix_product(adjoint, lengths)
-        inner = F.with_diagonal(inner / F.conj(gaps(F, eigenvalues)), of_values)
-        inner = F.matrix_product(inner, adjoint)
-    result = F.solution(adjoint, inner)
+        inner = inner - F.matrix_product(adjoint(), lengths)
+        inner = F.with_diagonal(inner / gaps(F, F.conj(eigenvalues)), of_values)
+        inner = F.matrix_product(inner, adjoint())
+    result = F.solution(adjoint(), inner)
     return F.real_part(result) if self_dtype.kind != "c" else result
 
 
@@ -107,7 +100,7 @@ def _check_general(name: str, A: Tensor) -> None:
     if A.dtype.category < FLOATING:
         raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
     lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
-    if first_not_finite(A._raw) >= 0:
+    if lapack.first_not_finite(A._raw) >= 0:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
@@ -135,40 +128,37 @@ def eigvals(A, *, out=None):
 # -- Hermitian matrices -------------------------------------------------------------------------
 
 
-@operator(
-    node="LinalgEighBackward0",
-    outputs=("eigenvalues", "eigenvectors"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgEighBackward0", "eigenvalues", "eigenvectors")
 def linalg_eigh(A: Array, UPLO="L", compute_v=True) -> tuple:
-    broken = first_not_finite(A) if A.size else -1
+    broken = lapack.first_not_finite(A) if A.size else -1
     if broken >= 0:
         raise LinAlgError(
-            f"linalg.eigh: {batch_element(A, broken)}The algorithm failed to converge because the "
-            "input matrix is ill-conditioned or has too many repeated eigenvalues (error code: "
+            f"linalg.eigh: {lapack.batch_element(A, broken)}The algorithm failed to converge "
+            "because the input matrix is ill-conditioned or has too many repeated eigenvalues "
+            "(error code: "
             f"{A.shape[-1] - 1 if compute_v else 1})."
         )
+    wide, real = lapack.widened(A), A.real.dtype
     if not compute_v:
-        return np.linalg.eigvalsh(A, UPLO), np.empty(0, A.dtype)
-    values, vectors = np.linalg.eigh(A, UPLO)
-    return values, lapack.column_major(vectors)
+        return np.linalg.eigvalsh(wide, UPLO).astype(real, copy=False), np.empty(0, A.dtype)
+    values, vectors = np.linalg.eigh(wide, UPLO)
+    return values.astype(real, copy=False), lapack.column_major(vectors, A.dtype)
 
 
 @linalg_eigh.gradients("A")
 def _eigh_gradient(F, grads, eigenvalues, eigenvectors):
     of_values, of_vectors = grads
-    adjoint = F.adjoint_matrix(eigenvectors)
     if of_vectors is None:
         if of_values is None:
             return None
-        return F.matrix_product(eigenvectors * F.unsqueeze(of_values, -2), adjoint)
-    inner = F.matrix_product(adjoint, of_vectors)
+        lengths = eigenvectors * F.unsqueeze(of_values, -2)
+        return F.matrix_product(lengths, F.adjoint_matrix(eigenvectors))
+    inner = F.matrix_product(F.adjoint_matrix(eigenvectors), of_vectors)
     _check_phase(F, "linalg_eigh_backward", diagonals(F, inner))
     inner = F.mul_scalar(inner - F.adjoint_matrix(inner), 0.5)
     inner = F.with_diagonal(inner / gaps(F, eigenvalues), of_values)
-    return F.matrix_product(eigenvectors, F.matrix_product(inner, adjoint))
+    turned = F.matrix_product(inner, F.adjoint_matrix(eigenvectors))
+    return F.matrix_product(eigenvectors, turned)
 
 
 def _eigh_tangent(F, A_t, eigenvectors):
@@ -191,7 +181,8 @@ def _hermitian(A: Tensor, UPLO: str, compute_v: bool) -> tuple:
     lapack.check_square("linalg.eigh", A._raw)
     if len(UPLO) != 1 or UPLO.upper() not in "LU":
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    lapack.require_kernel(A._raw, "linalg_eigh_cpu")
+    if A._raw.size:
+        lapack.require_kernel(A._raw, "linalg_eigh_cpu")
     return linalg_eigh(A, UPLO.upper(), compute_v)
 
 

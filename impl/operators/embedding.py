@@ -79,8 +79,10 @@ embedding_dense_backward.gradient(
 ).forward("linear")
 
 
+@function(method=False)
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float):
-    """Scale the rows that are looked up, in place, to a norm of at most `max_norm`."""
+    """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
+    (torch.embedding_renorm_)."""
     table = weight._array()
     for row in np.unique(indices._raw):
         norm = float(np.linalg.norm(widened(table[row]).astype(np.float64), norm_type))

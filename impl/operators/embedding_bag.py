@@ -15,7 +15,7 @@ from impl.modes import no_grad
 from impl.operator import FUNCTIONS, TAPED, Array, function, operator
 from impl.operators.embedding import embedding_renorm_
 from impl.precision import widened
-from impl.refusals import no_derivative
+from impl.refusals import no_derivative, not_differentiated
 from impl.tensor import Tensor
 
 _SUM, _MEAN, _MAX = 0, 1, 2
@@ -189,10 +189,6 @@ def embedding_bag_per_sample_weights_backward(
     return np.where(indices != padding_idx, result, 0).astype(grad.dtype)
 
 
-def _refused(F, grad):
-    raise NotImplementedError("the derivative for '_embedding_bag_backward' is not implemented.")
-
-
 @embedding_bag_op.differentiable("result0").gradients("weight")
 def _weight_gradient(
     F,
@@ -232,7 +228,9 @@ embedding_bag_op.gradient(
         )
     )
 ).forward("unsupported", name="_embedding_bag", invited=True)
-embedding_bag_backward.gradient(grad=_refused, per_sample_weights=_refused)
+embedding_bag_backward.gradients("grad", "per_sample_weights")(
+    not_differentiated("_embedding_bag_backward")
+)
 embedding_bag_per_sample_weights_backward.gradients("grad", "weight")(
     no_derivative("_embedding_bag_per_sample_weights_backward")
 )

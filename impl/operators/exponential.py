@@ -104,13 +104,13 @@ logaddexp.forward(
     )
 )
 logaddexp2.gradient(
-    self=lambda F, grad, self, other: grad / F.add_scalar(F.pow_of_scalar(2, other - self), 1),
-    other=lambda F, grad, self, other: grad / F.add_scalar(F.pow_of_scalar(2, self - other), 1),
+    self=lambda F, grad, self, other: grad / F.add_scalar(F.power_of_two(other - self), 1),
+    other=lambda F, grad, self, other: grad / F.add_scalar(F.power_of_two(self - other), 1),
 )
 logaddexp2.forward(
     lambda F, self_t, self, other_t, other: (
-        self_t / F.add_scalar(F.pow_of_scalar(2, other - self), 1)
-        + other_t / F.add_scalar(F.pow_of_scalar(2, self - other), 1)
+        self_t / F.add_scalar(F.power_of_two(other - self), 1)
+        + other_t / F.add_scalar(F.power_of_two(self - other), 1)
     )
 )
 

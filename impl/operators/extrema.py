@@ -178,6 +178,7 @@ def min_all(self: Array) -> Array:
 
 
 evenly = written(lambda F, grad, self, result: _evenly(F, grad, self, result))
+max_all.ordered = min_all.ordered = True
 max_all.gradient(self=evenly)
 
 
@@ -205,6 +206,7 @@ def amin_dim(self: Array, dim, keepdim) -> Array:
 
 
 for _op in (amax_dim, amin_dim):
+    _op.ordered = True
     _op.gradient(
         self=lambda F, grad, self, result, dim, keepdim: _shared(
             F, grad, self, result, dim, keepdim

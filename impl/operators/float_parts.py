@@ -13,6 +13,7 @@ from impl.operator import RAW, TAPED, Array, formula_operation, function, operat
 from impl.operators.arithmetic import require_tensor
 from impl.precision import rounded_once, widened
 from impl.refusals import require_floating
+from impl.storage import contiguous_strides
 from impl.tensor import Tensor
 
 # -- neighbours ---------------------------------------------------------------------------------
@@ -102,6 +103,14 @@ def power_of_two(exponent):
 TAPED.power_of_two = lambda exponent: TAPED.pow_of_scalar(2, exponent)
 
 
+def _with_power_in_rows(args):
+    """torch multiplies by a power of two that is made in row-major memory."""
+    tensor, exponent = args
+    shape = exponent._raw.shape
+    return [(tensor._raw.shape, tensor.stride()), (shape, contiguous_strides(shape))]
+
+
+ldexp.layouts = _with_power_in_rows
 ldexp.gradient(
     self=lambda F, grad, other: grad * F.conj(F.power_of_two(other)),
     other=lambda F, grad, result_conj: F.mul_scalar(grad * result_conj, math.log(2)),

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from impl.operator import TAPED, Array, formula_operation, function, new, operator
+from impl.operator import TAPED, Array, formula_operation, function, new
 from impl.operators import lapack
 
 
@@ -22,16 +22,15 @@ def _routine(name: str, value):
     return lapack.lapack(name.replace("or", "un") if value.dtype.kind == "c" else name, value.dtype)
 
 
-@operator(node="LinalgHouseholderProductBackward0", function=False, method=False, fresh=True)
+@lapack.factorisation("LinalgHouseholderProductBackward0")
 def linalg_householder_product(input: Array, tau: Array) -> Array:
-    if not input.size:
-        return lapack.empty(input.shape, input.dtype)
-    result = lapack.column_major(input)
-    rows, columns = input.shape[-2:]
-    if not tau.size:
-        result[...] = np.eye(rows, columns, dtype=input.dtype)
-        return result
     orgqr = _routine("orgqr", input)
+    result = lapack.column_major(input)
+    if not input.size:
+        return result
+    if not tau.size:
+        result[...] = np.eye(*input.shape[-2:], dtype=input.dtype)
+        return result
     for i in np.ndindex(input.shape[:-2]):
         result[i] = orgqr(result[i], tau[i], overwrite_a=True)[0]
     return result
@@ -44,19 +43,13 @@ def _reflected(F, K, v, t, left: bool):
     """H K, or K H, for the reflections of vectors v (..., n, 1) and factors t (..., 1)."""
     scaled = F.unsqueeze(t, -1) * v
     if left:
-        return K - F.matrix_product(scaled, F.matrix_product(F.adjoint_matrix(v), K))
-    return K - F.matrix_product(F.matrix_product(K, scaled), F.adjoint_matrix(v))
+        return K - scaled * F.matrix_product(F.adjoint_matrix(v), K)
+    return K - F.matrix_product(K, scaled) * F.adjoint_matrix(v)
 
 
-@formula_operation
-def unit_diagonal(value):
-    """Matrices with ones in the place of the zeros on their diagonal."""
-    return value + np.eye(*value.shape[-2:], dtype=value.dtype)
-
-
-TAPED.unit_diagonal = lambda value: (
-    value + new(np.eye(*value._raw.shape[-2:], dtype=value._raw.dtype))
-)
+def _vectors(F, input):
+    """The vectors of reflections, whole: zeros above the diagonal, and ones on it."""
+    return F.with_diagonal_of_ones(F.tril(input, -1))
 
 
 # torch writes the columns one by one into zeros, which take their strides from the operand.
@@ -64,10 +57,10 @@ TAPED.unit_diagonal = lambda value: (
 
 @formula_operation
 def of_columns(like, columns):
-    """Zeros in the shape and layout of an array, the first columns written."""
+    """Zeros in the shape and layout of an array, columns written by their number."""
     result = np.zeros_like(like)
-    for i, column in enumerate(columns):
-        result[..., i : i + 1] = column
+    for i, column in columns.items():
+        result[..., i] = column
     return result
 
 
@@ -81,8 +74,8 @@ def lower_of_columns(like, columns):
 
 def _of_columns(like, columns):
     result = TAPED.zeros_like(like)
-    for i, column in enumerate(columns):
-        TAPED.narrow(result, -1, i, 1).copy_(column)
+    for i, column in columns.items():
+        TAPED.select(result, -1, i).copy_(column)
     return result
 
 
@@ -96,29 +89,36 @@ def _cotangents(F, grad, result, input, tau, flip: bool = False):
     `result` is the product of the reflections with something that comes after it, or with `flip`
     before it, and does not depend on them; then grad and result come in each other's place.
     """
-    k = tau.shape[-1]
-    if not (input.shape[-2] and k and math.prod(grad.shape)):
+    k, m = tau.shape[-1], input.shape[-2]
+    if not (m and k and math.prod(grad.shape)):
         return None, None
-    vectors = F.unit_diagonal(F.tril(F.narrow(input, -1, 0, k), -1))
-    sizes = F.sum_dim(vectors * F.conj(vectors), (-2,), False)
-    inverses = tau / F.add_scalar(tau * sizes, -1)
-    v = [F.narrow(vectors, -1, i, 1) for i in range(k)]
-    factors = [F.narrow(tau, -1, i, 1) for i in range(k)]
-    order = range(k - 1, -1, -1) if flip else range(k)
+    vectors = _vectors(F, input)
+    first = F.narrow(vectors, -1, 0, k)
+    sizes = F.sum_dim(first * F.conj(first), (-2,), False)
+    inverses = tau / F.sub_scalar(tau * sizes, 1)
     K = F.matrix_product(result, F.adjoint_matrix(grad))
-    of_vectors: list = [None] * k
-    of_factors: list = [None] * k
+    of_vectors, of_factors = {}, {}
     before = None
-    for i in order:
-        K = _reflected(F, K, v[i], F.narrow(inverses, -1, i, 1), not flip)
+    for i in range(k - 1, -1, -1) if flip else range(k):
+        v, t = F.narrow(vectors, -1, i, 1), F.narrow(tau, -1, i, 1)
+        K = _reflected(F, K, v, F.narrow(inverses, -1, i, 1), not flip)
         if before is not None:
-            K = _reflected(F, K, v[before], factors[before], flip)
-        row, column = F.matrix_product(F.adjoint_matrix(v[i]), K), F.matrix_product(K, v[i])
-        negative = -F.unsqueeze(factors[i], -1)
-        of_vectors[i] = negative * column + F.conj(negative) * F.adjoint_matrix(row)
-        of_factors[i] = F.squeeze_dim(-F.conj(F.matrix_product(row, v[i])), -1)
-        before = i
+            K = _reflected(F, K, *before, flip)
+        of_vectors[i], of_factors[i] = _of_one(F, K, v, t, i, m - i)
+        before = v, t
     return F.lower_of_columns(input, of_vectors), F.of_columns(tau, of_factors)
+
+
+def _of_one(F, K, v, t, start: int, length: int):
+    """The cotangents of one vector (..., m) and its factor (...), by what of the vector there is:
+    `length` elements from `start` on."""
+    v = F.narrow(v, -2, start, length)
+    row = F.matrix_product(F.adjoint_matrix(v), F.narrow(K, -2, start, length))
+    column = F.matrix_product(F.narrow(K, -1, start, length), v)
+    t = F.unsqueeze(t, -1)
+    of_vector = F.squeeze_dim(F.conj(-t * row), -2) - F.squeeze_dim(t * column, -1)
+    of_factor = -F.conj(F.matrix_product(F.narrow(row, -1, start, length), v))
+    return of_vector, F.squeeze_dim(F.squeeze_dim(of_factor, -1), -1)
 
 
 @linalg_householder_product.gradients("input", "tau")
@@ -131,7 +131,7 @@ def _product_tangent(F, input_t, tau_t, input, tau, result):
     k = tau.shape[-1]
     if not k:
         return F.zeros_like(result)
-    vectors = F.unit_diagonal(F.tril(F.narrow(input, -1, 0, k), -1))
+    vectors = _vectors(F, input)
     moves = F.tril(F.narrow(input_t, -1, 0, k), -1)
     product = F.eye_like(result)
     tangent = F.new_zeros(product, product.shape)
@@ -203,12 +203,12 @@ def orgqr(input, input2, *, out=None):
 # -- ormqr ----------------------------------------------------------------------------------------
 
 
-@operator(node="OrmqrBackward0", function=False, method=False, fresh=True)
+@lapack.factorisation("OrmqrBackward0")
 def ormqr_product(self: Array, input2: Array, input3: Array, left, transpose) -> Array:
+    ormqr = _routine("ormqr", self)
     result = lapack.column_major(input3)
     if not (result.size and input2.size):
         return result
-    ormqr = _routine("ormqr", self)
     side, k = "L" if left else "R", input2.shape[-1]
     trans = ("C" if self.dtype.kind == "c" else "T") if transpose else "N"
     work = 64 * max(result.shape[-2:])

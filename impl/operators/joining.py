@@ -155,9 +155,10 @@ def hstack(tensors):
     return cat(items, 0 if items[0]._raw.ndim == 1 else 1)
 
 
+@function("row_stack", method=False)
 @function("vstack", method=False)
 def vstack(tensors):
-    """Tensors joined as rows (torch.vstack)."""
+    """Tensors joined as rows (torch.vstack, torch.row_stack)."""
     items = [_at_least(t, 2) for t in _tensor_list("vstack", tensors)]
     if not items:
         raise RuntimeError("vstack expects a non-empty TensorList")

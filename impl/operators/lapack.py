@@ -14,15 +14,23 @@ import scipy.linalg
 
 from impl import inplace
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
-from impl.operator import FUNCTIONS, TAPED, formula_operation
-from impl.pending import conjugated, source_of
+from impl.operator import operator
 from impl.refusals import not_implemented
 from impl.sizes import broadcast_shapes
+from impl.storage import contiguous_strides, strided
 from impl.tensor import Tensor
 
 
 class _LinAlgError(RuntimeError):
     """A matrix that cannot be inverted or factorised (torch.linalg.LinAlgError)."""
+
+
+def factorisation(node: str, *outputs: str):
+    """Define an operator on matrices that is no function of the torch namespace itself, and whose
+    results lie in memory as its kernel leaves them."""
+    return operator(
+        node=node, outputs=outputs or ("result",), function=False, method=False, fresh=True
+    )
 
 
 # -- calls --------------------------------------------------------------------------------------
@@ -40,16 +48,31 @@ def blas(name: str, dtype):
     return scipy.linalg.get_blas_funcs((name,), dtype=dtype)[0]
 
 
+def column_major_strides(shape) -> tuple[int, ...]:
+    """The strides, in elements, of matrices that lie in memory column by column."""
+    *batch, rows, columns = shape
+    *steps, step, one = contiguous_strides((*batch, columns, rows))
+    return (*steps, one, step)
+
+
 def empty(shape, dtype) -> np.ndarray:
     """Uninitialised matrices that lie in memory column by column."""
-    *batch, rows, columns = shape
-    turned = np.empty((*batch, columns, rows), dtype).swapaxes(-1, -2)
-    return np.empty_like(turned)  # which owns its memory, so that a gradient is no view
+    strides = column_major_strides(shape)
+    if 0 in shape:  # NumPy keeps no strides of an array of its own that has no elements
+        return strided(np.empty(1, dtype), shape, strides, 0)
+    size = np.dtype(dtype).itemsize
+    return np.ndarray(shape, dtype, strides=[s * size for s in strides])
 
 
-def column_major(value) -> np.ndarray:
-    """A copy of matrices that lies in memory column by column."""
-    result = empty(value.shape, value.dtype)
+def widened(value) -> np.ndarray:
+    """Matrices as LAPACK takes them: those of half precision that have no elements, which torch
+    takes, in float32."""
+    return value.astype(np.float32) if value.dtype in REDUCED else value
+
+
+def column_major(value, dtype=None) -> np.ndarray:
+    """A copy of matrices, in a dtype if given, that lies in memory column by column."""
+    result = empty(value.shape, dtype or value.dtype)
     result[...] = value
     return result
 
@@ -57,6 +80,21 @@ def column_major(value) -> np.ndarray:
 def vectors(value) -> np.ndarray:
     """A copy of vectors as LAPACK's matrices of one column hold them: over the batch first."""
     return column_major(value) if value.ndim > 1 else value.copy()
+
+
+def solved(solve, factors, pivots, B, kernel: str) -> np.ndarray:
+    """X for a batch of systems, column by column, from factors and row exchanges; the batches
+    broadcast. `solve` takes (factors, pivots, B) of one system and returns (X, info)."""
+    batch = factors.shape[:-2]
+    factors, B = broadcast_batches(factors, B)
+    result = column_major(B)
+    if result.size:
+        require_kernel(B, kernel)
+        if factors.shape[:-2] != batch:
+            pivots = np.broadcast_to(pivots, factors.shape[:-1])
+        for i in np.ndindex(B.shape[:-2]):
+            result[i], _ = solve(factors[i], pivots[i], result[i])
+    return result
 
 
 def number(value):
@@ -101,6 +139,17 @@ def check_floating(name: str, A, low_precision: bool = True) -> None:
         )
     if not low_precision and A.dtype in REDUCED:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {d.legacy}")
+
+
+def first_not_finite(A: np.ndarray) -> int:
+    """The number of the first matrix of a batch that holds an infinity or NaN; -1 if none does."""
+    broken = ~np.isfinite(A).all((-2, -1)).reshape(-1)
+    return int(broken.argmax()) if broken.any() else -1
+
+
+def batch_element(A: np.ndarray, number: int) -> str:
+    """How torch's messages name one matrix of a batch, if it is a batch."""
+    return f"(Batch element {number}): " if A.ndim > 2 else ""
 
 
 def check_equation(name: str, A, B, left: bool) -> None:
@@ -175,37 +224,3 @@ def store(name: str, out, result):
                 f"{out.dtype.c_name} instead"
             )
     return inplace.store(name, out, result)
-
-
-# -- what formulas compute with -----------------------------------------------------------------
-
-
-@formula_operation
-def adjoint_matrix(value):
-    """The conjugate transpose of matrices."""
-    return (conjugated(value) if value.dtype.kind == "c" else value).swapaxes(-1, -2)
-
-
-@formula_operation
-def matrix_product(left, right):
-    """The product of matrices, whose batches broadcast."""
-    return np.matmul(left, right)
-
-
-@formula_operation
-def is_lazy_adjoint(value) -> bool:
-    """Whether matrices are a view of row-major ones that turns and conjugates them."""
-    known = source_of(value) if value.dtype.kind == "c" else None
-    return known is not None and known[1] and value.swapaxes(-1, -2).flags.c_contiguous
-
-
-def _adjoint(value: Tensor) -> Tensor:
-    turned = TAPED.transpose(value, -2, -1)
-    return turned.conj() if value.is_complex() else turned
-
-
-TAPED.adjoint_matrix = _adjoint
-TAPED.matrix_product = lambda left, right: FUNCTIONS["matmul"](left, right)
-TAPED.is_lazy_adjoint = lambda value: (
-    value.is_conj() and TAPED.transpose(value, -2, -1).is_contiguous()
-)

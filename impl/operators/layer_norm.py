@@ -94,7 +94,7 @@ def native_layer_norm_backward(
         scaled = g if weight is None else g * widened(weight)
         along = (scaled * value).mean(inner, keepdims=True, dtype=x.dtype)
         total = scaled.mean(inner, keepdims=True, dtype=x.dtype)
-        to_input = ((scaled - total - value * along) * rstd).astype(input.dtype, copy=False)
+        to_input = np.ascontiguousarray((scaled - total - value * along) * rstd, input.dtype)
     to_weight = (g * value).sum(outer).astype(kind, copy=False) if output_mask[1] else nothing
     to_bias = g.sum(outer).astype(kind, copy=False) if output_mask[2] else nothing
     return to_input, to_weight, to_bias

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.dimensions import wrap_dim
-from impl.operator import Array, operator
+from impl.operator import Array
 from impl.operators import lapack
 from impl.operators.triangular_systems import check_together
 from impl.refusals import no_derivative
@@ -19,13 +19,7 @@ def _routine(action: str, value, hermitian: bool):
     return lapack.lapack(kind + action, value.dtype)
 
 
-@operator(
-    node="NotImplemented",
-    outputs=("LD", "pivots", "info"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("NotImplemented", "LD", "pivots", "info")
 def linalg_ldl_factor_ex(self: Array, hermitian) -> tuple:
     *batch, rows, _ = self.shape
     factors = lapack.column_major(np.tril(self))
@@ -81,19 +75,12 @@ def _check_infos(name: str, infos) -> None:
         raise RuntimeError(f"{name}: Unknown error code: {wrong[0]}.")
 
 
-@operator(node="NotImplemented", function=False, method=False, fresh=True)
+@lapack.factorisation("NotImplemented")
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian) -> Array:
-    batch = LD.shape[:-2]
-    LD, B = lapack.broadcast_batches(LD, B)
-    result = lapack.column_major(B)
-    if result.size:
-        lapack.require_kernel(B, "ldl_solve_kernel_cpu")
-        if LD.shape[:-2] != batch:
-            pivots = np.broadcast_to(pivots, LD.shape[:-1])
-        solve = _routine("trs", B, hermitian)
-        for i in np.ndindex(B.shape[:-2]):
-            result[i], _ = solve(LD[i], pivots[i], result[i], True, True)
-    return result
+    def solve(LD, pivots, B):
+        return _routine("trs", B, hermitian)(LD, pivots, B, True, True)
+
+    return lapack.solved(solve, LD, pivots, B, "ldl_solve_kernel_cpu")
 
 
 linalg_ldl_solve.gradient(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve"))

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from impl.operator import Array, operator
+from impl.operator import Array
 from impl.operators import lapack
 from impl.operators.linear_systems import is_vector
 from impl.operators.pseudoinverse import pinv_gradient, pinv_tangent
 from impl.sizes import broadcast_shapes
+from impl.storage import strided
 from impl.tensor import Tensor
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
@@ -45,13 +46,7 @@ def _solved(A, b, rcond: float, driver: str):
     return x[:columns], np.sum(rest * rest, axis=0), 0, None, info
 
 
-@operator(
-    node="LinalgLstsqBackward0",
-    outputs=("solution", "residuals", "rank", "singular_values"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgLstsqBackward0", "solution", "residuals", "rank", "singular_values")
 def linalg_lstsq(self: Array, b: Array, rcond, driver) -> tuple:
     vector = is_vector(self.shape, b.shape)
     right = b[..., None] if vector else b
@@ -64,7 +59,8 @@ def linalg_lstsq(self: Array, b: Array, rcond, driver) -> tuple:
     # LAPACK solves in the memory of a padded right side, where torch leaves the solution.
     length = max(rows, columns, 1)
     memory = np.zeros(math.prod(batch) * count * length, self.dtype)
-    whole = memory.reshape(*batch, count, length).swapaxes(-1, -2)
+    shape = (*batch, length, count)
+    whole = strided(memory, shape, lapack.column_major_strides(shape), 0)
     solution = whole[..., :columns, :]
     residuals = np.sum(np.abs(right) ** 2, axis=-2)
     ranks = np.zeros(batch, np.int64)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl.operator import RAW, TAPED, Array, function, operator
+from impl.operator import RAW, TAPED, Array, function
 from impl.operators import lapack, lu, lu_systems
 from impl.tensor import Tensor
 
@@ -23,13 +23,7 @@ def is_vector(A_shape, B_shape) -> bool:
     )
 
 
-@operator(
-    node="LinalgSolveExBackward0",
-    outputs=("result", "LU", "pivots", "info"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgSolveExBackward0", "result", "LU", "pivots", "info")
 def linalg_solve_ex(A: Array, B: Array, left) -> tuple:
     vector = is_vector(A.shape, B.shape)
     LU, pivots, infos = lu.factored(A)
@@ -122,13 +116,7 @@ def solve(A, B, *, left=True, out=None):
 # -- inverses -----------------------------------------------------------------------------------
 
 
-@operator(
-    node="LinalgInvExBackward0",
-    outputs=("inverse", "info"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgInvExBackward0", "inverse", "info")
 def linalg_inv_ex(A: Array) -> tuple:
     LU, pivots, infos = lu.factored(A)
     identity = np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape)

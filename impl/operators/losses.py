@@ -178,7 +178,8 @@ def huber_loss_backward(grad_output: Array, self: Array, target: Array, reductio
 
 
 # Made in row-major memory, whatever the operands' layouts.
-mse_loss_backward.layouts = smooth_l1_loss_backward.layouts = lambda args: []
+for _op in (mse_loss_backward, smooth_l1_loss_backward, huber_loss_backward):
+    _op.layouts = lambda args: []
 smooth_l1_loss.reduces = True
 smooth_l1_loss.gradient(
     self=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
@@ -197,6 +198,7 @@ smooth_l1_loss.forward(
         reduction,
     )
 )
+huber_loss.layouts = lambda args: [(args[0]._raw.shape, args[0].stride())]
 huber_loss.forward(
     lambda F, self_t, self, target_t, target, reduction, delta: F.reduced_gradient(
         F.huber_loss_backward(self_t, self, target, NONE, delta)
@@ -346,6 +348,7 @@ def _weighted(F, value, self, weight, reduction):
     return F.div_scalar(value, _count(self, MEAN)) if reduction == MEAN else value
 
 
+binary_cross_entropy_backward.layouts = lambda args: [(args[1]._raw.shape, args[1].stride())]
 binary_cross_entropy_backward.gradient(
     grad_output=lambda F, grad, self, target, weight, reduction: F.reduced_gradient(
         F.binary_cross_entropy_backward(grad, self, target, weight, NONE), self, reduction

@@ -6,8 +6,8 @@ import math
 
 from impl import autocast
 from impl.modes import STATE
-from impl.operator import TAPED, function
-from impl.operators.losses import MEAN, SUM
+from impl.operator import FUNCTIONS, TAPED, function
+from impl.operators.losses import MEAN, NONE, SUM
 from impl.operators.norms import pairwise_distance
 from impl.tensor import Tensor
 
@@ -118,3 +118,23 @@ def check_triplet(anchor, positive, negative) -> None:
             f"dimensions, but got: anchor {ranks[0]}D, positive {ranks[1]}D, and negative "
             f"{ranks[2]}D inputs"
         )
+
+
+@function(method=False)
+def kl_div(input, target, reduction=NONE, *, log_target=False):
+    """Divergence of `target` from the distribution whose logarithm is `input`, term by term, and
+    reduced if it is said how; with `log_target` it is the logarithm of one, too (torch.kl_div).
+
+    Raises RuntimeError for complex numbers.
+    """
+    if input.is_complex() or target.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if log_target:
+        difference = target - input  # before its factor, as torch records them
+        terms = target.exp() * difference
+    else:
+        cross = target * input
+        terms = FUNCTIONS["xlogy"](target, target) - cross
+    if reduction not in (MEAN, SUM):
+        return terms
+    return terms.mean() if reduction == MEAN else terms.sum()

@@ -213,8 +213,9 @@ def _gradient(
 
 
 ctc_loss_forward.forward("unsupported", name="_ctc_loss")
-_refuse = no_derivative("_ctc_loss_backward")
-ctc_loss_backward.gradient(grad=_refuse, log_probs=_refuse, neg_log_likelihood=_refuse)
+ctc_loss_backward.gradients("grad", "log_probs", "neg_log_likelihood")(
+    no_derivative("_ctc_loss_backward")
+)
 
 
 def _lengths(name: str, given) -> tuple[int, ...]:

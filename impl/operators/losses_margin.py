@@ -58,6 +58,7 @@ def _soft_slope(grad_output, self, target, share):
         return target * power * self.dtype.type(share) / (power + 1) * grad_output
 
 
+soft_margin_loss_backward.layouts = lambda args: []  # row-major, whatever the operands' layouts
 soft_margin_loss.reduces = True
 soft_margin_loss.gradient(
     self=lambda F, grad, self, target, reduction: F.soft_margin_loss_backward(
@@ -185,8 +186,9 @@ multi_margin_loss.gradient(
     )
 )
 multi_margin_loss.forward("unsupported", name="multi_margin_loss")
-_refuse = no_derivative("multi_margin_loss_backward")
-multi_margin_loss_backward.gradient(grad_output=_refuse, self=_refuse, weight=_refuse)
+multi_margin_loss_backward.gradients("grad_output", "self", "weight")(
+    no_derivative("multi_margin_loss_backward")
+)
 
 
 # -- several right classes ---------------------------------------------------------------------
@@ -262,5 +264,6 @@ multilabel_margin_loss_forward.differentiable("output").gradient(
     )
 )
 multilabel_margin_loss_forward.forward("unsupported", name="multilabel_margin_loss_forward")
-_refuse_listed = no_derivative("multilabel_margin_loss_backward")
-multilabel_margin_loss_backward.gradient(grad_output=_refuse_listed, self=_refuse_listed)
+multilabel_margin_loss_backward.gradients("grad_output", "self")(
+    no_derivative("multilabel_margin_loss_backward")
+)

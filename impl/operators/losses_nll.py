@@ -18,9 +18,9 @@ from impl.operator import TAPED, Array, new, operator
 from impl.operators.losses import MEAN, NONE, SUM
 from impl.operators.softmax import log_softmax
 from impl.precision import accumulator
-from impl.refusals import not_implemented
+from impl.refusals import not_implemented, refuse_gradient
 from impl.storage import element_strides, is_dense
-from impl.tensor import Tensor, requires_grad
+from impl.tensor import Tensor
 
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
 _NUMBERS = {_NONE: NONE, _MEAN: MEAN, _SUM: SUM}
@@ -196,11 +196,7 @@ _nll2d = _nll_operators("nll_loss2d", "NllLoss2DBackward", "nll_loss2d_forward_o
 
 
 def _check_common(name: str, target, weight) -> None:
-    if weight is not None and STATE.enabled and requires_grad(weight):
-        raise RuntimeError(
-            f"The function '{name}' is not differentiable with respect to argument 'weight'. "
-            "This input cannot have requires_grad True."
-        )
+    refuse_gradient(name, "weight", weight)
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}"

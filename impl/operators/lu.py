@@ -72,16 +72,15 @@ def linalg_lu_plu(A: Array, pivot) -> tuple:
 def _backward(F, of_L, of_U, P, L, U, pivot):
     rows, columns = L.shape[-2], U.shape[-1]
     k = min(rows, columns)
-    adjoint_L, adjoint_U = F.adjoint_matrix(L), F.adjoint_matrix(U)
     if rows == columns:
         grad = None
         if of_L is not None:
-            grad = F.tril(F.matrix_product(adjoint_L, of_L), -1)
+            grad = F.tril(F.matrix_product(F.adjoint_matrix(L), of_L), -1)
         if of_U is not None:
-            upper = F.triu(F.matrix_product(of_U, adjoint_U), 0)
+            upper = F.triu(F.matrix_product(of_U, F.adjoint_matrix(U)), 0)
             grad = upper if grad is None else grad + upper
-        grad = solution(F, adjoint_U, grad, False, False)
-        grad = solution(F, adjoint_L, grad, True, True, True)
+        grad = solution(F, F.adjoint_matrix(U), grad, False, False)
+        grad = solution(F, F.adjoint_matrix(L), grad, True, True, True)
     elif rows < columns:
         grad = _backward_wide(F, of_L, of_U, L, U, k)
     else:
@@ -92,8 +91,7 @@ def _backward(F, of_L, of_U, P, L, U, pivot):
 def _backward_wide(F, of_L, of_U, L, U, k):
     """Of A = L (U1 | U2); U2 only takes over what L leaves."""
     rest = U.shape[-1] - k
-    adjoint_L = F.adjoint_matrix(L)
-    grad = None if of_L is None else F.matrix_product(adjoint_L, of_L)
+    grad = None if of_L is None else F.matrix_product(F.adjoint_matrix(L), of_L)
     if of_U is not None:
         upper = F.matrix_product(F.triu(of_U, 0), F.adjoint_matrix(U))
         grad = -upper if grad is None else grad - upper
@@ -104,14 +102,13 @@ def _backward_wide(F, of_L, of_U, L, U, k):
     else:
         grad = grad + F.triu(F.narrow(of_U, -1, 0, k), 0)
         beyond = F.narrow(of_U, -1, k, rest)
-    return solution(F, adjoint_L, F.cat([grad, beyond], -1), True, True, True)
+    return solution(F, F.adjoint_matrix(L), F.cat([grad, beyond], -1), True, True, True)
 
 
 def _backward_tall(F, of_L, of_U, L, U, k):
     """Of A = (L1 | L2) U, one above the other; L2 only takes over what U leaves."""
     rest = L.shape[-2] - k
-    adjoint_U = F.adjoint_matrix(U)
-    grad = None if of_U is None else F.matrix_product(of_U, adjoint_U)
+    grad = None if of_U is None else F.matrix_product(of_U, F.adjoint_matrix(U))
     if of_L is not None:
         lower = F.matrix_product(F.adjoint_matrix(L), F.tril(of_L, -1))
         grad = -lower if grad is None else grad - lower
@@ -122,7 +119,7 @@ def _backward_tall(F, of_L, of_U, L, U, k):
     else:
         grad = grad + F.tril(F.narrow(of_L, -2, 0, k), -1)
         beyond = F.narrow(of_L, -2, k, rest)
-    return solution(F, adjoint_U, F.cat([grad, beyond], -2), False, False)
+    return solution(F, F.adjoint_matrix(U), F.cat([grad, beyond], -2), False, False)
 
 
 def _tangents(F, tangent, P, L, U, pivot):
@@ -184,13 +181,7 @@ def _check(name: str, A, pivot: bool) -> None:
 # -- factors in one matrix --------------------------------------------------------------------
 
 
-@operator(
-    node="LinalgLuFactorExBackward0",
-    outputs=("LU", "pivots", "info"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgLuFactorExBackward0", "LU", "pivots", "info")
 def linalg_lu_factor_ex(A: Array, pivot) -> tuple:
     return factored(A)
 
@@ -288,12 +279,13 @@ def _unpack_backward(F, of_L, of_U, rows, columns):
             return upper
         beyond = F.new_zeros(of_U, (*of_U.shape[:-2], rows - columns, columns))
         return F.cat([upper, beyond], -2)
-    if rows == columns:
-        return F.tril(of_L, -1) + F.triu(of_U, 0)
-    square = F.tril(F.narrow(of_L, -2, 0, k), -1) + F.triu(F.narrow(of_U, -1, 0, k), 0)
     if rows > columns:
+        square = F.tril(F.narrow(of_L, -2, 0, k), -1) + F.triu(of_U, 0)
         return F.cat([square, F.narrow(of_L, -2, k, rows - k)], -2)
-    return F.cat([square, F.narrow(of_U, -1, k, columns - k)], -1)
+    if rows < columns:
+        square = F.tril(of_L, -1) + F.triu(F.narrow(of_U, -1, 0, k), 0)
+        return F.cat([square, F.narrow(of_U, -1, k, columns - k)], -1)
+    return F.tril(of_L, -1) + F.triu(of_U, 0)
 
 
 def _lower_tangent(F, tangent):

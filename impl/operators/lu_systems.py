@@ -10,8 +10,9 @@ import warnings
 
 import numpy as np
 
-from impl.operator import Array, function, operator
+from impl.operator import Array, function
 from impl.operators import lapack
+from impl.operators.matrices import adjoint_matrix
 from impl.operators.triangular_systems import solution
 
 
@@ -19,38 +20,35 @@ def solved(LU, pivots, B, left: bool = True, adjoint: bool = False):
     """X with A X = B (column by column), or X A = B (row by row), from the factors of A, or with
     its adjoint."""
     if not left:
-        return lapack.adjoint_matrix(
-            solved(LU, pivots, lapack.adjoint_matrix(B), True, not adjoint)
-        )
-    batch = LU.shape[:-2]
-    LU, B = lapack.broadcast_batches(LU, B)
-    result = lapack.column_major(B)
-    if result.size:
-        if LU.shape[:-2] != batch:
-            pivots = np.broadcast_to(pivots, LU.shape[:-1])
-        getrs = lapack.lapack("getrs", B.dtype)
-        for i in np.ndindex(B.shape[:-2]):
-            result[i], _ = getrs(LU[i], pivots[i] - 1, result[i], 2 if adjoint else 0, True)
-    return result
+        return adjoint_matrix(solved(LU, pivots, adjoint_matrix(B), True, not adjoint))
+
+    def solve(LU, pivots, B):
+        return lapack.lapack("getrs", B.dtype)(LU, pivots - 1, B, 2 if adjoint else 0, True)
+
+    return lapack.solved(solve, LU, pivots, B, "linalg.lu_solve_cpu")
 
 
-@operator(node="LinalgLuSolveBackward0", function=False, method=False, fresh=True)
+@lapack.factorisation("LinalgLuSolveBackward0")
 def linalg_lu_solve(LU: Array, pivots: Array, B: Array, left, adjoint) -> Array:
     return solved(LU, pivots, B, left, adjoint)
 
 
 def _factors_gradient(F, grad, LU, pivots, result, left, adjoint):
     P, L, U = F.lu_unpack_all(LU, pivots, True, left == adjoint)
-    adjoint_L, adjoint_U = F.adjoint_matrix(L), F.adjoint_matrix(U)
-    of_X, X = (grad, result) if left else (F.adjoint_matrix(grad), F.adjoint_matrix(result))
     if left != adjoint:
-        product = -F.matrix_product(of_X, F.adjoint_matrix(X))
-        upper = solution(F, adjoint_U, product, False)
-        lower = solution(F, adjoint_L, F.matrix_product(upper, adjoint_U), True, True, True)
+        of_X = grad if left else F.adjoint_matrix(grad)
+        product = -F.matrix_product(of_X, F.adjoint_matrix(result) if left else result)
+        upper = solution(F, F.adjoint_matrix(U), product, False)
+        product = F.matrix_product(upper, F.adjoint_matrix(U))
+        lower = solution(F, F.adjoint_matrix(L), product, True, True, True)
         return F.tril(lower, -1) + F.triu(upper, 0)
-    product = F.matrix_product(-F.transpose(P, -2, -1), F.matrix_product(X, F.adjoint_matrix(of_X)))
-    lower = solution(F, adjoint_L, F.matrix_product(product, P), True, False, True)
-    upper = solution(F, adjoint_U, F.matrix_product(adjoint_L, lower), False, False)
+    X = result if left else F.adjoint_matrix(result)
+    product = F.matrix_product(F.transpose(P, -2, -1), X)
+    product = F.matrix_product(product, F.adjoint_matrix(grad) if left else grad)
+    product = -F.matrix_product(product, P)
+    lower = solution(F, F.adjoint_matrix(L), product, True, False, True)
+    product = F.matrix_product(F.adjoint_matrix(L), lower)
+    upper = solution(F, F.adjoint_matrix(U), product, False, False)
     return F.tril(lower, -1) + F.triu(upper, 0)
 
 

@@ -7,6 +7,7 @@ infinite orders, and undefined for order zero (torch's norm_backward).
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
@@ -116,6 +117,7 @@ TAPED.fill_fresh = lambda value, mask, number: value.masked_fill_(mask, number)
 TAPED.pow_fresh = lambda value, exponent: value.pow_(exponent)
 
 
+vector_norm_dims.ordered = True
 vector_norm_dims.gradient(
     self=lambda F, grad, self, ord, result, dim, keepdim: norm_backward(
         F, grad, self, float(ord), result, dim, keepdim
@@ -310,6 +312,7 @@ def _negated_distance_gradient(F, grad, difference, p, result):
     return -gradient
 
 
+dist.ordered = True
 dist.gradient(
     self=lambda F, grad, self, other, p, result: norm_backward(
         F, grad, self - other, float(p), result, (), True
@@ -331,6 +334,7 @@ def norm_dims(self: Array, p, dim, keepdim) -> Array:
     return _norm(self, float(p), wrap_dims(dim, self.ndim), keepdim)
 
 
+norm_dims.ordered = True
 norm_dims.gradient(
     self=lambda F, grad, self, p, result, dim, keepdim: norm_backward(
         F, grad, self, float(p), result, dim, keepdim
@@ -340,6 +344,21 @@ norm_dims.forward(
     lambda F, self_t, self, p, result, dim, keepdim: norm_tangent(
         F, self_t, self, float(p), result, dim, keepdim
     )
+)
+
+
+@operator(node="NormBackward0", function=False, method=False)
+def norm_all(self: Array, p) -> Array:
+    _require_real_or_complex(self.dtype)
+    return _norm(self, float(p), None, False)
+
+
+norm_all.ordered = True
+norm_all.gradient(
+    self=lambda F, grad, self, p, result: norm_backward(F, grad, self, float(p), result, (), True)
+)
+norm_all.forward(
+    lambda F, self_t, self, p, result: norm_tangent(F, self_t, self, float(p), result, (), True)
 )
 
 
@@ -384,6 +403,54 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     length = norm(input, p, dim, True)
     result = input / length.clamp_min(eps).expand_as(input)
     return result if out is None else inplace.store("normalize", out, result)
+
+
+def _left_for_jit(name: str, instead: str) -> None:
+    warnings.warn(
+        f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed "
+        f"in a future PyTorch release. Please use `linalg.{instead}` instead",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+@function(method=False)
+def frobenius_norm(input, dim, keepdim=False):
+    """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
+    deprecated)."""
+    _left_for_jit("frobenius_norm", "vector_norm(A, 2., dim, keepdim)")
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(
+            f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead."
+        )
+    return norm_dims(input, 2, dims, keepdim)
+
+
+@function(method=False)
+def nuclear_norm(input, dim=None, keepdim=False):
+    """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
+    deprecated)."""
+    _left_for_jit("nuclear_norm", "matrix_norm(A, 'nuc', dim, keepdim)")
+    if isinstance(dim, bool):
+        dim, keepdim = None, dim
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
+
+
+@function(method=False)
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm over all dimensions but one, which is kept; over all for -1
+    (torch.norm_except_dim)."""
+    rank = v._raw.ndim
+    if dim == -1:
+        return norm_all(v, pow)
+    if dim not in (0, rank - 1):
+        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
+    size = v._raw.shape[dim]
+    rows, across = ((size, -1), 1) if dim == 0 else ((-1, size), 0)
+    shape = [1] * rank
+    shape[dim] = size
+    return norm_dims(v.contiguous().view(*rows), pow, (across,), False).view(*shape)
 
 
 # -- renorm -----------------------------------------------------------------------------------
@@ -442,6 +509,7 @@ def _renorm_tangent(F, tangent, value, p, dim, maxnorm):
     return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(tangent)), tangent)
 
 
+renorm.ordered = True
 renorm.gradient(
     self=lambda F, grad, self, p, dim, maxnorm: _renorm_backward(F, grad, self, p, dim, maxnorm)
 )

@@ -6,6 +6,8 @@ promises an index only for `sort(stable=True)`; the others here take the first.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from impl import inplace
@@ -181,6 +183,18 @@ nanmedian_all.forward(read_evenly)
 nanmedian_all.gradient(self=evenly)
 
 
+@cache
+def _selected_of_equals(size: int) -> int:
+    """Which of equal elements a selection of the first by partition (C++'s std::nth_element) leaves
+    in the first place: torch's choice where there is nothing but NaN."""
+    order, end = [*range(size)], size
+    while end > 3:
+        order[0], order[end // 2] = order[end // 2], order[0]
+        order[1:end] = order[end - 1 : 0 : -1]
+        end = (end + 1) // 2
+    return order[0]
+
+
 def _median_along(self, dim, keepdim, skip_nan: bool, name: str):
     array = np.asarray(self)
     dim = wrap_dim(dim, array.ndim)
@@ -194,7 +208,8 @@ def _median_along(self, dim, keepdim, skip_nan: bool, name: str):
         # NaN sort last: the lower median of the rest is at a rank that differs by row.
         count = size - np.isnan(array).sum(dim, keepdims=True)
         rank = np.maximum(count - 1, 0) // 2
-        index = np.take_along_axis(order, rank, dim).squeeze(dim)
+        index = np.take_along_axis(order, rank, dim)
+        index = np.where(count, index, _selected_of_equals(size)).squeeze(dim)
     else:
         index = np.take(order, (size - 1) // 2, axis=dim)
         index = first_nan_or(array, dim, index)

@@ -73,6 +73,9 @@ def pow_of_scalar(self: Array, exponent: Array) -> Array:
     return np.ones_like(exponent) if one else _power(self, exponent)
 
 
+pow_of_scalar.layouts = lambda args: []  # row-major, whatever the exponent's layout
+
+
 def _power(base, exponent):
     refuse_bool(exponent, "pow")
     if base.dtype.kind == "c":

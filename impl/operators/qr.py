@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl.operator import Array, function, operator
+from impl.operator import Array, function
 from impl.operators import lapack
 from impl.operators.triangular_systems import solution
 from impl.tensor import Tensor
@@ -24,10 +24,9 @@ _NEEDS_Q = (
 _TALL = "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
 
 
-@operator(node="LinalgQrBackward0", outputs=("Q", "R"), function=False, method=False, fresh=True)
+@lapack.factorisation("LinalgQrBackward0", "Q", "R")
 def linalg_qr(A: Array, mode) -> tuple:
-    if A.size:
-        lapack.require_kernel(A, "geqrf_cpu")
+    lapack.require_kernel(A, "geqrf_cpu")
     if mode == "r":
         return np.empty(0, A.dtype), lapack.column_major(np.linalg.qr(A, "r"))
     Q, R = np.linalg.qr(A, mode)
@@ -41,16 +40,12 @@ def _check_differentiable(Q, R, mode: str) -> None:
         raise RuntimeError(_TALL)
 
 
-def _halve_diagonal(F, value):
-    return value - F.diag_embed(F.mul_scalar(F.diagonal(value, 0, -2, -1), 0.5))
-
-
 @linalg_qr.gradients("A")
 def _backward(F, grads, Q, R, mode):
     _check_differentiable(Q, R, mode)
     of_Q, of_R = grads
     rows, columns = Q.shape[-2], R.shape[-1]
-    inner = None
+    inner: Array = None
     if of_R is not None:
         inner = F.matrix_product(of_R, F.adjoint_matrix(R))
     if of_Q is not None:
@@ -58,12 +53,16 @@ def _backward(F, grads, Q, R, mode):
         inner = -product if inner is None else inner - product
     if rows >= columns:
         upper = F.triu(inner, 0)
-        result = F.matrix_product(Q, _halve_diagonal(F, upper + F.adjoint_matrix(upper)))
+        both = F.with_part_halved(upper + F.adjoint_matrix(upper), "real")
+        result = F.matrix_product(Q, both)
         if of_Q is not None:
             result = result + of_Q
         return solution(F, F.adjoint_matrix(R), result, False, False)
-    lower = F.tril(F.adjoint_matrix(inner) - inner, 0)
-    result = F.matrix_product(Q, _halve_diagonal(F, lower))
+    inner = -inner
+    lower = F.tril(inner - F.adjoint_matrix(inner), 0)
+    if F.is_complex(Q):
+        lower = F.with_part_halved(lower, "imag")
+    result = F.matrix_product(Q, lower)
     result = solution(F, F.adjoint_matrix(F.narrow(R, -1, 0, rows)), result, False, False)
     beyond = F.new_zeros(result, (*R.shape[:-1], columns - rows))
     result = F.cat([result, beyond], -1)
@@ -77,8 +76,8 @@ def _tangents(F, tangent, Q, R, mode):
     if rows >= columns:
         whole = solution(F, R, tangent, True, False)
         part = F.matrix_product(turned, whole)
-        both = part + F.adjoint_matrix(part)
-        upper = _halve_diagonal(F, F.triu(both, 0))
+        upper = F.triu(part + F.adjoint_matrix(part), 0)
+        upper = F.with_part_halved(upper, "real")  # all there is of the diagonal
         return whole - F.matrix_product(Q, upper), F.matrix_product(upper, R)
     part = F.matrix_product(turned, tangent)
     first = F.narrow(R, -1, 0, rows)
@@ -131,10 +130,9 @@ def qr_of(input, some=True, *, out=None):
 # -- geqrf ----------------------------------------------------------------------------------------
 
 
-@operator(node="GeqrfBackward0", outputs=("a", "tau"), function=False, method=False, fresh=True)
+@lapack.factorisation("GeqrfBackward0", "a", "tau")
 def geqrf_pair(self: Array) -> tuple:
-    if self.size:
-        lapack.require_kernel(self, "geqrf_cpu")
+    lapack.require_kernel(self, "geqrf_cpu")
     reflections, tau = np.linalg.qr(self, "raw")
     return lapack.column_major(reflections.swapaxes(-1, -2)), tau
 

@@ -178,3 +178,29 @@ def simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectio
     if batch_first:
         output.transpose_(0, 1)
     return output, FUNCTIONS["stack"](lasts, 0)
+
+
+@function("lstm", method=False)
+def _lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """An LSTM of several layers: output and two last states (torch.lstm). RuntimeError unless `hx`
+    are two states."""
+    if len(hx) != 2:
+        raise RuntimeError("lstm expects two hidden states")
+    return lstm(
+        input, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+    )
+
+
+def _named(name: str, mode: str) -> None:
+    def layers(
+        input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+    ):
+        settings = has_biases, num_layers, dropout, train, bidirectional, batch_first
+        return simple(mode, input, hx, params, *settings)
+
+    layers.__doc__ = f"Layers with one state: output and last states (torch.{name})."
+    function(name, method=False)(layers)
+
+
+for _name in ("gru", "rnn_tanh", "rnn_relu"):
+    _named(_name, _name.upper())

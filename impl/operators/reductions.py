@@ -255,6 +255,7 @@ prod_all.forward(
         F.sum_all(_prod_backward(F, F.ones_like(result), self, result) * F.conj(self_t))
     )
 )
+prod_all.ordered = prod_dim.ordered = True
 prod_dim.gradient(
     self=lambda F, grad, self, result, dim, keepdim: _prod_dim_backward(
         F, grad, self, result, dim, keepdim

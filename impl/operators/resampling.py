@@ -116,6 +116,13 @@ def cubic_curvatures(share: np.ndarray) -> np.ndarray:
     return np.where(outer, a * (6 * x - 10), 6 * (a + 2) * x - 2 * (a + 3)).astype(share.dtype)
 
 
+def cubic_thirds(share: np.ndarray) -> np.ndarray:
+    """The third derivatives (..., 4) of `cubic_weights` with respect to `share`."""
+    distance, a = share[..., None] - np.arange(-1, 3).astype(share.dtype), -0.75
+    outer = np.array([True, False, False, True])
+    return (np.where(outer, 6 * a, 6 * (a + 2)) * np.sign(distance)).astype(share.dtype)
+
+
 def _keys(x, a: float):
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((x - 5) * x + 8) * x * a - 4 * a

@@ -214,7 +214,7 @@ def copysign_scalar(self: Array, other: Array) -> Array:
 
 
 def _of_magnitude(F, grad, self, result):
-    return grad * F.masked_fill(result / self, self == 0, 0.0)
+    return grad * F.fill_fresh(result / self, self == 0, 0)
 
 
 copysign.gradient(

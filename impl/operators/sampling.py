@@ -1,4 +1,4 @@
-"""Random numbers as operators: in-place fills, bernoulli, normal."""
+"""Random numbers as operators: in-place fills, bernoulli."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import numpy as np
 from impl import inplace, random
 from impl.allocation import empty_like
 from impl.dtypes import BY_NUMPY, FLOATING
-from impl.operator import Array, function, new, operator, written
+from impl.operator import Array, function, operator
 from impl.refusals import no_derivative, not_implemented
-from impl.sizes import broadcast_shapes, sizes_of
 from impl.tensor import Tensor, requires_grad
 
 
@@ -63,13 +62,19 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
 
     Raises NotImplementedError for integers, RuntimeError for a negative deviation.
     """
-    _check_deviation(std)
+    check_deviation(std)
     singly = not self.is_contiguous()
     return _write(normal_drawn, self, lambda t: random.draw_normal(t, mean, std, generator, singly))
 
 
-def _check_deviation(std: float) -> None:
-    if std < 0:
+def check_deviation(std) -> None:
+    """Raise RuntimeError for a deviation, a number or a tensor, that is complex or negative."""
+    if isinstance(std, Tensor):
+        if std.is_complex():
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if (std._raw < 0).any():
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
@@ -175,69 +180,3 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if self.is_complex():
         raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
     return _write(bernoulli_drawn, self, lambda t: random.draw_bernoulli(t, p, generator))
-
-
-# -- normal -----------------------------------------------------------------------------------
-
-
-def _normal(name: str, node: str, inputs: tuple[str, ...]):
-    def kernel(mean: Array, std: Array, drawn) -> Array:
-        return drawn
-
-    kernel.__name__ = name
-    kernel.__annotations__ = {n: "Array" for n in inputs}
-    op = operator(function=False, method=False, node=node)(kernel)
-    formulas = {}
-    if "mean" in inputs:
-        formulas["mean"] = written(lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape))
-    if "std" in inputs:
-        formulas["std"] = written(lambda F, grad, std_shape: F.new_zeros(grad, std_shape))
-    return op.gradient(**formulas)
-
-
-normal_mean = _normal("normal_mean", "NormalBackward1", ("mean",))
-normal_std = _normal("normal_std", "NormalBackward2", ("std",))
-normal_both = _normal("normal_both", "NormalBackward3", ("mean", "std"))
-
-
-@function("normal", method=False)
-def normal(
-    mean=0.0,
-    std=1.0,
-    size=None,
-    *,
-    generator=None,
-    dtype=None,
-    requires_grad=False,
-    device=None,
-    out=None,
-):
-    """Normal numbers with given means and deviations, tensors or numbers (torch.normal).
-
-    Their gradients are zeros: the draw is not differentiated. Raises RuntimeError for a negative
-    deviation.
-    """
-    from impl import creation
-
-    with_mean, with_std = isinstance(mean, Tensor), isinstance(std, Tensor)
-    if not with_std:
-        _check_deviation(std)
-    elif (std._raw < 0).any():
-        raise RuntimeError("normal expects all elements of std >= 0.0")
-    if not (with_mean or with_std):
-        if size is None:
-            raise TypeError(
-                "normal() received an invalid combination of arguments - got "
-                f"({type(mean).__name__}, {type(std).__name__})"
-            )
-        result = creation.empty(*sizes_of((size,)), dtype=dtype) if size else creation.empty(())
-        random.draw_normal(result, mean, std, generator)
-        return result.requires_grad_(requires_grad) if requires_grad else result
-    shape = broadcast_shapes(*(v._raw.shape for v in (mean, std) if isinstance(v, Tensor)))
-    numpy_dtype = (mean if with_mean else std)._raw.dtype
-    drawn = new(np.empty(shape, numpy_dtype))
-    random.draw_normal(drawn, 0.0, 1.0, generator)
-    of = lambda v: v._raw if isinstance(v, Tensor) else numpy_dtype.type(v)  # noqa: E731
-    values = (drawn._raw * of(std) + of(mean)).astype(numpy_dtype)
-    op = normal_both if with_mean and with_std else normal_mean if with_mean else normal_std
-    return op(mean, std, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from operator import and_, or_
 from typing import Any
 
 import ml_dtypes
@@ -113,7 +114,19 @@ def _inside(self, min, max):
         return self <= max
     if max is None:
         return self >= min
-    return (self >= min) & (self <= max)
+    return _joined(self >= min, self <= max, and_)
+
+
+def _joined(first, second, join):
+    """Two conditions joined. torch writes the result into the first, which has to have its shape;
+    RuntimeError if it has not."""
+    result = join(first, second)
+    if result.shape != first.shape:
+        raise RuntimeError(
+            f"output with shape {list(first.shape)} doesn't match the broadcast shape "
+            f"{list(result.shape)}"
+        )
+    return result
 
 
 def _of_value(F, grad, self, min, max):
@@ -162,14 +175,14 @@ def clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
 def _of_minimum(F, grad, self, min, max):
     if min is None:
         return None
-    chosen = self < min if max is None else (self < min) & (min < max)
+    chosen = self < min if max is None else _joined(self < min, min < max, and_)
     return F.where(chosen, grad, 0)
 
 
 def _of_maximum(F, grad, self, min, max):
     if max is None:
         return None
-    chosen = self > max if min is None else (self > max) | (max < min)
+    chosen = self > max if min is None else _joined(self > max, max < min, or_)
     return F.where(chosen, grad, 0)
 
 

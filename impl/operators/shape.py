@@ -10,6 +10,7 @@ from impl.dimensions import wrap_dim
 from impl.dtypes import dtype as element_type
 from impl.layouts import contiguous_format
 from impl.operator import RAW, TAPED, Array, function, operator
+from impl.operators.reinterpretation import reinterpreted
 from impl.sizes import infer_size, restride, sizes_of
 from impl.storage import is_contiguous
 from impl.tensor import Tensor
@@ -53,12 +54,13 @@ unsafe_view.forward("linear")
 
 @function("view", torch=False)
 def view(self, *shape, size=None, dtype=None):
-    """A view with other sizes, one of which may be -1 (torch.Tensor.view).
+    """A view with other sizes, one of which may be -1; with a dtype instead, the same memory as
+    elements of that dtype (torch.Tensor.view).
 
     Raises RuntimeError when the sizes do not fit or the strides do not allow it.
     """
     if dtype is not None or (shape and isinstance(shape[0], element_type)):
-        raise NotImplementedError("view(dtype)")
+        return reinterpreted(self, shape[0] if dtype is None else dtype)
     return TAPED.view(self, sizes_of(shape if size is None else (size,)))
 
 

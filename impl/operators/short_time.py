@@ -227,12 +227,9 @@ def istft(
     if win_length != n_fft:
         left = (n_fft - win_length) // 2
         weights = TAPED.constant_pad_nd(weights, (left, n_fft - win_length - left), 0)
-    spectra = TAPED.view_as_complex(pairs)
-    if pairs.ndim == 3:
-        spectra = TAPED.unsqueeze(spectra, 0)
-    signals = _signals(
-        spectra.transpose(1, 2), n_fft, normalized, one_sided, window, return_complex
-    )
+    batch_of_pairs = TAPED.unsqueeze(pairs, 0) if pairs.ndim == 3 else pairs
+    spectra = TAPED.view_as_complex(TAPED.transpose(batch_of_pairs, 1, 2))
+    signals = _signals(spectra, n_fft, normalized, one_sided, window, return_complex)
     span = n_fft + hop * (frames - 1)
     batch = signals.shape[0]
     total = TAPED.unfold_backward(signals * weights.view(1, 1, n_fft), (batch, span), 1, n_fft, hop)
@@ -243,7 +240,7 @@ def istft(
     end = span if length is None else start + length
     if length is None and center:
         end = -(n_fft // 2)
-    total, envelope = total[:, start:end], envelope[:, start:end]
+    total, envelope = (TAPED.slice(value, 1, start, end, 1) for value in (total, envelope))
     lowest = envelope.abs().min().lt(1e-11)
     if lowest.item():
         raise refuse("window overlap add min: 1\n[ CPUBoolType{} ]")

@@ -12,14 +12,12 @@ from collections import namedtuple
 import numpy as np
 
 from impl import inplace
-from impl.operator import TAPED, Array, function, operator
+from impl.operator import TAPED, Array, function
 from impl.operators import lapack
 from impl.operators.lapack import _LinAlgError as LinAlgError
 from impl.operators.matrices import (
-    batch_element,
     diagonals,
     differentiated,
-    first_not_finite,
     gaps,
 )
 from impl.tensor import Tensor
@@ -28,25 +26,22 @@ LinalgSvd = namedtuple("LinalgSvd", ("U", "S", "Vh"))
 Svd = namedtuple("Svd", ("U", "S", "V"))
 
 
-@operator(
-    node="LinalgSvdBackward0",
-    outputs=("U", "S", "Vh"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("LinalgSvdBackward0", "U", "S", "Vh")
 def linalg_svd(A: Array, full_matrices=False, compute_uv=True, driver=None) -> tuple:
-    broken = first_not_finite(A) if A.size else -1
+    broken = lapack.first_not_finite(A) if A.size else -1
     if broken >= 0:
         raise LinAlgError(
-            f"linalg.svd: {batch_element(A, broken)}The algorithm failed to converge because the "
-            "input matrix contained non-finite values."
+            f"linalg.svd: {lapack.batch_element(A, broken)}The algorithm failed to converge "
+            "because the input matrix contained non-finite values."
         )
+    wide = lapack.widened(A)
+    real = A.real.dtype
     if not compute_uv:
-        nothing = np.empty(0, A.dtype)
-        return nothing, np.linalg.svd(A, compute_uv=False), nothing.copy()
-    U, S, Vh = np.linalg.svd(A, full_matrices)
-    return lapack.column_major(U), S, lapack.column_major(Vh)
+        S = np.linalg.svd(wide, compute_uv=False)
+        return np.empty(0, A.dtype), S.astype(real, copy=False), np.empty(0, A.dtype)
+    U, S, Vh = np.linalg.svd(wide, full_matrices)
+    U, Vh = (lapack.column_major(vectors, A.dtype) for vectors in (U, Vh))
+    return U, S.astype(real, copy=False), Vh
 
 
 def _skew(F, value):
@@ -76,10 +71,10 @@ def _check_phase(F, of_U, of_Vh) -> None:
 
 
 @linalg_svd.gradients("A")
-def _svd_gradient(F, grads, U, S, Vh, full_matrices):
+def _svd_gradient(F, grads, U, S, S_shape, Vh, full_matrices):
     of_U, of_S, of_Vh = grads
     if full_matrices:
-        rank = S.shape[-1]
+        rank = S_shape[-1]
         of_U = None if of_U is None else F.narrow(of_U, -1, 0, rank)
         of_Vh = None if of_Vh is None else F.narrow(of_Vh, -2, 0, rank)
         U, Vh = _reduced(F, U, S, Vh)
@@ -101,12 +96,12 @@ def _svd_gradient(F, grads, U, S, Vh, full_matrices):
 def _inner_gradient(F, left, of_S, right, S):
     """The gradient of U^H A V, for singular vectors that span everything."""
     distances = gaps(F, S * S)
-    inner = None
-    if left is not None:
+    if right is None:
         inner = (left / distances) * F.unsqueeze(S, -2)
-    if right is not None:
-        more = F.unsqueeze(S, -1) * (right / distances)
-        inner = more if inner is None else inner + more
+    elif left is None:
+        inner = F.unsqueeze(S, -1) * (right / distances)
+    else:
+        inner = (left * F.unsqueeze(S, -2) + F.unsqueeze(S, -1) * right) / distances
     if of_S is not None:
         inner = inner + F.diag_embed(of_S, 0, -2, -1)
     if left is not None and right is not None and F.is_complex(left):
@@ -170,8 +165,7 @@ def _left_tangent(F, A_t, U, S, Vh, full_matrices):
         across = F.matrix_product(U, F.matrix_product(F.adjoint_matrix(U), out))
         result = result + out - across
         if full_matrices:
-            missing = (*U.shape[:-1], rows - S.shape[-1])
-            result = F.cat([result, F.new_zeros(result, missing)], -1)
+            result = F.cat([result, _zeros_beyond(F, result, -1, rows)], -1)
     return result
 
 
@@ -185,9 +179,15 @@ def _right_tangent(F, A_t, U, S, Vh, full_matrices):
         across = F.matrix_product(F.matrix_product(out, F.adjoint_matrix(Vh)), Vh)
         result = result + out - across
         if full_matrices:
-            missing = (*Vh.shape[:-2], columns - S.shape[-1], columns)
-            result = F.cat([result, F.new_zeros(result, missing)], -2)
+            result = F.cat([result, _zeros_beyond(F, result, -2, columns)], -2)
     return result
+
+
+def _zeros_beyond(F, value, dim: int, size: int):
+    """What is missing of a dimension up to a size."""
+    shape = [*value.shape]
+    shape[dim] = size - shape[dim]
+    return F.new_zeros(value, tuple(shape))
 
 
 linalg_svd.forward(U=_left_tangent, S=_values_tangent, Vh=_right_tangent)
@@ -204,7 +204,8 @@ def _decomposed(A: Tensor, full_matrices: bool, compute_uv: bool, driver) -> tup
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
             "cuSOLVER backend."
         )
-    lapack.require_kernel(A._raw, "linalg_svd_cpu")
+    if A._raw.size:
+        lapack.require_kernel(A._raw, "linalg_svd_cpu")
     return linalg_svd(A, full_matrices, compute_uv, driver)
 
 

@@ -112,8 +112,8 @@ def log_softmax_along(self: Array, dim) -> Array:
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     dim = wrap_dim(dim, output.ndim)
     gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
-    result = gradient * value
-    result -= value * _total(result, dim)
+    result = gradient - _total(gradient * value, dim)  # exact where one value is nearly all
+    result *= value
     result = result.astype(output.dtype, copy=False)
     return np.ascontiguousarray(result) if result.ndim else result
 
@@ -238,6 +238,7 @@ def _logsumexp_backward(F, grad, value, result, dim, keepdim):
     return grad * F.conj(F.exp(value - result))
 
 
+logsumexp_dims.ordered = True
 logsumexp_dims.gradient(
     self=lambda F, grad, self, result, dim, keepdim: _logsumexp_backward(
         F, grad, self, result, dim, keepdim

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.special
 
 from impl.dtypes import bfloat16
-from impl.operator import RAW, Array, formula_operation, function, operator
+from impl.operator import Array, function, operator
 from impl.precision import at_least_float32, rounded_once, rounded_once_in
 from impl.refusals import require_floating
 from impl.tensor import Tensor
@@ -188,9 +188,10 @@ def logit(self: Array, eps=None) -> Array:
     return np.log(x / (1 - x))
 
 
-@formula_operation
-def logit_backward(grad, x, eps):
-    """The slope of logit over arrays: exactly infinite at 0 and 1, whatever the zero's sign."""
+@operator(elementwise=True, numbers=False, function=False, method=False)
+def logit_backward(grad_output: Array, self: Array, eps) -> Array:
+    """The slope of logit: exactly infinite at 0 and 1, whatever the zero's sign."""
+    grad, x = grad_output, self
     slope = np.where((x == 0) | (x == 1), grad * np.inf, grad / (x * (1 - x)))
     if eps is None:
         return np.where((x < 0) | (x > 1), np.nan, slope).astype(grad.dtype)
@@ -199,8 +200,8 @@ def logit_backward(grad, x, eps):
 
 @logit.gradients("self")
 def _of_probability(F, grad, self, eps):
-    if F is RAW:
-        return logit_backward(grad, self, eps)
+    if not F.records:
+        return F.logit_backward(grad, self, eps)
     low, high, outside = (0.0, 1.0, math.nan) if eps is None else (eps, 1.0 - eps, 0.0)
     inside = (self >= low) & (self <= high)
     return F.where(inside, grad / (self * F.sub(1.0, self)), outside)

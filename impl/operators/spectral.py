@@ -11,6 +11,7 @@ import scipy.fft
 
 from impl.dtypes import BY_NUMPY, COMPLEX, FLOATING, REDUCED
 from impl.operator import TAPED, Array, formula_operation, operator
+from impl.operators.arithmetic import mul_scalar
 
 # The scales of a transform of n points, as torch numbers them: 1, 1 / sqrt(n), 1 / n.
 UNSCALED, BY_ROOT, BY_COUNT = 0, 1, 2
@@ -149,7 +150,7 @@ def doubled_within(value, dim, size):
 def _doubled_within(value, dim, size):
     paired = size - value.shape[dim]
     if paired > 0:
-        TAPED.narrow(value, dim, 1, paired).mul_(2)
+        mul_scalar.inplace(TAPED.narrow(value, dim, 1, paired), 2)
     return value
 
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from impl import inplace
-from impl.dtypes import BOOL, REDUCED
-from impl.operator import FUNCTIONS, TAPED, new
+from impl.dtypes import BOOL, FLOATING, REDUCED, int64
+from impl.operator import FUNCTIONS, TAPED, function, new
 from impl.operators.joining import cat
 from impl.operators.lapack import _LinAlgError as LinAlgError
 from impl.operators.linear_systems import inv, solve
@@ -78,3 +78,23 @@ def vander(x, *, N=None):
     powers = TAPED.expand(TAPED.unsqueeze(x, -1), (*shape, count - 1)).cumprod(-1)
     ones = new(np.ones((*shape, 1), powers._raw.dtype))
     return cat([ones, powers], -1)
+
+
+@function("vander", method=False)
+def _vander(x, N=None, increasing=False):
+    """The powers of the elements of a vector, as many as it has or N, the highest first unless
+    `increasing` (torch.vander). RuntimeError for other ranks and a negative N."""
+    if x._raw.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    size = x._raw.shape[0]
+    count = size if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    dtype = int64 if x.dtype.category < FLOATING else x.dtype
+    result = FUNCTIONS["empty"](size, count, dtype=dtype)
+    if count > 0:
+        result.narrow(1, 0, 1).fill_(1)
+    if count > 1:
+        result[:, 1:].copy_(x.unsqueeze(1))
+        result[:, 1:].copy_(FUNCTIONS["cumprod"](result[:, 1:], 1))
+    return result if increasing else result.flip(1)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.dtypes import BY_NUMPY
-from impl.operator import TAPED, Array, function, operator
+from impl.operator import TAPED, Array, function
 from impl.operators import lapack
 from impl.tensor import Tensor
 
@@ -24,9 +24,9 @@ def solved(A, B, upper: bool, left: bool = True, unitriangular: bool = False, tu
     divides.
     """
     A, B = lapack.broadcast_batches(A, B)
+    lapack.require_kernel(B, "triangular_solve_cpu")
     result = lapack.column_major(B)
     if result.size:
-        lapack.require_kernel(B, "triangular_solve_cpu")
         trsm = lapack.blas("trsm", B.dtype)
         side, lower, unit = int(not left), int(not upper), int(unitriangular)
         for i in np.ndindex(B.shape[:-2]):
@@ -34,7 +34,7 @@ def solved(A, B, upper: bool, left: bool = True, unitriangular: bool = False, tu
     return result
 
 
-@operator(node="LinalgSolveTriangularBackward0", function=False, method=False, fresh=True)
+@lapack.factorisation("LinalgSolveTriangularBackward0")
 def linalg_solve_triangular(
     self: Array, B: Array, upper, left, unitriangular, row_major=False
 ) -> Array:
@@ -60,8 +60,8 @@ def _gradients(F, grad, self, result, upper, left, unitriangular, needs):
     if not needs[0]:
         return None, to_B
     adjoint = F.adjoint_matrix(result)
-    to_A = F.matrix_product(-to_B, adjoint) if left else F.matrix_product(-adjoint, to_B)
-    return triangle(F, to_A, upper, unitriangular), to_B if needs[1] else None
+    to_A = F.matrix_product(to_B, adjoint) if left else F.matrix_product(adjoint, to_B)
+    return triangle(F, -to_A, upper, unitriangular), to_B if needs[1] else None
 
 
 @linalg_solve_triangular.forward
@@ -92,13 +92,7 @@ class _Solution(NamedTuple):
     cloned_coefficient: Tensor
 
 
-@operator(
-    node="TriangularSolveBackward0",
-    outputs=("solution", "cloned_coefficient"),
-    function=False,
-    method=False,
-    fresh=True,
-)
+@lapack.factorisation("TriangularSolveBackward0", "solution", "cloned_coefficient")
 def triangular_solve_pair(self: Array, A: Array, upper, transpose, unitriangular) -> tuple:
     coefficient, right = lapack.broadcast_batches(A, self)
     solution = solved(coefficient, right, upper, True, unitriangular, int(transpose))
@@ -113,10 +107,10 @@ def _pair_gradients(F, grads, self, A, solution, upper, transpose, unitriangular
         to_b, _ = F.triangular_solve_pair(grad, F.conj(A), upper, not transpose, unitriangular)
         if needs[1]:
             if transpose:
-                to_A = F.matrix_product(-F.conj(solution), F.transpose(to_b, -2, -1))
+                to_A = F.matrix_product(F.conj(solution), F.transpose(to_b, -2, -1))
             else:
-                to_A = F.matrix_product(-to_b, F.adjoint_matrix(solution))
-            to_A = triangle(F, to_A, upper, unitriangular)
+                to_A = F.matrix_product(to_b, F.adjoint_matrix(solution))
+            to_A = triangle(F, -to_A, upper, unitriangular)
     if needs[1]:
         if to_A is None:
             to_A = F.zeros_like(A)

@@ -60,6 +60,7 @@ def var_backward(F, grad, value, dim, correction, keepdim):
     return F.mul_scalar(grad, factor) * (value - F.mean_dim(value, dim, True))
 
 
+var_correction.ordered = True
 var_correction.gradient(
     self=lambda F, grad, self, dim, correction, keepdim: var_backward(
         F, grad, self, dim, correction, keepdim
@@ -83,6 +84,7 @@ def std_backward(F, grad, value, result, dim, correction, keepdim):
     return var_backward(F, scaled, value, dim, correction, keepdim)
 
 
+std_correction.ordered = True
 std_correction.gradient(
     self=lambda F, grad, self, result, dim, correction, keepdim: std_backward(
         F, grad, self, result, dim, correction, keepdim

@@ -11,9 +11,11 @@ import functools
 import numpy as np
 
 from impl.dimensions import wrap_dim
+from impl.dtypes import BY_NUMPY
 from impl.operator import OPERATORS, RAW, Array, function, new, operator
 from impl.operators import expansion, shape, slicing, splitting, transposition
 from impl.operators.lapack import store
+from impl.refusals import no_derivative
 from impl.sizes import sizes_of
 from impl.tensor import Tensor
 from impl.views import ViewOperator, alias_, as_strided
@@ -188,3 +190,41 @@ narrow_copy.gradient(
     )
 )
 narrow_copy.forward("linear")
+
+
+@operator(node="NotImplemented", method=False, out=True)
+def detach_copy(self: Array) -> Array:
+    """A copy, which torch records but cannot differentiate (torch.detach_copy)."""
+    return np.array(self)
+
+
+detach_copy.gradients("self")(no_derivative("detach_copy"))
+
+
+@operator(node="ViewAsRealBackward0_copy", method=False, out=True)
+def view_as_real_copy(self: Array) -> Array:
+    """Complex numbers as pairs of real ones, copied (torch.view_as_real_copy)."""
+    if self.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return np.stack([self.real, self.imag], -1)
+
+
+view_as_real_copy.gradient(self=lambda F, grad: F.view_as_complex(F.contiguous(grad)))
+
+
+@operator(node="ViewAsComplexBackward0_copy", method=False, out=True)
+def view_as_complex_copy(self: Array) -> Array:
+    """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy), which torch does
+    not differentiate. Errors as `view_as_complex`."""
+    d = BY_NUMPY[self.dtype]
+    if self.dtype.kind != "f":
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {d.legacy}"
+        )
+    if self.ndim and self.strides[-1] != self.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    return np.array(RAW.view_as_complex(np.ascontiguousarray(self)))
+
+
+view_as_complex_copy.gradient(self=lambda F, grad: F.view_as_real(F.contiguous(grad)))

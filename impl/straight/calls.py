@@ -103,8 +103,8 @@ class Call:
         absent = f"None if {x} is None else " if position in self.op.optional else ""
         self._add(f"r{position} = {absent}{x}._raw")
         if self._is_floating(position):
-            # An element-wise result takes its layout from the operands, others have their own.
-            found = "common" if self.op.elementwise else "floating"
+            # The layout of operands matters to element-wise results, and to ordered formulas.
+            found = "common" if self.op.ordered else "floating"
             self._add(f"m{position} = {absent}{x}._common or {found}({x})")
 
     def _is_floating(self, position: int) -> bool:
@@ -145,7 +145,8 @@ class Call:
         if len(self.outputs) > 1:
             self._add(f"r = result[{self.main}]")
         if not op.elementwise:
-            self._add("if r.ndim > 1 and not r.flags.c_contiguous:")
+            usual = "(r.flags.c_contiguous and r.size)" if op.fresh else "r.flags.c_contiguous"
+            self._add(f"if r.ndim > 1 and not {usual}:")
             self._add(f"    return {self._finished}")
         for i, output in enumerate(self.outputs):
             if i != self.main:

@@ -1,6 +1,7 @@
 """`torch.nn.modules`: the layers."""
 
-from impl.nn.modules.activation import MultiheadAttention, PReLU
+from impl.nn.modules.activation import MultiheadAttention, PReLU, RReLU, Softmax2d
+from impl.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from impl.nn.modules.container import (
     ModuleDict,
     ModuleList,
@@ -16,7 +17,14 @@ from impl.nn.modules.conv import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from impl.nn.modules.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from impl.nn.modules.dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
 from impl.nn.modules.functions import (
     CELU,
     ELU,
@@ -90,7 +98,8 @@ from impl.nn.modules.functions import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from impl.nn.modules.linear import Flatten, Identity, Linear, Unflatten
+from impl.nn.modules.instance_norm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from impl.nn.modules.linear import Bilinear, Flatten, Identity, Linear, Unflatten
 from impl.nn.modules.module import Module
 from impl.nn.modules.normalization import (
     BatchNorm1d,
@@ -100,7 +109,32 @@ from impl.nn.modules.normalization import (
     LayerNorm,
     RMSNorm,
 )
-from impl.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from impl.nn.modules.padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
+from impl.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from impl.nn.modules.sparse import Embedding, EmbeddingBag
+from impl.nn.modules.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
+from impl.nn.modules.unpooling import MaxUnpool1d, MaxUnpool2d, MaxUnpool3d
 
 __all__ = [name for name in dir() if name[0].isupper()]

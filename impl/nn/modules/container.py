@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -104,6 +105,18 @@ class ModuleList(_Numbered):
 
     def __iadd__(self, modules: Iterable[Module]):
         return self.extend(modules)
+
+    def __repr__(self) -> str:
+        """As of any module, but that equal neighbours are shown once."""
+        lines, start = [], 0
+        for text, equal in itertools.groupby(map(repr, self)):
+            count = len(list(equal))
+            last = start + count - 1
+            key = f"({start}): " if count == 1 else f"({start}-{last}): {count} x "
+            lines.append((key + text).replace("\n", "\n  "))
+            start += count
+        name = self._get_name()
+        return f"{name}(\n  " + "\n  ".join(lines) + "\n)" if lines else f"{name}()"
 
 
 class ModuleDict(Module):

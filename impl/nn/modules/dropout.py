@@ -51,3 +51,9 @@ class AlphaDropout(_Dropout):
     """Dropout that keeps mean and variance (torch.nn.AlphaDropout)."""
 
     name = "alpha_dropout"
+
+
+class FeatureAlphaDropout(_Dropout):
+    """Dropout of channels that keeps mean and variance (torch.nn.FeatureAlphaDropout)."""
+
+    name = "feature_alpha_dropout"

@@ -67,11 +67,21 @@ def clip_grad_norm_(
         )
     gradients = [p._grad for p in parameters if p._grad is not None]
     total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+@_unrecorded
+def clip_grads_with_norm_(
+    parameters, max_norm: float, total_norm, foreach: bool | None = None
+) -> None:
+    """Scale gradients in place as if their common norm were `total_norm`, a 0-dim tensor, to at
+    most `max_norm` (torch.nn.utils.clip_grads_with_norm_)."""
+    gradients = [p._grad for p in _listed(parameters) if p._grad is not None]
     if gradients:
-        factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for gradient in gradients:
             gradient.mul_(factor)
-    return total
 
 
 @_unrecorded

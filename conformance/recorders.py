@@ -1,0 +1,90 @@
+"""The commands `conform record` and `conform diff`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from rich.console import Console
+
+from conformance.options import read_settings
+from conformance.plan import (
+    WrongInput,
+    check_writable,
+    one_paragraph,
+    oracle_identity,
+    select_programs,
+)
+from conformance.recordings import ENDINGS, Recording, is_recorded, record
+from conformance.sweep.sample import is_entry
+
+
+def record_command(options: argparse.Namespace) -> int:
+    """Write an oracle's traces into a file; 3 if there is a program of which it gave none."""
+    from conformance.judge import NONE, Judge
+    from conformance.known import KnownDivergences
+    from conformance.release import version
+
+    # Threads would change the order of sums.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    settings, path = read_settings(options), options.recording
+    if not path.name.endswith(ENDINGS):
+        raise WrongInput(f"{path}: a recording's name ends in {' or '.join(ENDINGS)}.")
+    if settings.oracle == NONE or is_recorded(settings.oracle):
+        raise WrongInput(f"{settings.oracle!r} is no oracle that programs can be run on.")
+    _, selected = select_programs(settings)
+    check_writable(path)
+    oracle, unavailable = oracle_identity(settings)
+    if unavailable:
+        raise WrongInput(f"the oracle is not available here: {unavailable}")
+    # An entry of the sweep stands for samples that torch makes as it goes.
+    programs = [program for program in selected if not is_entry(program)]
+    judge = Judge(settings, KnownDivergences())
+    header = {
+        "suite": version(),
+        "oracle": oracle,
+        "seed": settings.seed,
+        "default_dtype": settings.default_dtype,
+    }
+    with Console(stderr=True).status(f"recording {len(programs):,} programs"):
+        try:
+            failed = record(path, header, programs, judge.expected)
+        except OSError as error:
+            raise WrongInput(f"{path}: cannot be written: {error.strerror}.") from None
+    for identifier, reason in failed.items():
+        print(f"conform: {identifier}: not recorded: {reason}", file=sys.stderr)
+    count = len(programs) - len(failed)
+    print(f"recording: {path}: {count:,} programs, {path.stat().st_size:,} bytes")
+    return 3 if failed else 0
+
+
+def diff_command(options: argparse.Namespace) -> int:
+    """Say what changed between two recordings or two run files; 1 if anything did."""
+    from conformance import diff
+    from conformance.runs import read_run
+    from conformance.suite import read_suite
+
+    with one_paragraph():
+        if all(_is_recording(path) for path in (options.before, options.after)):
+            before, after = Recording(options.before), Recording(options.after)
+            suite = read_suite(options.spec)
+            found = diff.differences(before, after, suite)
+            lines = diff.told(found, before, after, suite)
+            same = not (found.changed or found.added or found.removed or found.rewritten)
+        else:
+            runs = read_run(options.before), read_run(options.after)
+            changed = diff.between_runs(*runs)
+            lines = diff.told_of_runs(changed, *runs)
+            same = not (changed.changed or changed.added or changed.removed)
+        for line in lines:
+            print(line.encode("utf-8", "backslashreplace").decode())
+    return 0 if same else 1
+
+
+def _is_recording(path: str | os.PathLike[str]) -> bool:
+    try:
+        Recording(path)
+    except Exception as error:
+        return "not the header" not in str(error)
+    return True

@@ -1,0 +1,149 @@
+"""A softmax over many classes, of which rare ones are scored in clusters.
+
+E. Grave et al., "Efficient softmax approximation for GPUs", ICML 2017.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from impl.nn import functional as F
+from impl.nn.modules.container import ModuleList, Sequential
+from impl.nn.modules.linear import Linear
+from impl.nn.modules.module import Module
+from impl.tensor import Tensor
+
+
+class _Scored(NamedTuple):
+    output: Tensor
+    loss: Tensor
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """Frequent classes below the first cutoff, the others in clusters between the cutoffs
+    (torch.nn.AdaptiveLogSoftmaxWithLoss). Raises ValueError for cutoffs out of order or range."""
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device=None,
+        dtype=None,
+    ) -> None:
+        super().__init__()
+        cutoffs = list(cutoffs)
+        if not cutoffs:
+            raise ValueError("cutoffs should be a sequence of length larger than 0")
+        whole = all(int(c) == c for c in cutoffs)
+        rising = cutoffs == sorted(set(cutoffs))
+        if not (whole and rising and cutoffs[0] > 0 and cutoffs[-1] < n_classes):
+            raise ValueError(
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
+                "order, where each value is between 1 and n_classes-1"
+            )
+        self.in_features, self.n_classes = in_features, n_classes
+        self.cutoffs = [*cutoffs, n_classes]
+        self.div_value, self.head_bias = div_value, head_bias
+        self.shortlist_size = self.cutoffs[0]
+        self.n_clusters = len(self.cutoffs) - 1
+        self.head_size = self.shortlist_size + self.n_clusters
+        self.head = Linear(in_features, self.head_size, bias=head_bias, dtype=dtype)
+        self.tail = ModuleList()
+        for i, (low, high) in enumerate(itertools.pairwise(self.cutoffs)):
+            hidden = int(in_features // (div_value ** (i + 1)))
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, hidden, bias=False, dtype=dtype),
+                    Linear(hidden, high - low, bias=False, dtype=dtype),
+                )
+            )
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        self.head.reset_parameters()
+        for i in range(self.n_clusters):
+            inner, outer = self.tail[i]
+            inner.reset_parameters()
+            outer.reset_parameters()
+
+    def forward(self, input_: Tensor, target_: Any) -> _Scored:
+        """The log probabilities of the targets, and their negative mean."""
+        self._check(input_, target_)
+        batched = target_._raw.ndim > 0
+        input = input_ if batched else input_.unsqueeze(0)
+        target: Any = target_ if batched else target_.unsqueeze(0)
+        count, used = target.size(0), 0
+        output, chosen = input.new_zeros(count), target.new_empty(count)
+        for i, (low, high) in enumerate(itertools.pairwise([0, *self.cutoffs])):
+            mask = (target >= low) & (target < high)
+            rows = mask.nonzero().squeeze()
+            if rows.numel() == 0:
+                continue
+            if i == 0:
+                chosen.index_copy_(0, rows, target[mask])
+            else:
+                within = target[mask] - low
+                scores = F.log_softmax(self.tail[i - 1](input.index_select(0, rows)), dim=1)
+                chosen.index_fill_(0, rows, self.shortlist_size + i - 1)
+                output.index_copy_(0, rows, scores.gather(1, within.unsqueeze(1)).squeeze(1))
+            used += rows.numel()
+        if used != count:
+            raise RuntimeError(
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. "
+            )
+        head = F.log_softmax(self.head(input), dim=1)
+        output += head.gather(1, chosen.unsqueeze(1)).squeeze()
+        loss = (-output).mean()
+        return _Scored(output if batched else output.squeeze(0), loss)
+
+    def _check(self, input: Tensor, target: Tensor) -> None:
+        if target._raw.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if target._raw.ndim == 1:
+            if input.size(0) != target.size(0):
+                raise RuntimeError(
+                    "Input and target should have the same size in the batch dimension."
+                )
+            if input._raw.ndim != 2:
+                raise RuntimeError(
+                    "1D target tensor expects 2D input tensors, but found inputs with size "
+                    f"{input.size()}"
+                )
+        elif input._raw.ndim != 1:
+            raise RuntimeError(
+                "0D target tensor expects 1D input tensors, but found inputs with size "
+                f"{input.size()}"
+            )
+
+    def _every(self, input: Tensor, head: Tensor) -> Tensor:
+        """The log probabilities of all classes."""
+        result = input.new_empty((head.size(0), self.n_classes))
+        first = F.log_softmax(head, dim=1)
+        short = self.shortlist_size
+        result[:, :short] = first[:, :short]
+        for i, (low, high) in enumerate(itertools.pairwise(self.cutoffs)):
+            scores = F.log_softmax(self.tail[i](input), dim=1)
+            result[:, low:high] = scores + first[:, short + i].unsqueeze(1)
+        return result
+
+    def log_prob(self, input: Tensor) -> Tensor:
+        """The log probabilities of all classes for (N, in_features)."""
+        return self._every(input, self.head(input))
+
+    def predict(self, input: Any) -> Tensor:
+        """The most probable class of each of (N, in_features)."""
+        head: Any = self.head(input)
+        output: Any = head.argmax(dim=1)
+        rare = output >= self.shortlist_size
+        if not rare.any():
+            return output
+        if rare.all():
+            return self._every(input, head).argmax(dim=1)
+        output[rare] = self._every(input[rare], head[rare]).argmax(dim=1)
+        return output

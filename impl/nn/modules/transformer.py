@@ -1,0 +1,318 @@
+"""Transformers: layers of attention and of two linear maps, around which inputs are added.
+
+A. Vaswani et al., "Attention is all you need", NeurIPS 2017; with the normalisation first,
+R. Xiong et al., ICML 2020.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from impl.creation import full
+from impl.nn import functional as F
+from impl.nn.init import xavier_uniform_
+from impl.nn.modules.activation import MultiheadAttention
+from impl.nn.modules.container import ModuleList
+from impl.nn.modules.dropout import Dropout
+from impl.nn.modules.linear import Linear
+from impl.nn.modules.module import Module
+from impl.nn.modules.normalization import LayerNorm
+from impl.tensor import Tensor
+
+
+def _activation(activation):
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return getattr(F, activation)
+
+
+def square_subsequent_mask(size: int, dtype=None) -> Tensor:
+    """(size, size): minus infinity above the diagonal, zero elsewhere."""
+    return full((size, size), float("-inf"), dtype=dtype).triu(diagonal=1)
+
+
+def _is_causal(mask: Any, claimed: bool | None, size: int | None) -> bool:
+    """Whether a mask is that of the future, as `claimed` or, if that is None, as it looks."""
+    if claimed is not None or mask is None:
+        return claimed is True
+    causal = square_subsequent_mask(mask.size(-2) if size is None else size, mask.dtype)
+    return mask.shape == causal.shape and bool((mask == causal).all())
+
+
+class _Layer(Module):
+    """What both kinds of layers share: attention to itself, and two linear maps."""
+
+    norms: int
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation=F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device=None,
+        dtype=None,
+    ) -> None:
+        super().__init__()
+        for name in ("self_attn", "multihead_attn")[: self.norms - 1]:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, dtype=dtype
+            )
+            setattr(self, name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, dtype=dtype)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, dtype=dtype)
+        self.norm_first = norm_first
+        for i in range(1, self.norms + 1):
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            setattr(self, f"norm{i}", norm)
+        for i in range(1, self.norms + 1):
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(activation)
+
+    def _attended(self, attention, x, memory, mask, padding, causal, dropout) -> Tensor:
+        output = attention(
+            x,
+            memory,
+            memory,
+            attn_mask=mask,
+            key_padding_mask=padding,
+            need_weights=False,
+            is_causal=causal,
+        )[0]
+        return dropout(output)
+
+    def _mapped(self, x: Tensor, dropout) -> Tensor:
+        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Attention to itself, then two linear maps (torch.nn.TransformerEncoderLayer)."""
+
+    norms = 2
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        def attended(x):
+            given = src_mask, src_key_padding_mask, is_causal, self.dropout1
+            return self._attended(self.self_attn, x, x, *given)
+
+        if self.norm_first:
+            x = src + attended(self.norm1(src))
+            return x + self._mapped(self.norm2(x), self.dropout2)
+        x = self.norm1(src + attended(src))
+        return self.norm2(x + self._mapped(x, self.dropout2))
+
+
+class TransformerDecoderLayer(_Layer):
+    """Attention to itself, to an encoder's output, then two linear maps
+    (torch.nn.TransformerDecoderLayer)."""
+
+    norms = 3
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        def own(x):
+            given = tgt_mask, tgt_key_padding_mask, tgt_is_causal, self.dropout1
+            return self._attended(self.self_attn, x, x, *given)
+
+        def other(x):
+            given = memory_mask, memory_key_padding_mask, memory_is_causal, self.dropout2
+            return self._attended(self.multihead_attn, x, memory, *given)
+
+        if self.norm_first:
+            x = tgt + own(self.norm1(tgt))
+            x = x + other(self.norm2(x))
+            return x + self._mapped(self.norm3(x), self.dropout3)
+        x = self.norm1(tgt + own(tgt))
+        x = self.norm2(x + other(x))
+        return self.norm3(x + self._mapped(x, self.dropout3))
+
+
+def _copies(layer: Module, count: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+
+
+class TransformerEncoder(Module):
+    """Several encoder layers, copies of one (torch.nn.TransformerEncoder)."""
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__()
+        self.layers = _copies(encoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        first = self.layers[0].self_attn.batch_first
+        length = src.size(1 if first else 0) if src._raw.ndim == 3 else src.size(0)
+        causal = _is_causal(mask, is_causal, length)
+        output = src
+        for layer in self.layers:
+            output = layer(
+                output,
+                src_mask=mask,
+                is_causal=causal,
+                src_key_padding_mask=src_key_padding_mask,
+            )
+        return output if self.norm is None else self.norm(output)
+
+
+class TransformerDecoder(Module):
+    """Several decoder layers, copies of one (torch.nn.TransformerDecoder)."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = _copies(decoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        first = self.layers[0].self_attn.batch_first
+        length = tgt.size(1 if first else 0) if tgt._raw.ndim == 3 else tgt.size(0)
+        causal = _is_causal(tgt_mask, tgt_is_causal, length)
+        output = tgt
+        for layer in self.layers:
+            output = layer(
+                output,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )
+        return output if self.norm is None else self.norm(output)
+
+
+class Transformer(Module):
+    """An encoder and a decoder (torch.nn.Transformer). Raises RuntimeError for inputs of another
+    width, and for batches of different sizes."""
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation=F.relu,
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device=None,
+        dtype=None,
+    ) -> None:
+        super().__init__()
+        settings = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+            device,
+            dtype,
+        )
+        if custom_encoder is None:
+            layer: Module = TransformerEncoderLayer(*settings)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+        self.encoder = custom_encoder
+        if custom_decoder is None:
+            layer = TransformerDecoderLayer(*settings)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+        self.decoder = custom_decoder
+        for parameter in self.parameters():
+            if parameter._raw.ndim > 1:
+                xavier_uniform_(parameter)
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        batch = 0 if self.batch_first else 1
+        if src._raw.ndim == 3 and src.size(batch) != tgt.size(batch):
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:
+        """The mask that hides the future: (sz, sz), minus infinity above the diagonal."""
+        return square_subsequent_mask(sz, dtype)

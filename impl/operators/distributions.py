@@ -1,0 +1,98 @@
+"""Fills in place with Cauchy, geometric and log-normal numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl import dtypes, inplace, random
+from impl.allocation import empty_like
+from impl.operator import Array, function, operator
+from impl.refusals import not_implemented
+from impl.tensor import Tensor, requires_grad
+
+_DOUBLE = np.dtype(np.float64)
+
+
+def _drawn(name: str, node: str):
+    def kernel(self: Array, drawn) -> Array:
+        return drawn
+
+    kernel.__name__ = name
+    kernel.__annotations__ = {"self": "Array"}
+    op = operator(function=False, method=False, node=node)(kernel)
+    return op.gradient(self=lambda F, grad: F.zeros_like(grad)).forward("zeroed")
+
+
+_cauchy = _drawn("cauchy_drawn", "CauchyBackward0")
+_geometric = _drawn("geometric_drawn", "GeometricBackward0")
+_log_normal = _drawn("log_normal_drawn", "LogNormalBackward0")
+
+
+def _write(op, tensor: Tensor, numbers) -> Tensor:
+    """Fill the tensor, in the order of its memory, with as many of `numbers` as it has elements."""
+    inplace.check(tensor, requires_grad(tensor))
+    inplace.check_overlap(tensor)
+    fresh = empty_like(tensor)
+    target = random.memory_order(fresh)
+    target[...] = np.array(numbers(target.size), _DOUBLE).reshape(target.shape)
+    return op.inplace(tensor, fresh._raw)
+
+
+def _require_floating(tensor: Tensor, kernel: str) -> None:
+    if tensor.dtype.category != dtypes.FLOATING:
+        raise not_implemented(kernel, tensor.dtype)
+
+
+def _uniforms(count: int, generator) -> list[float]:
+    return (generator or random.default_generator).uniform(count, _DOUBLE).tolist()
+
+
+@function("cauchy_", torch=False)
+def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
+    """Fill with numbers of a Cauchy distribution (torch.Tensor.cauchy_).
+
+    Raises RuntimeError unless `sigma` is positive, NotImplementedError for integers.
+    """
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    _require_floating(self, "cauchy_cpu")
+    return _write(
+        _cauchy,
+        self,
+        lambda n: [median + sigma * math.tan(math.pi * (u - 0.5)) for u in _uniforms(n, generator)],
+    )
+
+
+@function("geometric_", torch=False)
+def geometric_(self, p, *, generator=None):
+    """Fill with numbers of a geometric distribution, from one on (torch.Tensor.geometric_).
+
+    Raises RuntimeError for a probability outside (0, 1).
+    """
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    scale = math.log1p(-p)
+    return _write(
+        _geometric,
+        self,
+        lambda n: [math.ceil(math.log(u) / scale) for u in _uniforms(n, generator)],
+    )
+
+
+@function("log_normal_", torch=False)
+def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
+    """Fill with the exponentials of normal numbers (torch.Tensor.log_normal_).
+
+    Raises RuntimeError unless `std` is positive, NotImplementedError for integers.
+    """
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    _require_floating(self, "log_normal_cpu")
+    source = generator or random.default_generator
+    return _write(
+        _log_normal,
+        self,
+        lambda n: [math.exp(random.fused(z, std, mean)) for z in source.normal_numbers(n)],
+    )

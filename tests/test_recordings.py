@@ -1,0 +1,147 @@
+"""Recordings: an oracle's traces in a file, and what is compared with them."""
+
+import json
+import lzma
+
+import pytest
+from command import MINIATURE, TESTS
+from command import conform as run
+
+from conformance.judge import Judge
+from conformance.known import KnownDivergences
+from conformance.options import Settings
+from conformance.program import Program
+from conformance.recordings import NotRecorded, Recording, RecordingError, find_recording
+
+ORACLE = ("--oracle", "impl")
+
+
+def conform(*arguments: str):
+    return run(*arguments, cwd=TESTS)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("recordings") / "impl.jsonl.xz"
+    done = conform("record", str(path), *MINIATURE, *ORACLE)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def lines(path) -> list[str]:
+    return lzma.decompress(path.read_bytes()).decode().splitlines()
+
+
+def written(path, content: list[str]):
+    path.write_text("".join(f"{line}\n" for line in content))
+    return path
+
+
+def test_a_backend_is_compared_with_a_recording(recorded, tmp_path):
+    against = ("--oracle", f"recorded:{recorded}")
+    same = conform("run", *MINIATURE, *against, "--backend", "impl")
+    assert same.returncode == 0, same.stdout
+    other = conform("run", *MINIATURE, *against, "--backend", "miniature.wrong:values")
+    assert other.returncode == 1, other.stdout
+
+
+def test_the_same_traces_give_the_same_bytes(recorded, tmp_path):
+    again = tmp_path / "again.jsonl.xz"
+    assert conform("record", str(again), *MINIATURE, *ORACLE).returncode == 0
+    assert again.read_bytes() == recorded.read_bytes()
+    ids = [json.loads(line)["id"] for line in lines(recorded)[1:]]
+    assert ids == sorted(ids) and len(ids) == json.loads(lines(recorded)[0])["programs"]
+
+
+def test_a_program_that_was_changed_since_is_not_run(recorded):
+    recording = Recording(recorded)
+    identifier = recording.ids()[0]
+    other = Program(identifier, "leaves", "x = torch.ones(3)\n", "")
+    with pytest.raises(NotRecorded, match="another text"):
+        recording.trace(other)
+    judge = Judge(Settings(oracle=f"recorded:{recorded}"), KnownDivergences())
+    line = judge.line(other)
+    judge.close()
+    assert (line["outcome"], line["reason"]) == (
+        "not_run",
+        "impl.jsonl.xz has a trace of another text of this program",
+    )
+
+
+def test_a_recording_of_another_seed_is_refused(recorded):
+    with pytest.raises(RecordingError, match="--seed 0, not 1"):
+        Recording(recorded).check(1, "float32")
+    done = conform("run", *MINIATURE, "--oracle", f"recorded:{recorded}", "--seed", "1")
+    assert done.returncode == 2 and "--seed 0" in done.stderr
+
+
+def test_an_unknown_recording_is_named_with_those_that_there_are():
+    with pytest.raises(RecordingError, match=r"no recording 'nowhere'; .*torch-2\.13\.0-cpu"):
+        find_recording("recorded:nowhere")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda content: content[:-1], "breaks off: of its 5 traces 1 are missing"),
+        (lambda content: ["{}", *content[1:]], "line 1: not the header of a recording"),
+        (lambda content: [content[0], "rubbish", *content[2:]], "line 2: not a recorded trace"),
+        (lambda content: [], "line 1: not the header"),
+    ],
+)
+def test_a_damaged_recording_is_named_with_its_line(recorded, tmp_path, damage, message):
+    path = written(tmp_path / "damaged.jsonl", damage(lines(recorded)))
+    with pytest.raises(RecordingError, match=message) as caught:
+        Recording(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_trace_that_is_none_is_named_with_its_line(recorded, tmp_path):
+    content = lines(recorded)
+    content[2] = content[2].replace('"steps"', '"stops"')
+    recording = Recording(written(tmp_path / "damaged.jsonl", content))
+    with pytest.raises(RecordingError, match="line 3: no trace"):
+        recording.entry(recording.ids()[1])
+
+
+def test_a_cut_archive_is_an_error(recorded, tmp_path):
+    path = tmp_path / "cut.jsonl.xz"
+    path.write_bytes(recorded.read_bytes()[:-20])
+    with pytest.raises(RecordingError, match="cannot be read"):
+        Recording(path)
+
+
+def test_diff_says_rule_by_rule_what_changed(recorded, tmp_path):
+    content = lines(recorded)
+    header = json.loads(content[0])
+    changed = json.loads(content[1])
+    tensor = next(
+        seen
+        for step in changed["trace"]["steps"]
+        for seen in step.get("changed", {}).values()
+        if "values" in seen
+    )
+    tensor["values"] = [value + 1 for value in tensor["values"]]
+    header["programs"] -= 1
+    header["oracle"] = {"name": "impl", "version": "9", "device": "cpu"}
+    other = written(
+        tmp_path / "other.jsonl", [json.dumps(header), json.dumps(changed), *content[2:-1]]
+    )
+    spec = MINIATURE[:2]
+    done = conform("diff", str(recorded), str(other), *spec)
+    assert done.returncode == 1
+    assert "Of 4 programs in both, 3 do the same." in done.stdout
+    assert "At the level of values, 1 differ." in done.stdout
+    assert f"- {changed['id']}, values: after `" in done.stdout
+    assert f"1 program recorded only with impl {header['suite']} (cpu)" in done.stdout
+    assert conform("diff", str(recorded), str(recorded), *spec).returncode == 0
+
+
+def test_diff_of_run_files(tmp_path):
+    files = []
+    for name, backend in (("one", "impl"), ("two", "miniature.wrong:values")):
+        files.append(str(tmp_path / f"{name}.jsonl"))
+        conform("run", *MINIATURE, *ORACLE, "--backend", backend, "--run-file", files[-1])
+    assert conform("diff", files[0], files[0]).returncode == 0
+    nothing = conform("diff", files[0], str(tmp_path / "none"))
+    assert nothing.returncode == 2 and "none" in nothing.stderr
