@@ -17,7 +17,7 @@ from conformance.runs import LEVELS
 EXCUSABLE = (*LEVELS, "specification")
 """What an entry may excuse; `specification` is a comment in a chapter that the oracle fails."""
 
-_KEYS = {"program", "rule", "level", "reason", "link"}
+_KEYS = {"program", "rule", "level", "reason", "link", "sometimes"}
 
 
 class KnownError(Exception):
@@ -33,7 +33,10 @@ class KnownError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One known divergence: a program, or every program of a rule, at one or several levels."""
+    """One known divergence: a program, or every program of a rule, at one or several levels.
+
+    `sometimes` is of one that comes and goes with the processor: it may conform.
+    """
 
     program: str | None
     rule: str | None
@@ -41,6 +44,7 @@ class Entry:
     reason: str
     link: str | None
     line: int | None
+    sometimes: bool = False
 
     def names(self, program: str, rule: str | None) -> bool:
         """Whether the entry is about the program of that ID, whose rule is ``rule``."""
@@ -75,6 +79,8 @@ class KnownDivergences:
         for entry in entries:
             judged = set(entry.levels) & {*levels, "specification"}
             gone = not any(_diverges(line, level) for level in entry.levels)
+            if entry.sometimes:
+                continue
             if entry.program is not None and judged and gone and _was_compared(line):
                 return {"reason": entry.reason, "link": entry.link, "stale": True}
         return None
@@ -92,6 +98,8 @@ class KnownDivergences:
         by_id = {line["id"]: line for line in lines}
         gone = []
         for entry in self.entries:
+            if entry.sometimes:
+                continue
             named = (
                 [entry.program]
                 if entry.program
@@ -203,6 +211,9 @@ def _entry(
     link = entry.get("link")
     if link is not None and not isinstance(link, str):
         raise fault(f'"link" of {named} must be a text.')
+    sometimes = entry.get("sometimes", False)
+    if not isinstance(sometimes, bool):
+        raise fault(f'"sometimes" of {named} must be true or false.')
     return Entry(
         program=named if kind == "program" else None,
         rule=named if kind == "rule" else None,
@@ -210,4 +221,5 @@ def _entry(
         reason=reason.strip(),
         link=link,
         line=line,
+        sometimes=sometimes,
     )

@@ -95,8 +95,9 @@ def entries() -> dict[str, tuple[str, ...]]:
     """Every differentiable entry on dense tensors that has a public name, with its dtypes."""
     found = {}
     for info in op_db:
-        if info.supports_autograd and (names := _dtypes(info)) and _is_public(info.name):
-            found[_name(info)] = names
+        name = _name(info)
+        if info.supports_autograd and (names := _dtypes(info)) and _is_public(name):
+            found[name] = names
     return found
 
 
@@ -154,8 +155,14 @@ def _is_public(name: str) -> bool:
     return not private and not name.startswith(("sparse.", "torch.ops.")) and name not in _LEFT_OUT
 
 
-# Their results are sparse, or of half-precision complex numbers.
-_LEFT_OUT = ("to_sparse", "chalf")
+_LEFT_OUT = (
+    # Their results are sparse, or of half-precision complex numbers.
+    *("to_sparse", "chalf"),
+    # An option by which the forward pass computes the gradients and the backward pass spends them:
+    # torch documents it as outside of what autograd promises.
+    "nn.functional.linear_cross_entropy/chunked",
+    "nn.functional.linear_cross_entropy/chunked_none",
+)
 
 
 def _dtypes(info: Any) -> tuple[str, ...]:

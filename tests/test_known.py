@@ -91,6 +91,15 @@ def test_entry_is_not_stale_where_nothing_was_compared(tmp_path):
     assert known.stale([line("SEED-01.1")], ("values",), OF_RULE) == []
 
 
+def test_entry_of_a_program_that_diverges_sometimes_is_never_stale(tmp_path):
+    known = read(tmp_path, entry() + "sometimes = true\n")
+    assert known.excuse(line("SEED-01.1"), LEVELS) is None
+    assert known.stale([line("SEED-01.1")], LEVELS, OF_RULE) == []
+    assert known.excuse(line("SEED-01.1", "diverges", memory="diverges"), LEVELS) is not None
+    with pytest.raises(KnownError, match='"sometimes" of .* must be true or false'):
+        read(tmp_path, entry() + 'sometimes = "yes"\n')
+
+
 def test_rule_entry_is_stale_when_none_of_its_programs_diverges(tmp_path):
     known = read(tmp_path, entry(program=None, rule="SEED-01"))
     one, two = line("SEED-01.1", "diverges", memory="diverges"), line("SEED-01.2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from conformance.sweep.execute import (
     double_statement,
     tensors,
 )
-from conformance.sweep.likeness import Difference, Differences, Likeness, array, saved
+from conformance.sweep.likeness import Difference, Differences, Likeness, Truth, array, saved
 from conformance.sweep.sample import Argument, Sample, address
 from conformance.sweep.tally import Tally
+
+# One set of roundings may cancel out: so many are tried.
+NUDGES = 3
 
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
 
@@ -34,7 +38,8 @@ class Sweep:
     def __init__(self, oracle: Backend, backend: Backend) -> None:
         self.oracle, self.backend = Side(oracle), Side(backend)
         self.likeness = Likeness(oracle, backend)
-        self.exact = Side(oracle)  # for the same sample in 64 bits
+        # For the same sample in 64 bits, and for some that are a rounding away from it.
+        self.exact, self.nudged = Side(oracle), [Side(oracle) for _ in range(NUDGES)]
 
     def seed(self, seed: int) -> None:
         """Set where random numbers begin in each sample."""
@@ -85,7 +90,11 @@ class Passage:
         self.sweep, self.sample, self.tally = sweep, sample, tally
         self.statements: list[str] = []
         self.cotangents: list[Argument] = []
-        self._exact_statements: int | None = None  # how many ran in 64 bits; None before the first
+        self._exact = _Again(self, sweep.exact, _wider) if sample.dtype in _WIDER else None
+        self._nudged = [
+            _Again(self, side, partial(_nudged, turn=turn))
+            for turn, side in enumerate(sweep.nudged)
+        ]
 
     def run(self) -> None:
         """Forward, backward, and double backward, as far as the sample goes."""
@@ -135,8 +144,7 @@ class Passage:
             tally.add(column, sample.id, _errors(expected, got))
             return False
         results = [side.names[name] for side in sides]
-        truth = self._truth(name) if sample.dtype in _WIDER else None
-        found = sweep.likeness.differences(name, results[0], results[1], truth)
+        found = sweep.likeness.differences(name, results[0], results[1], self._truth(name))
         tally.add(column, sample.id, found)
         return "values" not in found
 
@@ -174,35 +182,76 @@ class Passage:
             for attribute, value in expected.items():
                 field = f"{name}.grad_fn.{attribute}"
                 inner = self.sweep.likeness.differences(
-                    field, value, got[attribute], values=attribute not in self.sample.unspecified
+                    field,
+                    value,
+                    got[attribute],
+                    self._truth("y", lambda y, n=name, a=attribute: self._saved_by(y, n)[a]),
+                    values=attribute not in self.sample.unspecified,
                 )
                 if "values" in inner:
                     found.setdefault("diagnostics", inner["values"])
         self.tally.add("saved", self.sample.id, found)
 
-    def _truth(self, name: str) -> Callable[[], Any]:
-        """What the oracle finds in 64 bits, when somebody wants to know."""
+    def _saved_by(self, result: Any, name: str) -> dict[str, Any]:
+        """What the node of one of a statement's results saved."""
+        return saved(dict(tensors(result, "y", self.sweep.oracle.is_tensor))[name].grad_fn)
 
-        def truth() -> Any:
-            exact = self.sweep.exact
-            if self._exact_statements is None:
-                exact.begin(tuple(map(_wider, self.sample.arguments)))
-                self._exact_statements = 0
-            for argument in self.cotangents:
-                if argument.name not in exact.names:
-                    exact.bind(_wider(argument))
-            for statement in self.statements[self._exact_statements :]:
-                if exact.run(statement, not self._exact_statements) is not None:
-                    return None
-                self._exact_statements += 1
-            return exact.names[name]
+    def _truth(self, name: str, part: Callable[[Any], Any] = lambda value: value) -> Truth:
+        """What the oracle finds of a result, or of a part of it, in 64 bits and a rounding away."""
+
+        def truth() -> tuple[Any, list[Any]] | None:
+            try:
+                exact = None if self._exact is None else part(self._exact(name))
+                return exact, [part(again(name)) for again in self._nudged]
+            except (_Elsewhere, LookupError, AttributeError):  # such as fewer results, and no node
+                return None
 
         return truth
+
+
+class _Elsewhere(Exception):
+    """Other numbers led to an error."""
+
+
+class _Again:
+    """The sample once more on the oracle, with other tensors; run as far as is asked."""
+
+    def __init__(
+        self, passage: Passage, side: Side, change: Callable[[Argument], Argument]
+    ) -> None:
+        self.passage, self.side, self.change = passage, side, change
+        self.done: int | None = None  # how many statements ran; None before the first
+
+    def __call__(self, name: str) -> Any:
+        """What the name is bound to; raises _Elsewhere if a statement raised."""
+        passage, side = self.passage, self.side
+        if self.done is None:
+            side.begin(tuple(map(self.change, passage.sample.arguments)))
+            self.done = 0
+        for argument in passage.cotangents:
+            if argument.name not in side.names:
+                side.bind(self.change(argument))
+        for statement in passage.statements[self.done :]:
+            if (error := side.run(statement, not self.done)) is not None:
+                raise _Elsewhere from error
+            self.done += 1
+        return side.names[name]
 
 
 def _wider(argument: Argument) -> Argument:
     wide = _WIDER.get(str(argument.array.dtype))
     return argument if wide is None else argument.of(argument.array.astype(wide))
+
+
+def _nudged(argument: Argument, turn: int) -> Argument:
+    """In 64 bits if there are more of them, with each number off by one rounding, up or down."""
+    array = argument.array
+    if array.dtype.kind not in "fc":
+        return argument
+    eps = np.finfo(array.dtype).eps
+    signs = np.random.RandomState(turn).choice((-1, 1), array.shape)
+    wide = _wider(argument)
+    return wide.of(np.asarray(wide.array * (1 + signs * eps)))
 
 
 def _errors(expected: BaseException | None, got: BaseException | None) -> Differences:
