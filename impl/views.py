@@ -409,6 +409,7 @@ def check_bounds(tensor: Tensor, target: Geometry) -> None:
         )
 
 
+FUNCTIONS["as_strided_"] = Tensor.as_strided_  # torch has no other in-place view as a function
 as_strided.bounded = True
 as_strided.gradient(
     self=written(

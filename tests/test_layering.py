@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "conformance": {"numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it"},
     "reports": {"conformance", "jinja2", "markupsafe", "msgspec", "pygments", "markdown_it"},
 }
-MAY_IMPORT_TORCH = {"reference.oracle", "reference.opinfo", "reference.subjects"}
+MAY_IMPORT_TORCH = {f"reference.{name}" for name in ("compiled", "opinfo", "oracle", "subjects")}
 
 # Where a package's name is not its distribution's; markupsafe comes with jinja2, of which it is
 # part in all but name.

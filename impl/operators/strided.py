@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl.operator import FUNCTIONS, RAW, TAPED, new
+from impl.operator import RAW, TAPED, new
 from impl.precision import add_each_at
 from impl.storage import extent, strided
-from impl.tensor import Tensor
 
 
 class _Part(NamedTuple):
@@ -104,6 +103,3 @@ def _taped(grad, layout, size, stride, storage_offset):
 
 RAW.as_strided_backward = _raw
 TAPED.as_strided_backward = _taped
-
-
-FUNCTIONS["as_strided_"] = Tensor.as_strided_
