@@ -10,8 +10,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from conformance.observe import Observer
+from conformance.runs import LEVELS
 
-KNOWN = "impl, torch, torch:DEVICE, package.module:attribute"
+KNOWN = (
+    "impl, torch, torch:DEVICE, torch:compile=COMPILER, package.module:attribute, 'cmd: COMMAND'"
+)
 
 
 class BackendError(Exception):
@@ -24,6 +27,9 @@ class Backend:
     A subclass for something that is not torch-shaped overrides `observer`, whose result offers
     `names`, `result` and `is_tensor` as `conformance.observe.Observer` does.
     """
+
+    levels: tuple[str, ...] = LEVELS
+    """The levels that it claims; nothing else is compared."""
 
     def __init__(
         self, name: str, namespace: Any, version: str = "unknown", device: str = "cpu"
@@ -122,6 +128,11 @@ def find(name: str, imports: Sequence[str] = ()) -> Backend:
         return _from_namespace(name, _imported("impl", "backend 'impl'"))
     if name == "torch" or name.startswith("torch:"):
         return _oracle(name)
+    if name.startswith("cmd:"):
+        raise BackendError(
+            f"{name!r} is a process of its own: it can be judged, not be an oracle or run within "
+            "this process"
+        )
     module_name, colon, path = name.partition(":")
     if not module_name or not all(p.isidentifier() for p in module_name.split(".")):
         raise BackendError(f"{name!r} is not the name of a backend; those are: {KNOWN}")
@@ -132,8 +143,11 @@ def find(name: str, imports: Sequence[str] = ()) -> Backend:
 
 
 def _oracle(name: str) -> Backend:
-    module = _imported("reference.oracle", f"backend {name!r}")
     device = name.partition(":")[2] or "cpu"
+    if device.startswith("compile="):
+        module = _imported("reference.compiled", f"backend {name!r}")
+        return _compiled(name, module)
+    module = _imported("reference.oracle", f"backend {name!r}")
     try:
         found: Backend = module.backend(name, device)
     except (RuntimeError, ValueError) as error:
@@ -141,6 +155,14 @@ def _oracle(name: str) -> Backend:
             f"backend {name!r}: torch knows no device {device!r} ({_first_line(error)}). "
             "A device that an extension registers needs --import MODULE."
         ) from error
+    return found
+
+
+def _compiled(name: str, module: Any) -> Backend:
+    try:
+        found: Backend = module.backend(name, name.partition("=")[2])
+    except ValueError as error:
+        raise BackendError(f"backend {name!r}: {_first_line(error)}") from None
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from conformance.closeness import coarser, difference, scalar_dtype
@@ -50,13 +50,20 @@ OTHER_FIELDS = {
 _TENSOR_LEVELS = tuple(dict.fromkeys(TENSOR_FIELDS.values()))
 
 
-def compare(expected: Trace, got: Trace, program: Program, stated: bool = True) -> Verdict:
+def compare(
+    expected: Trace,
+    got: Trace,
+    program: Program,
+    stated: bool = True,
+    levels: Collection[str] = LEVELS,
+) -> Verdict:
     """Return the verdict on `got`, with the oracle's trace `expected`.
 
-    `stated` says whether the oracle has to meet the program's comments, which are about float32.
+    `stated` says whether the oracle has to meet the program's comments, which are about float32;
+    `levels` are those that the backend claims, all others are not applicable.
     Raises ProgramError for a program whose source does not parse.
     """
-    comparison = _Comparison(program)
+    comparison = _Comparison(program, levels)
     specification = unmet(program, expected) if stated else []
     lack = comparison.run(expected, got)
     verdict = Verdict(
@@ -99,8 +106,9 @@ def stated(program: Program, got: Trace) -> Verdict:
 class _Comparison:
     """Two traces walked side by side; keeps the first divergence at each level."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, levels: Collection[str]) -> None:
         self.program = program
+        self.levels = levels
         self.first: dict[str, Divergence] = {}
         self.compared: set[str] = set()
         self.ulp: dict[str, float] = {}
@@ -323,13 +331,14 @@ class _Comparison:
         return False
 
     def _count(self, level: str) -> None:
-        self.compared.add(level)
+        if level in self.levels:
+            self.compared.add(level)
 
     def _diverge(
         self, level: str, name: str, expected: Any, got: Any, index: int | None = None
     ) -> None:
-        self.compared.add(level)
-        if level not in self.first:
+        self._count(level)
+        if level in self.levels and level not in self.first:
             self.first[level] = Divergence(*self.at, self.name, name, expected, got, index)
 
 

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance import runs
-from conformance.failure import headline
+from conformance.ending import Result, ended, summary_lines, written
 from conformance.judge import lost_line
-from conformance.plan import Plan, now
+from conformance.plan import Plan
 
 TEST = "test_program"
 """The test function whose parameter is a program's ID."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a run ended; ``exit`` is its exit code."""
-
-    header: Mapping[str, Any]
-    lines: list[dict[str, Any]]
-    stale: list[str]
-    complete: bool
-    exit: int
-    run_file: Path | None
-    report: Path | None
-    report_fault: str | None = None
 
 
 class Gathering:
@@ -42,7 +24,7 @@ class Gathering:
         self.config = config
         self.result: Result | None = None
         self.header: dict[str, Any] | None = None
-        self.lines: dict[str, dict[str, Any]] = {}
+        self.lines = dict(made.taken)
         self._programs = {program.id: program for program in made.programs}
         self._writer: runs.RunWriter | None = None
         self._others_failed = False
@@ -57,6 +39,16 @@ class Gathering:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["conform_unavailable"] = self.plan.unavailable
+        node.workerinput["conform_programs"] = list(self._programs)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
+        # xdist would start another in its place, without an end.
+        if error and self.header is None:
+            said = str(error).strip().splitlines() or [""]
+            where, _, _ = str(node.gateway.spec).partition("//env:")
+            where = where.removeprefix("execmodel=main_thread_only//")
+            raise pytest.UsageError(f"the worker {where} did not start: {said[-1]}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         identifier = _program_id(report.nodeid)
@@ -93,10 +85,13 @@ class Gathering:
         collected = {_program_id(nodeid) for nodeid in nodeids} & self._programs.keys()
         if self.header is not None or not collected:
             return
-        self.header = self.plan.header(len(collected))
+        self.header = self.plan.header(len(collected) + len(self.lines))
         if self.plan.settings.run_file:
             self._writer = runs.RunWriter(
-                self.plan.settings.run_file, self.header, self.plan.suite.ids()
+                self.plan.settings.run_file,
+                self.header,
+                self.plan.suite.ids(),
+                self.lines.values(),
             )
         self.config.hook.pytest_conform_started(header=self.header)
 
@@ -109,78 +104,12 @@ class Gathering:
         self.config.hook.pytest_conform_judged(line=line)
 
     def _finish(self, complete: bool) -> Result:
-        lines = [self.lines[name] for name in self.plan.suite.ids() if name in self.lines]
-        stale = self.plan.known.stale(
-            lines, self.plan.settings.selection.levels, self.plan.suite.programs_of_rule()
-        )
-        code = runs.exit_code(lines, stale) if complete else 3
-        if complete and self.plan.unavailable and self.plan.settings.if_available:
-            code = 0
-        footer = runs.footer(lines, now(), code, stale) if complete else None
-        if self._writer is not None:
-            if footer is None:
-                self._writer.abandon()
-            else:
-                self._writer.close(footer)
-        report, fault = self.plan.settings.report, None
-        if report is not None:
-            assert self.header is not None
-            fault = write_report(runs.Run(self.header, lines, footer), report)
-        return Result(
-            header=self.header or {},
-            lines=lines,
-            stale=stale,
-            complete=complete,
-            exit=code,
-            run_file=self.plan.settings.run_file,
-            report=report if fault is None else None,
-            report_fault=fault,
-        )
-
-
-def write_report(run: runs.Run, path: Path) -> str | None:
-    """Write the HTML report of a run; returns what went wrong, None when nothing did."""
-    try:
-        importlib.import_module("reports.run").write(run, path)
-    except Exception as error:
-        return f"the report {path} was not written: {type(error).__name__}: {error}"
-    return None
-
-
-def summary_lines(result: Result) -> list[str]:
-    """The result of a run as plain lines: outcomes, first divergences, files, exit code."""
-    counted = {name: n for name, n in runs.totals(result.lines).items() if n}
-    lines = [", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counted.items())]
-    levels = tuple(result.header["selection"]["levels"])
-    failing = [line for line in result.lines if runs.is_failing(line)]
-    lines += [headline(line, levels) for line in failing[:10]]
-    if len(failing) > 10:
-        lines.append(f"... and {len(failing) - 10} more that diverge")
-    lines += result.stale
-    if result.run_file:
-        lines.append(f"run file: {result.run_file}")
-    if result.report:
-        lines.append(f"report: {result.report}")
-    if result.report_fault:
-        lines.append(result.report_fault)
-    lines.append(f"exit code {result.exit}: {meaning(result)}")
-    return lines
-
-
-def meaning(result: Result) -> str:
-    """What the exit code of a run says, in words."""
-    if not result.complete:
-        return f"interrupted, {len(result.lines)} of {result.header['programs']} programs judged"
-    if result.exit == 1:
-        diverges = any(runs.is_failing(line) for line in result.lines)
-        return "something diverges" if diverges else "a known divergence is gone; remove its entry"
-    if result.exit == 3:
-        return "nothing diverges, but something was not compared"
-    if any(line["outcome"] == "not_run" for line in result.lines):
-        return "not run, and that was allowed (--if-available)"
-    known = sum(1 for line in result.lines if runs.is_known(line))
-    but = f", but for {known} known divergences" if known else ""
-    return f"everything conforms{but}"
+        assert self.header is not None
+        made, settings = self.plan, self.plan.settings
+        lines = [self.lines[name] for name in made.suite.ids() if name in self.lines]
+        forgiven = made.unavailable is not None and settings.if_available
+        result = ended(self.header, lines, settings, made.suite, made.known, complete, forgiven)
+        return written(result, settings, self._writer)
 
 
 def _program_id(nodeid: str) -> str | None:

@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
 import os
-import select
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from conformance.backends import BackendError
+from conformance.process import Died, Garbled, IsolationError, Process, TimedOut, shortened
 from conformance.program import Program, ProgramError
+from conformance.runs import LEVELS
 from conformance.trace import Trace, TraceError
 
 T = TypeVar("T")
 
 START_TIMEOUT = 300.0  # importing a large framework from a cold disk
-_POLL = 0.25
-_CAPTURE = 1 << 20
-_TAIL = 2000
-_LONGEST_ANSWER = 256 << 20
 
 
-class IsolationError(Exception):
-    """A program that has no trace because of what became of the child; its outcome is `error`."""
-
-    @property
-    def reason(self) -> str:
-        """The message, for a verdict."""
-        return str(self)
-
-
-class Died(IsolationError):
-    """The process ended while it ran the program."""
-
-
-class TimedOut(IsolationError):
-    """The program did not end in time; the process was killed."""
-
-
-class Garbled(IsolationError):
-    """The process answered with something that is not an answer."""
+class Unsupported(Exception):
+    """The process is well and says that its backend cannot run the program, or a part of it."""
 
 
 class Failed(IsolationError):
@@ -63,6 +38,8 @@ class Identity:
     version: str
     device: str
     unavailable: str | None
+    levels: tuple[str, ...] = LEVELS
+    """The levels that it claims; nothing else is compared."""
 
 
 class Child:
@@ -90,7 +67,7 @@ class Child:
         self.start_timeout = start_timeout
         self.seed = seed
         self.default_dtype = default_dtype
-        self._process: _Process | None = None
+        self._process: Process | None = None
         self._identity: Identity | None = None
         self._count = 0
 
@@ -128,28 +105,65 @@ class Child:
         try:
             answer = process.ask({"id": self._count, "seed": self.seed, **request}, self.timeout)
             if not isinstance(answer, dict) or answer.get("id") != self._count:
-                raise Garbled(f"the process answered rubbish: {_shortened(answer)}{process.tail()}")
-            if "failed" in answer:
-                raise Failed(str(answer["failed"]))
+                raise Garbled(f"the process answered rubbish: {shortened(answer)}{process.tail()}")
             try:
-                return read(answer)
+                return read(self._checked(answer))
             except (TraceError, ProgramError, KeyError, TypeError, ValueError) as error:
                 raise Garbled(f"the process answered rubbish: {error}{process.tail()}") from error
         except (Died, TimedOut, Garbled):
             self.close()
             raise
 
-    def _started(self) -> _Process:
+    def _checked(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """The answer, if it is what was asked for; raises what it says instead."""
+        if "failed" in answer:
+            raise Failed(str(answer["failed"]))
+        return answer
+
+    def _started(self) -> Process:
         if self._process is not None:
             return self._process
-        process = _Process(self.backend, self.imports, self.oracle)
+        process = self._launched()
         try:
-            self._identity = _identity(process, self.start_timeout, self.backend)
+            self._identity = self._introduced(process)
+        except IsolationError as error:
+            process.close()
+            raise BackendError(f"backend {self.backend!r} could not be started: {error}") from error
         except BaseException:
             process.close()
             raise
         self._process = process
         return process
+
+    def _launched(self) -> Process:
+        # -P: what the child imports is what the parent would, whatever the current folder holds.
+        command = [sys.executable, "-P", "-m", "conformance.worker", "--backend", self.backend]
+        command += ["--oracle", self.oracle] if self.oracle else []
+        command += [part for module in self.imports for part in ("--import", module)]
+
+        def started(requests: int, answers: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                [*command, "--requests", str(requests), "--answers", str(answers)],
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=printed,
+                pass_fds=(requests, answers),
+                env={**os.environ, "PYTHONPATH": _module_path()},
+                start_new_session=True,
+            )
+
+        return Process(started)
+
+    def _introduced(self, process: Process) -> Identity:
+        """What the process says of itself; raises BackendError or IsolationError."""
+        answer = process.greeting(self.start_timeout)
+        if isinstance(answer, dict) and "failed" in answer:
+            raise BackendError(str(answer["failed"]))
+        try:
+            ready = answer["ready"]
+            return Identity(**{**ready, "levels": tuple(ready["levels"])})
+        except (TypeError, KeyError):
+            raise Garbled(f"it said {shortened(answer)}{process.tail()}") from None
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -168,171 +182,7 @@ class Child:
             self.close()
 
 
-def _identity(process: _Process, timeout: float, name: str) -> Identity:
-    try:
-        answer = process.greeting(timeout)
-        if isinstance(answer, dict) and "failed" in answer:
-            raise BackendError(str(answer["failed"]))
-        return Identity(**answer["ready"])
-    except IsolationError as error:
-        raise BackendError(f"backend {name!r} could not be started: {error}") from error
-    except (TypeError, KeyError) as error:
-        raise BackendError(
-            f"backend {name!r} could not be started: it said {_shortened(answer)}{process.tail()}"
-        ) from error
-
-
-class _Process:
-    """One child process with its two pipes, and a file for whatever it prints."""
-
-    def __init__(self, backend: str, imports: Sequence[str], oracle: str | None) -> None:
-        self._printed: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
-        # Appending, so that the file can be cut short under the process's hands.
-        fcntl.fcntl(self._printed.fileno(), fcntl.F_SETFL, os.O_APPEND)
-        to_child, self._requests = os.pipe()
-        self._answers, from_child = os.pipe()
-        self._buffer = b""
-        # -P: what the child imports is what the parent would, whatever the current folder holds.
-        command = [sys.executable, "-P", "-m", "conformance.worker", "--backend", backend]
-        command += ["--oracle", oracle] if oracle else []
-        command += ["--requests", str(to_child), "--answers", str(from_child)]
-        command += [part for module in imports for part in ("--import", module)]
-        try:
-            self._child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=self._printed,
-                stderr=self._printed,
-                pass_fds=(to_child, from_child),
-                env={**os.environ, "PYTHONPATH": _module_path()},
-                start_new_session=True,
-            )
-        finally:
-            os.close(to_child)
-            os.close(from_child)
-        os.set_blocking(self._requests, False)
-        os.set_blocking(self._answers, False)
-
-    def ask(self, request: dict[str, Any], timeout: float) -> Any:
-        """Send one request and return its answer, both within `timeout` seconds."""
-        self._start_clock(timeout)
-        os.ftruncate(self._printed.fileno(), 0)
-        rest = memoryview(json.dumps(request).encode() + b"\n")
-        try:
-            while rest:
-                try:
-                    rest = rest[os.write(self._requests, rest) :]
-                except BlockingIOError:
-                    self._wait([], [self._requests])
-        except BrokenPipeError:
-            raise Died(self._end()) from None
-        return self._answer()
-
-    def greeting(self, timeout: float) -> Any:
-        """Return what the process says unasked, at its start."""
-        self._start_clock(timeout)
-        return self._answer()
-
-    def _start_clock(self, timeout: float) -> None:
-        self._timeout, self._until = timeout, time.monotonic() + timeout
-
-    def _answer(self) -> Any:
-        """Return the next line as JSON; raises Died, TimedOut or Garbled."""
-        line = self._line()
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError):
-            raise Garbled(
-                f"the process answered rubbish: {_shortened(line)}{self.tail()}"
-            ) from None
-        if self._buffer:
-            raise Garbled(f"the process answered too much: {_shortened(self._buffer)}{self.tail()}")
-        return answer
-
-    def _line(self) -> bytes:
-        while b"\n" not in self._buffer:
-            self._wait([self._answers], [])
-            try:
-                piece = os.read(self._answers, 1 << 20)
-            except BlockingIOError:
-                continue
-            if not piece:
-                raise Died(self._end())
-            self._buffer += piece
-            if len(self._buffer) > _LONGEST_ANSWER:
-                raise Garbled(f"the process answered without an end{self.tail()}")
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line
-
-    def _wait(self, readable: list[int], writable: list[int]) -> None:
-        while True:
-            left = self._until - time.monotonic()
-            if left <= 0:
-                raise TimedOut(
-                    f"no answer within {self._timeout:g} s, so it was killed{self.tail()}"
-                )
-            ready = select.select(readable, writable, [], min(left, _POLL))
-            self._bound()
-            if ready[0] or ready[1]:
-                return
-            # A grandchild may hold the pipe open after the process itself is gone.
-            if self._child.poll() is not None:
-                ready = select.select(readable, writable, [], 0)
-                if not ready[0]:
-                    raise Died(self._end())
-
-    def _bound(self) -> None:
-        """Keep what a chatty backend prints from filling the disk."""
-        size = os.fstat(self._printed.fileno()).st_size
-        if size > _CAPTURE:
-            kept = os.pread(self._printed.fileno(), _TAIL, size - _TAIL)
-            os.ftruncate(self._printed.fileno(), 0)
-            os.write(self._printed.fileno(), kept)
-
-    def _end(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(timeout=1)
-        code = self._child.poll()
-        if code is None:
-            how = "the process closed its pipe and went on"
-        elif code < 0:
-            how = f"the process was killed by {_signal_name(-code)}"
-        else:
-            how = f"the process ended with exit code {code}"
-        return how + self.tail()
-
-    def tail(self) -> str:
-        """Return the end of what the process printed, as a clause for a message."""
-        descriptor = self._printed.fileno()
-        size = os.fstat(descriptor).st_size
-        printed = os.pread(descriptor, _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace")
-        return f"; it printed last:\n{printed.strip()}" if printed.strip() else ""
-
-    def close(self) -> None:
-        """Kill the process and all that it started; harmless when repeated."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child.pid, signal.SIGKILL)
-        self._child.wait()
-        for descriptor in (self._requests, self._answers):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-        self._requests = self._answers = -1
-        self._printed.close()
-
-
 def _module_path() -> str:
     """The parent's module path, so that the child finds what the parent finds."""
     entries: Iterator[str] = (str(Path(entry).absolute()) for entry in sys.path)
     return os.pathsep.join(dict.fromkeys(entries))
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f"{signal.Signals(number).name} ({number})"
-    except ValueError:
-        return f"signal {number}"
-
-
-def _shortened(answer: Any) -> str:
-    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else json.dumps(answer)
-    return repr(text if len(text) <= 200 else text[:200] + "...")

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from conformance import backends
 from conformance.compare import compare, stated
 from conformance.conventions import followed
 from conformance.execute import trace
-from conformance.isolate import Child, IsolationError, TimedOut
+from conformance.isolate import Child, Unsupported
 from conformance.known import KnownDivergences
 from conformance.options import Settings
+from conformance.port import Port, is_port
+from conformance.process import IsolationError, TimedOut
 from conformance.program import Program
-from conformance.runs import NOT_COMPARED
+from conformance.recordings import NotRecorded, find_recording, is_recorded
+from conformance.runs import LEVELS, NOT_COMPARED
 from conformance.sweep.sample import AREA, is_entry
 from conformance.sweep.verdict import exhibit, settle
 from conformance.trace import Trace
@@ -40,7 +44,7 @@ class Judge:
         self.settings = settings
         self.known = known
         self.unavailable = unavailable
-        self._oracle: backends.Backend | None = None
+        self._oracle: Callable[[Program], Trace] | None = None
         self._backend: Child | backends.Backend | None = None
         self._sweep: Child | None = None
 
@@ -52,6 +56,9 @@ class Judge:
         if self.settings.oracle == NONE:
             return self._stated(line, program)
         if is_entry(program):
+            if is_recorded(self.settings.oracle):
+                reason = "a recording has no samples of torch's database: the sweep needs torch"
+                return {**line, "outcome": "not_run", "reason": reason}
             return self._swept(line, program)
         return self._traced(line, program)
 
@@ -72,7 +79,7 @@ class Judge:
                 sample = self.sample(first)
                 exhibit(line, self._traced(blank_line(sample), sample))
         except Exception as error:
-            return {**line, "outcome": "error", "reason": self._backend_fault(error), "got": None}
+            return {**line, **self._backend_fault(error), "got": None}
         line["known"] = self.known.excuse(line, self.settings.selection.levels)
         return line
 
@@ -86,7 +93,7 @@ class Judge:
             got = self._got(program)
             verdict = stated(program, got).to_json()
         except Exception as error:
-            return {**line, "outcome": "error", "reason": self._backend_fault(error), "got": None}
+            return {**line, **self._backend_fault(error), "got": None}
         line["seconds"]["backend"] = round(time.perf_counter() - begin, 6)
         line["got"] = got.to_json()
         for name in ("levels", "divergences", "reason"):
@@ -103,7 +110,9 @@ class Judge:
     def _traced(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
         begin = time.perf_counter()
         try:
-            expected = self._expected(program)
+            expected = self.expected(program)
+        except NotRecorded as error:
+            return {**line, "outcome": "not_run", "reason": str(error)}
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the oracle", error)}
         line["expected"] = expected.to_json()
@@ -113,13 +122,13 @@ class Judge:
             got = self._got(program)
         except Exception as error:
             line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
-            return {**line, "outcome": "error", "reason": self._backend_fault(error), "got": None}
+            return {**line, **self._backend_fault(error), "got": None}
         line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
         return self._compared(line, program, expected, got)
 
     def traces(self, program: Program) -> tuple[Trace, Trace]:
         """The oracle's and the backend's trace, each in fresh state; raises what went wrong."""
-        return self._expected(program), self._got(program)
+        return self.expected(program), self._got(program)
 
     def close(self) -> None:
         """End the backend's process."""
@@ -129,10 +138,19 @@ class Judge:
             self._sweep.close()
         self._backend = self._sweep = None
 
-    def _expected(self, program: Program) -> Trace:
+    def expected(self, program: Program) -> Trace:
+        """The oracle's trace; raises BackendError, NotRecorded, or what went wrong."""
         if self._oracle is None:
-            self._oracle = self._found(self.settings.oracle)
-        return trace(program, self._oracle)
+            self._oracle = self._oracle_set_up()
+        return self._oracle(program)
+
+    def _oracle_set_up(self) -> Callable[[Program], Trace]:
+        settings = self.settings
+        if is_recorded(settings.oracle):
+            recording = find_recording(settings.oracle)
+            recording.check(settings.seed, settings.default_dtype)
+            return recording.trace
+        return partial(trace, backend=self._found(settings.oracle))
 
     def _got(self, program: Program) -> Trace:
         if self._backend is None:
@@ -140,6 +158,13 @@ class Judge:
         if isinstance(self._backend, Child):
             return self._backend.trace(program)
         return trace(program, self._backend)
+
+    def _claimed(self) -> tuple[str, ...]:
+        """The levels that the backend claims."""
+        backend = self._backend
+        if backend is None:
+            return LEVELS
+        return backend.identity().levels if isinstance(backend, Child) else backend.levels
 
     def _found(self, name: str) -> backends.Backend:
         found = backends.find(name, self.settings.imports)
@@ -158,7 +183,8 @@ class Judge:
     ) -> dict[str, Any]:
         try:
             about_float32 = self.settings.default_dtype == "float32"
-            verdict = compare(expected, got, program, about_float32).to_json()
+            claimed = self._claimed()
+            verdict = compare(expected, got, program, about_float32, claimed).to_json()
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
@@ -179,11 +205,14 @@ class Judge:
         line["known"] = self.known.excuse(line, levels)
         return line
 
-    def _backend_fault(self, error: Exception) -> str:
+    def _backend_fault(self, error: Exception) -> dict[str, str]:
+        """The outcome of a program of which the backend gave no trace, and the reason."""
+        if isinstance(error, Unsupported):
+            return {"outcome": "unsupported", "reason": str(error)}
         reason = _fault("the backend", error)
         if isinstance(error, TimedOut):
             reason += " (see --timeout)"
-        return reason
+        return {"outcome": "error", "reason": reason}
 
 
 def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Child:
@@ -191,7 +220,8 @@ def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Ch
 
     With an ``oracle`` it serves the sweep. What it is asked may take ``times`` the usual timeout.
     """
-    return Child(
+    kind = Port if is_port(settings.backend) else Child
+    return kind(
         settings.backend,
         settings.imports,
         timeout=settings.timeout * times,

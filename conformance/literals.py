@@ -165,14 +165,14 @@ def shows(literal: Any, got: dict[str, Any]) -> bool:
 
 
 def _shows_tensor(literal: TensorLiteral, got: dict[str, Any]) -> bool:
-    values, dtype = got["values"], got["dtype"]
+    values, dtype, flag = got["values"], got["dtype"], got.get("requires_grad")
     if got["shape"] != list(literal.shape) or not isinstance(values, list):
         return False
     if literal.dtype is not None and dtype != literal.dtype:
         return False
-    if literal.requires_grad is not None and got["requires_grad"] != literal.requires_grad:
+    if literal.requires_grad is not None and flag not in (None, literal.requires_grad):
         return False
-    if literal.grad_fn is not None and got.get("grad_fn") != literal.grad_fn:
+    if literal.grad_fn is not None and got.get("grad_fn", literal.grad_fn) != literal.grad_fn:
         return False
     if literal.values and not _same_sort(literal.values, str(dtype)):
         return False
@@ -248,7 +248,7 @@ def _tensor_text(observed: dict[str, Any]) -> str:
         text += f", dtype=torch.{dtype}"
     if observed.get("grad_fn") and isinstance(observed["grad_fn"], str):
         text += f", grad_fn=<{observed['grad_fn']}>"
-    elif observed["requires_grad"] is True:
+    elif observed.get("requires_grad") is True:
         text += ", requires_grad=True"
     return f"tensor({text})"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.isolate import START_TIMEOUT
 from conformance.runs import LEVELS
+from conformance.shard import shard
 from conformance.suite import Selection
 from conformance.themes import EXAMPLES, THEMES
 
@@ -55,7 +56,7 @@ _MANY = {"action": "append", "default": None}
 BACKENDS = (
     Option(
         "backend",
-        "what to judge: impl, torch, torch:DEVICE or package.module:attribute",
+        "what to judge: impl, torch, torch:DEVICE, package.module:attribute, or 'cmd: COMMAND'",
         {"default": "impl", "metavar": "NAME"},
     ),
     Option(
@@ -91,6 +92,11 @@ BACKENDS = (
     ),
 )
 
+ORACLE = tuple(
+    option for option in BACKENDS if option.name in ("oracle", "import", "seed", "default-dtype")
+)
+"""What there is to say of an oracle where nothing is judged."""
+
 SUITE = (
     Option("spec", "read the chapters from this folder", {"default": None, "metavar": "DIR"}),
     Option(
@@ -111,6 +117,20 @@ SELECTION = (
     ),
 )
 
+SHARE = (
+    Option(
+        "failed-in",
+        "only programs that diverge or ended in an error in this run file",
+        {"default": None, "metavar": "RUNFILE"},
+    ),
+    Option(
+        "shard",
+        "only this part of the selected programs, such as 2/8; `conform merge` puts runs together",
+        {"type": shard, "default": None, "metavar": "K/N"},
+    ),
+)
+"""What is left of a selection."""
+
 COUNTED = (
     Option(
         "level",
@@ -119,15 +139,42 @@ COUNTED = (
     ),
 )
 
-OUTPUT = (
-    *COUNTED,
-    Option("run-file", "write the run here (JSON Lines)", {"default": None, "metavar": "FILE"}),
+FILES = (
     Option("report", "write an HTML report of the run here", {"default": None, "metavar": "FILE"}),
+    Option("junit", "write the run as JUnit XML here", {"default": None, "metavar": "FILE.xml"}),
+    Option(
+        "summary",
+        "write a short page of Markdown about the run here, such as $GITHUB_STEP_SUMMARY",
+        {"default": None, "metavar": "FILE.md"},
+    ),
+)
+"""What is made of a run, beside its run file."""
+
+ENDING = (
+    *FILES,
     Option(
         "known",
         "known divergences (TOML); default: the suite's own list for the backend",
         {"default": None, "metavar": "FILE"},
     ),
+    Option(
+        "allow-unsupported",
+        "what the backend lacks does not make the run incomplete (for a port that grows)",
+        {"action": "store_true"},
+    ),
+)
+"""What is decided, and made, at the end of a run, or of several that are merged."""
+
+OUTPUT = (
+    *COUNTED,
+    Option("run-file", "write the run here (JSON Lines)", {"default": None, "metavar": "FILE"}),
+    Option(
+        "resume",
+        "go on with an interrupted run of the same options: what this run file has is not run "
+        "again, and the file is made whole (or --run-file, if that is given)",
+        {"default": None, "metavar": "RUNFILE"},
+    ),
+    *ENDING,
     Option(
         "if-available",
         "when the backend's device is missing on this machine, say so and succeed",
@@ -135,7 +182,7 @@ OUTPUT = (
     ),
 )
 
-RUN = (*BACKENDS, *SUITE, *SELECTION, *OUTPUT)
+RUN = (*BACKENDS, *SUITE, *SELECTION, *SHARE, *OUTPUT)
 
 DRAWING = (
     Option(
@@ -177,9 +224,18 @@ class Settings:
     findings: Path | None = None
     selection: Selection = field(default_factory=Selection)
     run_file: Path | None = None
+    resume: Path | None = None
     report: Path | None = None
+    junit: Path | None = None
+    summary: Path | None = None
     known: Path | None = None
     if_available: bool = False
+    allow_unsupported: bool = False
+
+    @property
+    def outputs(self) -> list[Path]:
+        """The files that are made of the run, beside its run file."""
+        return [path for path in (self.report, self.junit, self.summary) if path is not None]
 
 
 def add_options(
@@ -229,12 +285,18 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
             operators=many("operator"),
             dtypes=many("dtype"),
             ids=many("id"),
+            failed_in=value("failed-in"),
+            shard=value("shard"),
             levels=many("level") or LEVELS,
         ),
-        run_file=path("run-file"),
+        run_file=path("run-file") or path("resume"),
+        resume=path("resume"),
         report=path("report"),
+        junit=path("junit"),
+        summary=path("summary"),
         known=path("known"),
         if_available=bool(value("if-available", False)),
+        allow_unsupported=bool(value("allow-unsupported", False)),
     )
 
 

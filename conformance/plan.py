@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 import platform
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from conformance import backends
 from conformance.chapters import ChapterError
+from conformance.earlier import check_same, failed, taken_over
 from conformance.judge import NONE, child
 from conformance.known import KnownDivergences, KnownError, default_path, read_known
 from conformance.listings import ListingError
 from conformance.options import Settings
+from conformance.port import is_port, missing
 from conformance.program import Program, ProgramError
+from conformance.recordings import find_recording, is_recorded
 from conformance.release import version
-from conformance.runs import SCHEMA, RunError
+from conformance.runs import SCHEMA, RunError, read_run
 from conformance.suite import SelectionError, Suite, SuiteError, read_suite
 
 
@@ -54,7 +57,11 @@ def one_paragraph() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The programs of a run, and on what they run."""
+    """The programs that a run is to run, and on what they run.
+
+    ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
+    header. ``selected`` is how many programs there were before a shard was taken of them.
+    """
 
     settings: Settings
     suite: Suite
@@ -63,10 +70,13 @@ class Plan:
     backend: dict[str, Any]
     oracle: dict[str, Any]
     unavailable: str | None
+    selected: int = 0
+    taken: dict[str, dict[str, Any]] = field(default_factory=dict)
+    resumed: dict[str, Any] | None = None
 
     def header(self, programs: int) -> dict[str, Any]:
-        """The run file's header for a run of this many programs that begins now."""
-        return {
+        """The run file's header for a run of this many programs that begins now, or began."""
+        header = {
             "type": "header",
             "schema": SCHEMA,
             "run": secrets.token_hex(6),
@@ -80,13 +90,52 @@ class Plan:
             "programs": programs,
             "selection": self.settings.selection.to_json(),
         }
+        if self.settings.selection.shard:
+            header["selected"] = self.selected
+        if self.resumed:
+            header |= {name: self.resumed[name] for name in ("run", "started")}
+        return header
 
 
 def select_programs(settings: Settings) -> tuple[Suite, list[Program]]:
     """The suite and the programs selected from it; raises WrongInput."""
+    suite, programs, _ = _selected(settings)
+    return suite, programs
+
+
+def select_named(settings: Settings, identifiers: Sequence[str]) -> tuple[Suite, list[Program]]:
+    """The suite and the programs of these IDs, which another process selected; raises WrongInput.
+
+    That process has read what the selection depends on, such as an earlier run's file, which this
+    one, on another machine perhaps, need not have.
+    """
     with one_paragraph():
         suite = read_suite(settings.spec, settings.findings)
-        return suite, suite.select(settings.selection)
+        return suite, [suite[identifier] for identifier in identifiers]
+
+
+def _selected(settings: Settings) -> tuple[Suite, list[Program], int]:
+    """The suite, the programs selected, and how many there were before a shard was taken."""
+    selection = settings.selection
+    with one_paragraph():
+        suite = read_suite(settings.spec, settings.findings)
+        programs = suite.select(selection)
+        if selection.failed_in:
+            wanted = set(failed(read_run(selection.failed_in, torn=True)))
+            programs = [program for program in programs if program.id in wanted]
+            if not programs:
+                raise SelectionError(
+                    f"none of the selected programs failed in {selection.failed_in}."
+                )
+    if selection.shard is None:
+        return suite, programs, len(programs)
+    taken = selection.shard.take(programs)
+    if not taken:
+        raise WrongInput(
+            f"there is nothing in shard {selection.shard}: only {len(programs)} programs are "
+            "selected."
+        )
+    return suite, taken, len(programs)
 
 
 def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
@@ -100,12 +149,27 @@ def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
 
 def plan(settings: Settings) -> Plan:
     """Everything a run needs; raises WrongInput for whatever is wrong with the input."""
-    suite, programs = select_programs(settings)
+    suite, programs, selected = _selected(settings)
     known = known_divergences(settings, suite)
-    for path in (settings.run_file, settings.report):
+    for path in (settings.run_file, *settings.outputs):
         check_writable(path)
     backend, oracle, unavailable = identities(settings)
-    return Plan(settings, suite, tuple(programs), known, backend, oracle, unavailable)
+    made = Plan(settings, suite, tuple(programs), known, backend, oracle, unavailable, selected)
+    return _resuming(made, settings.resume) if settings.resume else made
+
+
+def _resuming(made: Plan, path: Path) -> Plan:
+    """The plan less what the run file at ``path`` has; raises WrongInput if it is of another."""
+    with one_paragraph():
+        run = read_run(path, torn=True)
+        check_same(run, made.header(len(made.programs)), "this run")
+    levels = made.settings.selection.levels
+    taken = {
+        identifier: {**line, "known": made.known.excuse(line, levels)}
+        for identifier, line in taken_over(run, made.programs).items()
+    }
+    left = tuple(program for program in made.programs if program.id not in taken)
+    return replace(made, programs=left, taken=taken, resumed=run.header)
 
 
 def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str | None]:
@@ -113,11 +177,8 @@ def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str 
 
     Raises WrongInput for a backend that does not exist or cannot be imported.
     """
+    oracle, no_oracle = oracle_identity(settings)
     with one_paragraph():
-        if settings.oracle == NONE:
-            oracle, no_oracle = {"name": NONE, "version": None, "device": None}, None
-        else:
-            oracle, no_oracle = _in_process(settings.oracle, settings.imports)
         if settings.isolation:
             backend, no_backend = _in_child(settings)
         else:
@@ -129,6 +190,18 @@ def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str 
     return backend, oracle, None
 
 
+def oracle_identity(settings: Settings) -> tuple[dict[str, Any], str | None]:
+    """What the oracle says of itself, and why nothing runs on it, if so; raises WrongInput."""
+    if settings.oracle == NONE:
+        return {"name": NONE, "version": None, "device": None}, None
+    with one_paragraph():
+        if is_recorded(settings.oracle):
+            recording = find_recording(settings.oracle)
+            recording.check(settings.seed, settings.default_dtype)
+            return {**recording.oracle, "name": settings.oracle}, None
+        return _in_process(settings.oracle, settings.imports)
+
+
 def _in_process(name: str, imports: tuple[str, ...]) -> tuple[dict[str, Any], str | None]:
     found = backends.find(name, imports)
     described = {"name": name, "version": found.version, "device": found.device}
@@ -136,6 +209,13 @@ def _in_process(name: str, imports: tuple[str, ...]) -> tuple[dict[str, Any], st
 
 
 def _in_child(settings: Settings) -> tuple[dict[str, Any], str | None]:
+    if (
+        settings.if_available
+        and is_port(settings.backend)
+        and (absent := missing(settings.backend))
+    ):
+        nobody = {"name": settings.backend, "version": None, "device": None}
+        return nobody, f"{absent} is not installed"
     with child(settings) as process:
         found = process.identity()
     described = {"name": settings.backend, "version": found.version, "device": found.device}

@@ -10,11 +10,19 @@ from typing import Any
 import pytest
 
 from conformance import fuzz
+from conformance.ending import Result
 from conformance.failure import failure
-from conformance.gathering import Gathering, Result
+from conformance.gathering import Gathering
 from conformance.judge import Judge
 from conformance.options import DRAWING, RUN, Settings, add_options, read_settings
-from conformance.plan import Plan, WrongInput, known_divergences, plan, select_programs
+from conformance.plan import (
+    Plan,
+    WrongInput,
+    known_divergences,
+    plan,
+    select_named,
+    select_programs,
+)
 from conformance.program import Program
 
 PREFIX = "conform-"
@@ -57,10 +65,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     settings = read_settings(config.option, PREFIX)
     try:
-        if _is_worker(config) or config.option.collectonly:
+        if (asked := getattr(config, "workerinput", None)) is not None:
+            suite, programs = select_named(settings, asked["conform_programs"])
+            known, unavailable = known_divergences(settings, suite), asked["conform_unavailable"]
+        elif config.option.collectonly:
             suite, programs = select_programs(settings)
-            known = known_divergences(settings, suite)
-            unavailable = getattr(config, "workerinput", {}).get("conform_unavailable")
+            known, unavailable = known_divergences(settings, suite), None
         else:
             made = config.stash.get(PLAN, None) or plan(settings)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
@@ -144,7 +154,3 @@ def _shares(config: pytest.Config) -> list[fuzz.Share]:
         return fuzz.shares(config.option.conform_theme or (), config.option.conform_examples)
     except WrongInput as error:
         raise pytest.UsageError(str(error)) from None
-
-
-def _is_worker(config: pytest.Config) -> bool:
-    return hasattr(config, "workerinput")

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from conformance import runs
 from conformance.display import printable
+from conformance.ending import Result, meaning
 from conformance.failure import headline
-from conformance.gathering import Result, meaning
 from conformance.plan import Plan
 from conformance.plugin import PLAN
 
@@ -73,6 +73,7 @@ class Watcher:
         self.plan = made
         self.console = console
         self.result: Result | None = None
+        self.refused = False
         self._counts: Counter[str] = Counter()
         self._total = 0
         self._begun = self._shown = time.monotonic()
@@ -87,8 +88,15 @@ class Watcher:
         if report.failed:
             self.console.print(Text(report.longreprtext))
 
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
+        if self._total or not isinstance(excinfo.value, OSError):
+            return None
+        self.console.print(Text(f"conform: a worker cannot be started: {excinfo.value}"))
+        self.refused = True
+        return True
+
     def pytest_conform_started(self, header: Mapping[str, Any]) -> None:
-        self._total = header["programs"]
+        self._total = header["programs"] - len(self.plan.taken)
         self._begun = self._shown = time.monotonic()
         self._bar = Bar(self.console, self._total)
 
@@ -131,6 +139,11 @@ def announce(console: Console, made: Plan) -> None:
         ),
         soft_wrap=True,
     )
+    if made.taken:
+        console.print(
+            Text(f"{len(made.taken)} more are taken over from {made.settings.resume}"),
+            soft_wrap=True,
+        )
 
 
 def summarise(console: Console, result: Result) -> None:
@@ -149,11 +162,10 @@ def summarise(console: Console, result: Result) -> None:
         console.print(Text(f"known divergence gone: {sentence}", style="red"))
     if worst := _largest_errors(result):
         console.print(Text("largest error in ULP: " + ", ".join(worst)), soft_wrap=True)
-    for what, path in (("run file", result.run_file), ("report", result.report)):
-        if path is not None:
-            console.print(Text(f"{what}: {path}"), soft_wrap=True)
-    if result.report_fault:
-        console.print(Text(result.report_fault, style="red"))
+    for what, path in result.files.items():
+        console.print(Text(f"{what}: {path}"), soft_wrap=True)
+    for fault in result.faults:
+        console.print(Text(fault, style="red"))
     style = "green" if result.exit == 0 else "red"
     console.print(Text(f"exit code {result.exit}: {meaning(result)}", style=style))
 

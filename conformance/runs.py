@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from conformance import schemas
 
 SCHEMA = 1
 """Version of the run file's format; it changes when an older reader would misread a newer file."""
@@ -91,8 +94,7 @@ class Run:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) that each line of a run file meets."""
-    text = resources.files("conformance").joinpath("schema/run.schema.json").read_text("utf-8")
-    return json.loads(text)
+    return schemas.schema("run")
 
 
 def dumps(line: Mapping[str, Any]) -> str:
@@ -131,19 +133,26 @@ def is_failing(line: Mapping[str, Any]) -> bool:
     return line["outcome"] == "diverges" and line["known"] is None
 
 
-def exit_code(lines: Iterable[Mapping[str, Any]], stale: Iterable[str] = ()) -> int:
+def exit_code(
+    lines: Iterable[Mapping[str, Any]],
+    stale: Iterable[str] = (),
+    allowed: Collection[str] = (),
+) -> int:
     """The exit code that a finished run with these programs has: 0, 1 or 3.
 
-    ``stale`` are the known divergences that diverge no longer; any of them fails the run.
+    ``stale`` are the known divergences that diverge no longer; any of them fails the run. Outcomes
+    that are ``allowed`` do not make it incomplete, if anything was compared at all.
     """
-    incomplete = False
+    found = set()
     for line in lines:
         if is_failing(line):
             return 1
-        incomplete = incomplete or line["outcome"] in NOT_COMPARED
+        found.add(line["outcome"])
     if any(True for _ in stale):
         return 1
-    return 3 if incomplete else 0
+    missing = found & set(NOT_COMPARED)
+    compared = found - missing
+    return 3 if missing - set(allowed) or (missing and not compared) else 0
 
 
 class RunWriter:
@@ -159,15 +168,19 @@ class RunWriter:
         path: str | os.PathLike[str],
         header: Mapping[str, Any],
         order: Iterable[str] = (),
+        taken: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Begin the file; ``order`` is the suite's order of program IDs. Raises OSError."""
+        """Begin the file, with the lines ``taken`` from earlier runs; ``order`` is the suite's
+        order of program IDs. What the file had before is replaced when the new one has those
+        lines: a run that is resumed loses none of them. Raises OSError.
+        """
         self.path = Path(path)
         self.header = dict(header)
-        self.lines: dict[str, dict[str, Any]] = {}
+        self.lines: dict[str, dict[str, Any]] = {line["id"]: dict(line) for line in taken}
         self._order = {identifier: position for position, identifier in enumerate(order)}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._journal = open(self.path, "wb", buffering=0)  # noqa: SIM115 (closed by close/abandon)
-        self._journal.write(_encoded(self.header))
+        self._replace([self.header, *self.in_suite_order()])
+        self._journal = open(self.path, "ab", buffering=0)  # noqa: SIM115 (closed by close/abandon)
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Append one program's line; raises ValueError when the program was written already."""
@@ -185,14 +198,15 @@ class RunWriter:
 
     def close(self, footer: Mapping[str, Any]) -> None:
         """Rewrite the file in suite order with the footer; the run is complete then."""
+        self._journal.close()
         self._replace([self.header, *self.in_suite_order(), dict(footer)])
 
     def abandon(self) -> None:
         """Rewrite the file in suite order without a footer: the run was interrupted."""
+        self._journal.close()
         self._replace([self.header, *self.in_suite_order()])
 
     def _replace(self, lines: list[dict[str, Any]]) -> None:
-        self._journal.close()
         finished = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
         try:
             with open(finished, "wb") as file:
@@ -259,15 +273,21 @@ _FOOTER_FIELDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def read_run(path: str | os.PathLike[str]) -> Run:
+def read_run(
+    path: str | os.PathLike[str],
+    loads: Callable[[bytes], Any] = json.loads,
+    without: Collection[str] = (),
+    torn: bool = False,
+) -> Run:
     """The run in a file; a file without a footer is a run that was interrupted (not `complete`).
 
+    The file may be gzipped. `loads` reads a line (ValueError: it is not JSON); a reader that needs
+    no traces can skip them, and names in `without` the fields of programs that it leaves out.
+    A last line that breaks off is an error, unless a `torn` file is what the caller expects: the
+    run ends before that line then.
     Raises NotARun, WrongSchema, Truncated, Malformed, Duplicate or Mismatched, all RunError.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise NotARun(path, None, f"cannot be read: {error.strerror}.") from None
+    data = _content(path)
     raw = data.split(b"\n")
     if raw[-1] == b"":
         raw.pop()
@@ -275,17 +295,23 @@ def read_run(path: str | os.PathLike[str]) -> Run:
         raise NotARun(path, None, "the file is empty; a run begins with a header.")
     last = len(raw)
     header = _read_header(path, raw[0], only=last == 1 and not data.endswith(b"\n"))
+    needed = {name: types for name, types in _PROGRAM_FIELDS.items() if name not in without}
     programs: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     foot: dict[str, Any] | None = None
     for number, text in enumerate(raw[1:], start=2):
-        line = _read_line(path, number, text, is_last=number == last)
+        try:
+            line = _read_line(path, number, text, loads, is_last=number == last)
+        except Truncated:
+            if torn:
+                break
+            raise
         if foot is not None:
             what = "a second footer" if line.get("type") == "footer" else "a line after the footer"
             raise Duplicate(path, number, f"{what}; were two runs written into one file?")
         match line.get("type"):
             case "program":
-                _check_program(path, number, line)
+                _check_program(path, number, line, needed)
                 if line["id"] in seen:
                     raise Duplicate(
                         path,
@@ -304,6 +330,18 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     if foot is not None:
         _check_totals(path, last, programs, foot)
     return Run(header, programs, foot, Path(path))
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    try:
+        data = Path(path).read_bytes()
+        return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+    except EOFError:
+        raise Truncated(path, None, "the gzipped file breaks off: it was cut.") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise Malformed(path, None, f"the gzipped file is damaged: {error}.") from None
+    except OSError as error:
+        raise NotARun(path, None, f"cannot be read: {error.strerror}.") from None
 
 
 def _read_header(path: str | os.PathLike[str], text: bytes, only: bool) -> dict[str, Any]:
@@ -327,10 +365,14 @@ def _read_header(path: str | os.PathLike[str], text: bytes, only: bool) -> dict[
 
 
 def _read_line(
-    path: str | os.PathLike[str], number: int, text: bytes, is_last: bool
+    path: str | os.PathLike[str],
+    number: int,
+    text: bytes,
+    loads: Callable[[bytes], Any],
+    is_last: bool,
 ) -> dict[str, Any]:
     try:
-        line = json.loads(text)
+        line = loads(text)
     except (ValueError, RecursionError):
         if is_last:
             raise Truncated(
@@ -345,8 +387,13 @@ def _read_line(
     return line
 
 
-def _check_program(path: str | os.PathLike[str], number: int, line: dict[str, Any]) -> None:
-    _check_fields(path, number, line, _PROGRAM_FIELDS, "program")
+def _check_program(
+    path: str | os.PathLike[str],
+    number: int,
+    line: dict[str, Any],
+    needed: dict[str, tuple[type, ...]],
+) -> None:
+    _check_fields(path, number, line, needed, "program")
     if line["outcome"] not in OUTCOMES:
         raise Malformed(path, number, f"unknown outcome {json.dumps(line['outcome'])}.")
     for level, verdict in line["levels"].items():

@@ -16,6 +16,7 @@ from conformance.chapters import Chapter, read_spec
 from conformance.listings import read_listings
 from conformance.program import Program, ProgramError
 from conformance.runs import AREAS, LEVELS
+from conformance.shard import Shard
 from conformance.sweep import entries as sweep
 
 
@@ -31,8 +32,9 @@ class SelectionError(Exception):
 class Selection:
     """What was asked for: alternatives within one field, all fields at once; empty is everything.
 
-    ``without`` leaves areas out. ``levels`` selects no programs: it says which levels count for
-    pass or fail.
+    ``without`` leaves areas out; ``failed_in`` names a run file, and leaves only what failed in it;
+    of what all this leaves, ``shard`` is a part. ``levels`` selects no programs: it says which
+    levels count for pass or fail.
     """
 
     areas: tuple[str, ...] = ()
@@ -41,6 +43,8 @@ class Selection:
     dtypes: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    failed_in: str | None = None
+    shard: Shard | None = None
     levels: tuple[str, ...] = LEVELS
 
     def to_json(self) -> dict[str, list[str]]:
@@ -52,6 +56,8 @@ class Selection:
             "dtypes": list(self.dtypes),
             "ids": list(self.ids),
             "without": list(self.without),
+            "failed_in": [self.failed_in] if self.failed_in else [],
+            "shard": [str(self.shard)] if self.shard else [],
             "levels": list(self.levels),
         }
 
@@ -95,7 +101,7 @@ class Suite:
         return rules
 
     def select(self, selection: Selection) -> list[Program]:
-        """The selected programs, in suite order.
+        """The selected programs, in suite order, of all shards and whatever failed.
 
         Raises SelectionError for an area, rule, operator, dtype, level or ID that does not exist
         and for a selection that nothing meets.

@@ -52,6 +52,7 @@ def _ready(name: str, imports: list[str], answers: BinaryIO) -> Backend | None:
             "version": str(backend.version),
             "device": str(backend.device),
             "unavailable": backend.available(),
+            "levels": backend.levels,
         }
     except Exception as error:
         _write(answers, _line({"failed": str(error) or type(error).__name__}))

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.categories import CATEGORIES, category
 from conformance.runs import LEVELS
-from reports.categories import CATEGORIES, category
 from reports.text import brief_pair, visible
 
 LONG_LIST = 12

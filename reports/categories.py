@@ -1,22 +1,6 @@
-"""What a program of a run ended as, in the words and symbols of every page."""
+"""The words and symbols that every page has for what a program ended as."""
 
 from __future__ import annotations
-
-from typing import Any
-
-from conformance.runs import is_known
-
-CATEGORIES = (
-    "diverges",
-    "specification",
-    "error",
-    "unsupported",
-    "not_run",
-    "known",
-    "conforms",
-)
-"""What a program ended as, the most urgent first. `known` is a divergence that is excused;
-`specification` a program of which only a comment fails: there the oracle is at fault."""
 
 WORDS = {
     "conforms": "conforms",
@@ -38,12 +22,3 @@ SYMBOLS = {
     "not_applicable": "–",
     "specification": "§",
 }
-
-
-def category(line: dict[str, Any]) -> str:
-    """Where a program counts: its outcome, but excused divergences and failed comments apart."""
-    if is_known(line):
-        return "known"
-    if line["outcome"] == "diverges" and line["specification"] and not line["divergences"]:
-        return "specification"
-    return line["outcome"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from reports.text import count, shortened, visible
@@ -35,6 +35,11 @@ def _environment() -> Environment:
     )
     environment.globals.update(count=count)
     return environment
+
+
+def template(name: str) -> Template:
+    """A template by its name; what is put into it is escaped."""
+    return _environment().get_template(name)
 
 
 def fragment(identifier: str) -> str:
@@ -59,40 +64,39 @@ def asset(names: Iterable[str]) -> str:
 
 
 def render(
-    template: str,
+    name: str,
     *,
     styles: Iterable[str],
     first: Iterable[str],
     scripts: Iterable[str],
+    shards: bool = False,
     **values: Any,
 ) -> str:
-    """The page of `template`, with the named static files inlined.
+    """The page of the template `name`, with the named static files inlined.
 
     `first` runs before anything is painted, `scripts` once the page's index is there. The policy
     lets nothing else run and nothing be fetched: every inline text is named by its hash, and no
-    string can become markup or code (`require-trusted-types-for`).
+    string can become markup or code (`require-trusted-types-for`). With `shards` the page's own
+    script may load others: data files, which a page from disk can get in no other way.
     """
     style = asset(styles)
     early = asset(first)
     script = '(() => {\n"use strict";\n' + asset(scripts) + "\n})();"
+    loading, types = (" 'strict-dynamic'", "shard") if shards else ("", "'none'")
     policy = (
         "default-src 'none'; "
         f"style-src {_hash(style)}; "
-        f"script-src {_hash(early)} {_hash(script)}; "
+        f"script-src {_hash(early)} {_hash(script)}{loading}; "
         "base-uri 'none'; form-action 'none'; "
-        "require-trusted-types-for 'script'; trusted-types 'none'"
+        f"require-trusted-types-for 'script'; trusted-types {types}"
     )
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            policy=policy,
-            # These three are files of this package; what comes from a run is escaped.
-            style=Markup(style),
-            early=Markup(early),
-            script=Markup(script),
-            **values,
-        )
+    return template(name).render(
+        policy=policy,
+        # These three are files of this package; what comes from a run is escaped.
+        style=Markup(style),
+        early=Markup(early),
+        script=Markup(script),
+        **values,
     )
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.categories import CATEGORIES, category
 from conformance.runs import LEVELS, NOT_COMPARED, Run
 from conformance.tolerances import TOLERANCES
 from reports.attention import NOTHING, attended
-from reports.categories import CATEGORIES, SYMBOLS, WORDS, category
+from reports.categories import SYMBOLS, WORDS
 
 CHUNK = 256 * 1024
 """Characters of JSON that share a chunk of traces: opening a program decodes one chunk, and beyond
@@ -108,7 +109,7 @@ def _chunks(lines: list[dict[str, Any]]) -> tuple[list[int], list[str]]:
     return starts, chunks
 
 
-class _Column:
+class Column:
     """A column whose few distinct texts are stored once."""
 
     def __init__(self, texts: Iterable[str | None]) -> None:
@@ -119,13 +120,14 @@ class _Column:
         ]
 
     def json(self) -> dict[str, Any]:
+        """The texts, and for each cell the number of its text, or -1."""
         return {"texts": list(self.numbers), "cells": self.cells}
 
 
 def _index(run: Run) -> dict[str, Any]:
     header, lines = run.header, run.programs
     columns = {
-        key: _Column(line[key] for line in lines).json()
+        key: Column(line[key] for line in lines).json()
         for key in ("area", "rule", "operator", "dtype", "sentence")
     }
     categories = [category(line) for line in lines]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from conformance.categories import CATEGORIES
 from conformance.runs import LEVELS, NOT_COMPARED, OUTCOMES, Run
 from conformance.sweep.tally import COLUMNS
-from reports.categories import CATEGORIES, SYMBOLS, WORDS
+from reports.categories import SYMBOLS, WORDS
 from reports.conventions import conventions
 from reports.page import render, write_atomically
 from reports.payload import payload
@@ -23,17 +24,21 @@ STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "
 FIRST = ("first.js",)
 SCRIPTS = (
     "text.js",
+    "verdicts.js",
     "python.js",
+    "unpack.js",
     "decode.js",
     "values.js",
     "address.js",
     "filter.js",
+    "paged.js",
     "rows.js",
     "list.js",
     "align.js",
     "trace.js",
     "program.js",
     "keys.js",
+    "theme.js",
     "main.js",
 )
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from conformance.categories import CATEGORIES, category
 from conformance.runs import AREAS, LEVELS, NOT_COMPARED, Run
 from reports.attention import Attention, attention
-from reports.categories import CATEGORIES, SYMBOLS, WORDS, category
+from reports.categories import SYMBOLS, WORDS
 from reports.text import count, listed, spelled, visible
 
 
@@ -39,15 +40,20 @@ class AreaRow:
 
     def add(self, line: dict[str, Any]) -> None:
         """Count one program."""
-        kind = category(line)
-        self.programs += 1
-        self.categories[kind] += 1
-        self.specification += bool(line["specification"])
+        self.count(category(line), line["levels"], bool(line["specification"]))
+
+    def count(
+        self, kind: str, levels: Mapping[str, str], specification: bool, programs: int = 1
+    ) -> None:
+        """Count programs that ended alike: category, verdicts, whether a comment is not met."""
+        self.programs += programs
+        self.categories[kind] += programs
+        self.specification += specification * programs
         if kind in NOT_COMPARED:
             return
-        for level, verdict in line["levels"].items():
+        for level, verdict in levels.items():
             excused = kind == "known" and verdict == "diverges"
-            self.levels[level]["known" if excused else verdict] += 1
+            self.levels[level]["known" if excused else verdict] += programs
 
 
 @dataclass(frozen=True)
@@ -185,7 +191,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
         ("Oracle", described(header["oracle"], exactly=True)),
         ("Host", " · ".join(filter(None, [host.get("platform", ""), python, *others]))),
         ("Started", _moment(header["started"]) + _duration(run)),
-        ("Selection", _selection(header["selection"])),
+        ("Selection", selected(header["selection"])),
         ("Seed", str(header["seed"])),
         ("Default dtype", str(header.get("default_dtype", "float32"))),
         ("Suite", header["suite"]),
@@ -194,7 +200,8 @@ def facts(run: Run) -> list[tuple[str, str]]:
     return [(term, visible(text)) for term, text in pairs]
 
 
-def _selection(selection: dict[str, Any]) -> str:
+def selected(selection: dict[str, Any]) -> str:
+    """What a run was of, in words: `areas: ties; levels: values`."""
     parts = []
     for key, values in selection.items():
         everything = not values or (key == "levels" and set(values) == set(LEVELS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -213,6 +214,20 @@ def test_exit_code(outcomes, known, stale, code):
     assert runs.exit_code(lines, stale) == code
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        (["conforms", "unsupported"], 0),
+        (["conforms", "unsupported", "error"], 3),
+        (["unsupported"], 3),
+        (["diverges", "unsupported"], 1),
+    ],
+)
+def test_exit_code_of_a_port_that_may_lack_things(outcomes, code):
+    lines = [program(f"A.{n}", outcome) for n, outcome in enumerate(outcomes)]
+    assert runs.exit_code(lines, (), ("unsupported",)) == code
+
+
 def changed(path: Path, edit) -> Path:
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join(edit(lines)))
@@ -231,6 +246,39 @@ def refused(path: Path, error: type[runs.RunError], line: int | None, text: str)
     assert str(caught.value).startswith(str(path))
     if line:
         assert f"line {line}: " in str(caught.value)
+
+
+def test_a_gzipped_run_is_the_same_run(good):
+    packed = good.with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(good.read_bytes()))
+    assert read_run(packed).programs == read_run(good).programs
+
+
+@pytest.mark.parametrize("damage", [slice(0, -12), slice(0, 40)])
+def test_a_gzipped_run_that_breaks_off(good, damage):
+    packed = good.with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(good.read_bytes())[damage])
+    with pytest.raises(runs.Truncated, match="breaks off"):
+        read_run(packed)
+
+
+def test_a_gzipped_run_that_is_rubbish(good):
+    packed = good.with_suffix(".jsonl.gz")
+    whole = bytearray(gzip.compress(good.read_bytes()))
+    whole[20:60] = bytes(40)
+    packed.write_bytes(whole)
+    with pytest.raises(runs.RunError, match=r"damaged|breaks off"):
+        read_run(packed)
+
+
+def test_a_reader_may_skip_what_it_does_not_need(good):
+    def loads(text):
+        return {k: v for k, v in json.loads(text).items() if k not in ("expected", "got")}
+
+    whole, skimmed = read_run(good), read_run(good, loads, without=("expected", "got"))
+    assert [line["id"] for line in skimmed.programs] == [line["id"] for line in whole.programs]
+    with pytest.raises(runs.Malformed, match='"expected" is missing'):
+        read_run(good, loads)
 
 
 def test_missing_file(tmp_path):

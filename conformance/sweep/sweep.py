@@ -185,16 +185,17 @@ class Passage:
                     field,
                     value,
                     got[attribute],
-                    self._truth("y", lambda y, n=name, a=attribute: self._saved_by(y, n)[a]),
+                    self._truth("y", partial(self._saved_by, name=name, attribute=attribute)),
                     values=attribute not in self.sample.unspecified,
                 )
                 if "values" in inner:
                     found.setdefault("diagnostics", inner["values"])
         self.tally.add("saved", self.sample.id, found)
 
-    def _saved_by(self, result: Any, name: str) -> dict[str, Any]:
-        """What the node of one of a statement's results saved."""
-        return saved(dict(tensors(result, "y", self.sweep.oracle.is_tensor))[name].grad_fn)
+    def _saved_by(self, result: Any, name: str, attribute: str) -> Any:
+        """What the node of one of a statement's results saved under a name."""
+        part = dict(tensors(result, "y", self.sweep.oracle.is_tensor))[name]
+        return saved(part.grad_fn)[attribute]
 
     def _truth(self, name: str, part: Callable[[Any], Any] = lambda value: value) -> Truth:
         """What the oracle finds of a result, or of a part of it, in 64 bits and a rounding away."""

@@ -12,19 +12,6 @@ function readAddress() {
   return { id: unquoted(path), filter };
 }
 
-function unquoted(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function quotedId(id) {
-  // Lone surrogates cannot stand in an address.
-  return encodeURIComponent(id.toWellFormed?.() ?? id).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%2C", ",");
-}
-
 function addressOf(id, filter) {
   const query = new URLSearchParams();
   for (const name of FILTERS) if (filter?.[name]) query.set(name, filter[name]);

@@ -15,19 +15,7 @@ async function blobText(name) {
   return found.textContent;
 }
 
-function bytes(base64) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
-  const binary = atob(base64);
-  const array = new Uint8Array(binary.length);
-  for (let position = 0; position < binary.length; position++) array[position] = binary.charCodeAt(position);
-  return array;
-}
-
-async function decode(name) {
-  const text = await blobText(name);
-  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
-}
+const decode = async (name) => unpacked(await blobText(name));
 
 // What only a program's own page needs: traces, divergences, reasons.
 async function details(position) {
@@ -51,6 +39,7 @@ function readSources() {
 
 async function readIndex() {
   const index = await decode("index");
+  terms = index;
   run = {
     ...index,
     size: index.id.length,

@@ -155,8 +155,6 @@ function reproduce(position) {
     element("code", { id: "command" }, visible(command)), button);
 }
 
-const shellQuoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\"'\"'")}'`);
-
 function sourceBlock(program) {
   const marked = new Map();
   for (const { level, line } of program.divergences) if (line) marked.set(line, [...(marked.get(line) ?? []), level]);

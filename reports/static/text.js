@@ -74,13 +74,20 @@ function counted(value, singular, plural = `${singular}s`) {
   return `${number(value)} ${value === 1 ? singular : plural}`;
 }
 
-function symbol(kind) {
-  return element("span", { class: "symbol", "aria-hidden": "true" }, run.symbols[kind] ?? "");
+const shellQuoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\"'\"'")}'`);
+
+// IDs in addresses and out of them.
+function unquoted(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
-// A verdict as symbol and word; colour only repeats what they say.
-function badge(kind, word = run.words[kind]) {
-  return element("span", { class: `badge is-${kind}` }, symbol(kind), " ", word);
+function quotedId(id) {
+  // Lone surrogates cannot stand in an address.
+  return encodeURIComponent(id.toWellFormed?.() ?? id).replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%2C", ",");
 }
 
 async function copy(text, button) {

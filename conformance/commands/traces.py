@@ -1,4 +1,4 @@
-"""The commands `conform record` and `conform diff`."""
+"""The commands about traces in files: `conform record`, `conform diff` and `conform export`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from conformance.options import read_settings
 from conformance.plan import (
     WrongInput,
+    check_folder,
     check_writable,
     one_paragraph,
     oracle_identity,
@@ -20,7 +21,7 @@ from conformance.recordings import ENDINGS, Recording, is_recorded, record
 from conformance.sweep.sample import is_entry
 
 
-def record_command(options: argparse.Namespace) -> int:
+def record_traces(options: argparse.Namespace) -> int:
     """Write an oracle's traces into a file; 3 if there is a program of which it gave none."""
     from conformance.judge import NONE, Judge
     from conformance.known import KnownDivergences
@@ -59,7 +60,7 @@ def record_command(options: argparse.Namespace) -> int:
     return 3 if failed else 0
 
 
-def diff_command(options: argparse.Namespace) -> int:
+def show_differences(options: argparse.Namespace) -> int:
     """Say what changed between two recordings or two run files; 1 if anything did."""
     from conformance import diff
     from conformance.runs import read_run
@@ -80,6 +81,25 @@ def diff_command(options: argparse.Namespace) -> int:
         for line in lines:
             print(line.encode("utf-8", "backslashreplace").decode())
     return 0 if same else 1
+
+
+def export_programs(options: argparse.Namespace) -> int:
+    """Write programs and the oracle's traces into a folder; 3 if some program has no trace."""
+    from conformance.export import PROGRAMS, export
+
+    settings = read_settings(options)
+    _, programs = select_programs(settings)
+    check_folder(options.folder)
+    with Console(stderr=True).status("reading the programs") as status:
+        try:
+            exported = export(settings, programs, options.folder, status.update)
+        except OSError as error:
+            raise WrongInput(f"{options.folder}: cannot be written: {error.strerror}.") from None
+    for identifier, reason in exported.without_trace.items():
+        print(f"conform: {identifier}: no trace: {reason}", file=sys.stderr)
+    left_out = f"; {len(exported.left_out):,} have no neutral form" if exported.left_out else ""
+    print(f"export: {options.folder / PROGRAMS}: {exported.programs:,} programs{left_out}")
+    return 3 if exported.without_trace else 0
 
 
 def _is_recording(path: str | os.PathLike[str]) -> bool:

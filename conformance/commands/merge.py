@@ -1,0 +1,55 @@
+"""The command `conform merge`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+
+from rich.console import Console
+
+from conformance.ending import ended, written
+from conformance.merge import Merged
+from conformance.options import Settings, read_settings
+from conformance.plan import WrongInput, check_writable, known_divergences, one_paragraph
+from conformance.runs import Run, RunWriter, read_run
+from conformance.suite import Selection, read_suite
+
+
+def merge_runs(options: argparse.Namespace) -> int:
+    """Put the run files of shards together; returns the exit code of the whole run."""
+    from conformance.progress import summarise
+
+    with one_paragraph():
+        runs = [read_run(path) for path in options.run_files]
+        merged = Merged(runs)
+        settings = _settings(options, runs[0])
+        suite = read_suite(settings.spec, settings.findings)
+    known = known_divergences(settings, suite)
+    for path in (options.output, *settings.outputs):
+        check_writable(path)
+    complete = len(merged.lines) == merged.header["programs"]
+    try:
+        writer = RunWriter(options.output, merged.header, suite.ids(), merged.lines)
+        lines = writer.in_suite_order()
+        result = ended(merged.header, lines, settings, suite, known, complete)
+        result = written(result, settings, writer)
+    except OSError as error:
+        raise WrongInput(f"{options.output}: cannot be written: {error.strerror}.") from None
+    summarise(Console(), result)
+    for sentence in () if complete else merged.missing:
+        print(f"conform: {sentence}", file=sys.stderr)
+    return result.code()
+
+
+def _settings(options: argparse.Namespace, run: Run) -> Settings:
+    """The settings of the command line, completed by what the runs' header says."""
+    header = run.header
+    return replace(
+        read_settings(options),
+        backend=header["backend"]["name"],
+        oracle=header["oracle"]["name"],
+        seed=header["seed"],
+        default_dtype=header.get("default_dtype", "float32"),
+        selection=Selection(levels=run.levels),
+    )

@@ -1,0 +1,84 @@
+"""The commands that make pages of run files: `conform report`, `frameworks` and `dashboard`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from conformance.plan import WrongInput, check_folder, check_writable, one_paragraph
+
+
+def report(options: argparse.Namespace) -> int:
+    """Make the HTML report of a run file."""
+    from conformance.runs import read_run
+
+    with one_paragraph():
+        run = read_run(options.run_file)
+    check_writable(options.output)
+    try:
+        write = importlib.import_module("reports.run").write
+    except ImportError as error:
+        raise WrongInput(f"reports cannot be made here: {error}.") from None
+    try:
+        write(run, options.output)
+    except Exception as error:
+        raise WrongInput(f"{options.output}: not written: {error}") from error
+    state = "" if run.complete else " (the run was interrupted)"
+    print(f"report: {options.output}{state}")
+    return 0
+
+
+def frameworks(options: argparse.Namespace) -> int:
+    """Make one table of the conventions that the run files of several backends show."""
+    from conformance.runs import read_run
+
+    with one_paragraph():
+        runs = [read_run(path) for path in options.run_files]
+    check_writable(options.output)
+    try:
+        write = importlib.import_module("reports.frameworks").write
+    except ImportError as error:
+        raise WrongInput(f"tables cannot be made here: {error}.") from None
+    try:
+        write(runs, options.output)
+    except Exception as error:
+        raise WrongInput(f"{options.output}: not written: {error}") from error
+    print(f"frameworks: {options.output}")
+    return 0
+
+
+def cache() -> Path:
+    """Where a dashboard keeps what it has read, if nothing else is asked for."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home, "autograd-conformance", "dashboard")
+
+
+def dashboard(options: argparse.Namespace) -> int:
+    """Make a site of a directory of run files; 3 if some file was left out."""
+    for folder in (options.site, options.cache):
+        check_folder(folder)
+    try:
+        site = importlib.import_module("reports.dashboard.site")
+    except ImportError as error:
+        raise WrongInput(f"a dashboard cannot be made here: {error}.") from None
+    processes = os.cpu_count() or 1 if options.processes == "auto" else options.processes
+    with Console(stderr=True).status("reading the run files") as status:
+        try:
+            archive = site.build(
+                options.runs, options.site, options.cache, processes, status.update
+            )
+        except (site.ArchiveError, site.SiteError) as error:
+            raise WrongInput(str(error)) from None
+    for problem in archive.problems:
+        print(f"conform: {options.runs / problem.file}: {problem.message}", file=sys.stderr)
+    if not archive.runs:
+        print("conform: no run is left to make a site of", file=sys.stderr)
+        return 3
+    left_out = f"; {len(archive.problems):,} left out" if archive.problems else ""
+    print(f"dashboard: {options.site / 'index.html'}: {len(archive.runs):,} runs{left_out}")
+    return 3 if archive.problems else 0

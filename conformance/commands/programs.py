@@ -1,0 +1,79 @@
+"""The commands that look at programs: `conform list` and `conform show`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from rich.console import Console
+
+from conformance.judge import Judge
+from conformance.options import read_settings
+from conformance.plan import (
+    WrongInput,
+    identities,
+    known_divergences,
+    one_paragraph,
+    select_programs,
+)
+from conformance.process import IsolationError
+from conformance.program import Program
+from conformance.suite import Suite
+from conformance.sweep.sample import address
+
+
+def list_programs(options: argparse.Namespace) -> int:
+    """List what would run, with the rules' sentences."""
+    _, programs = select_programs(read_settings(options))
+    if options.json:
+        for program in programs:
+            print(json.dumps(_listed(program)))
+        return 0
+    rule = None
+    for program in programs:
+        if program.rule is None or program.rule != rule:
+            print(f"{program.id:40}  {program.area:12}  {program.sentence}".rstrip())
+        else:
+            print(f"{program.id:40}  {program.area}")
+        rule = program.rule
+    return 0
+
+
+def _listed(program: Any) -> dict[str, Any]:
+    names = ("id", "area", "rule", "operator", "sentence", "dtype", "file", "line")
+    return {**{name: getattr(program, name) for name in names}, "source": program.paste()}
+
+
+def show_program(options: argparse.Namespace) -> int:
+    """Show one program, both traces side by side; returns the exit code of a run of it."""
+    from conformance import runs
+    from conformance.show import show
+
+    settings = read_settings(options)
+    suite, _ = select_programs(settings)
+    backend, oracle, unavailable = identities(settings)
+    judge = Judge(settings, known_divergences(settings, suite), unavailable)
+    try:
+        with one_paragraph():
+            program = _program(options.program, suite, judge)
+        line = judge.line(program)
+    finally:
+        judge.close()
+    if options.json:
+        print(runs.dumps(line).encode("utf-8", "backslashreplace").decode())
+    else:
+        names = tuple(f"{b['name']} {b['version'] or ''}".strip() for b in (oracle, backend))
+        show(Console(), line, (names[0], names[1]), settings)
+    return runs.exit_code([line])
+
+
+def _program(identifier: str, suite: Suite, judge: Judge) -> Program:
+    try:
+        address(identifier)
+    except LookupError:
+        return suite[identifier]
+    try:
+        return judge.sample(identifier)
+    except IsolationError as error:
+        raise WrongInput(f"{identifier}: {error}") from None

@@ -1,0 +1,156 @@
+"""The commands that run programs: `conform run` and `conform fuzz`, both over pytest."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from conformance.ending import Result, ended, written
+from conformance.options import BACKENDS, COUNTED, DRAWING, RUN, Option, read_settings
+from conformance.plan import Plan, WrongInput, check_folder, plan
+from conformance.runs import RunWriter
+
+# Random programs know no areas and no rules, and are in no chapter.
+FUZZ = (*BACKENDS, *COUNTED, *DRAWING)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare a backend with an oracle, program by program; returns the exit code."""
+    # In small programs a second thread costs more than it brings, and sums may differ with it.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from conformance.progress import Watcher, announce, summarise
+
+    if options.processes and options.machines:
+        raise WrongInput("-n and --tx exclude each other: --tx 4*popen is -n 4.")
+    made = plan(read_settings(options))
+    with ExitStack() as stack:
+        console = _console(stack)
+        announce(console, made)
+        if made.unavailable and made.settings.if_available:
+            console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
+            return 0
+        if not made.programs:
+            result = _ended_before(made)
+            summarise(console, result)
+            return result.code()
+        watcher = Watcher(made, console)
+        try:
+            code = _pytest("test_programs", _forwarded(options, RUN), options, watcher)
+        finally:
+            watcher.stop()
+        if watcher.result is None:
+            # pytest itself refused or broke; it has said why on standard error.
+            return 2 if watcher.refused or code in (4, 5) else 3
+        summarise(console, watcher.result)
+        return watcher.result.code()
+
+
+def _ended_before(made: Plan) -> Result:
+    """The result of a run of which an earlier one has done everything, but end it."""
+    settings, header = made.settings, made.header(len(made.taken))
+    assert settings.run_file is not None
+    writer = RunWriter(settings.run_file, header, made.suite.ids(), made.taken.values())
+    lines = writer.in_suite_order()
+    result = ended(header, lines, settings, made.suite, made.known, complete=True)
+    return written(result, settings, writer)
+
+
+def fuzz(options: argparse.Namespace) -> int:
+    """Compare a backend with an oracle on random programs; returns the exit code."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from conformance.fuzz import folder, shares
+    from conformance.fuzz_progress import FuzzWatcher
+
+    asked = shares(options.theme or (), options.examples)
+    keep_in = Path(options.keep_in) if options.keep_in else folder()
+    if not options.no_keep:
+        check_folder(keep_in)
+    made = plan(read_settings(options))
+    with ExitStack() as stack:
+        watcher = FuzzWatcher(made, asked, _console(stack))
+        try:
+            watcher.announce()
+            if made.unavailable:
+                watcher.console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
+                return 3
+            forwarded = _forwarded(options, FUZZ)
+            code = _pytest("test_fuzz", forwarded, options, watcher)
+        finally:
+            watcher.stop()
+        if code == 4:
+            return 2  # pytest itself refused; it has said why on standard error
+        watcher.summarise()
+        return watcher.exit
+
+
+def _pytest(
+    module: str, forwarded: Sequence[str], options: argparse.Namespace, watcher: Any
+) -> int:
+    import pytest
+
+    # Other machines get these words as they are: there is no path in them.
+    arguments = [
+        *("--pyargs", f"conformance.{module}"),
+        # Neither the settings nor the plugins of the folder we stand in are about this suite.
+        *(f"--config-file={os.devnull}", "--noconftest"),
+        "--import-mode=importlib",
+        *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:warnings"),
+        *("-p", "xdist.plugin", "-p", "conformance.plugin"),
+    ]
+    if options.processes:
+        arguments += [f"--numprocesses={options.processes}"]
+    environment = {**_PYTEST_ENVIRONMENT, "OMP_NUM_THREADS": os.environ["OMP_NUM_THREADS"]}
+    elsewhere = "".join(f"//env:{name}={value}" for name, value in environment.items())
+    arguments += [f"--tx={machine}{elsewhere}" for machine in options.machines]
+    if options.processes or options.machines:
+        arguments += ["--dist=worksteal", "--max-worker-restart=1000000"]
+    arguments += forwarded
+    kept = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    try:
+        return int(pytest.main(arguments, plugins=[watcher]))
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+_PYTEST_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+
+
+def _forwarded(options: argparse.Namespace, table: Sequence[Option]) -> list[str]:
+    """The options of the command line, spelled for the plugin."""
+    from conformance.plugin import PREFIX
+
+    forwarded = []
+    for option in table:
+        value = getattr(options, option.destination)
+        if value is True:
+            forwarded.append(f"--{PREFIX}{option.name}")
+        elif value is not None and value is not False:
+            values = value if isinstance(value, list) else [value]
+            forwarded += [f"--{PREFIX}{option.name}={item}" for item in values]
+    return forwarded
+
+
+def _console(stack: ExitStack) -> Console:
+    """A console on the real standard output, which pytest's capturing does not reach."""
+    try:
+        descriptor = os.dup(sys.stdout.fileno())
+    except (OSError, io.UnsupportedOperation):
+        return Console()
+    sys.stdout.flush()
+    encoding = sys.stdout.encoding or "utf-8"
+    file = open(descriptor, "w", encoding=encoding, errors="replace")  # noqa: SIM115 (stack closes)
+    return Console(file=stack.enter_context(file))

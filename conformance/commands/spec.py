@@ -1,0 +1,44 @@
+"""The command `conform spec`: the specification as a site."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from rich.console import Console
+
+from conformance.plan import WrongInput, check_folder, one_paragraph
+
+RECORDING = "recorded:torch-2.13.0-cpu"
+"""The oracle whose traces stand under the rules, if no other is asked for."""
+
+
+def specification(options: argparse.Namespace) -> int:
+    """Make a site of the chapters, a recording and run files; 3 if some program has no trace."""
+    from conformance.chapters import read_spec
+    from conformance.recordings import find_recording, is_recorded
+    from conformance.runs import read_run
+
+    if not is_recorded(options.oracle):
+        raise WrongInput(
+            f"{options.oracle!r} is no recording; name one as {RECORDING}, or a file that "
+            "`conform record` made as recorded:FILE.jsonl.xz."
+        )
+    check_folder(options.site)
+    try:
+        site = importlib.import_module("reports.specification.site")
+    except ImportError as error:
+        raise WrongInput(f"the site cannot be made here: {error}.") from None
+    with Console(stderr=True).status("reading the specification") as status, one_paragraph():
+        chapters = read_spec(options.spec)
+        recording = find_recording(options.oracle)
+        runs = [read_run(path) for path in options.run or ()]
+        try:
+            missing = site.build(chapters, recording, runs, options.site, status.update)
+        except site.SiteError as error:
+            raise WrongInput(str(error)) from None
+    for problem in missing:
+        print(f"conform: {problem}", file=sys.stderr)
+    print(f"spec: {options.site / 'index.html'}: {len(chapters):,} chapters, {len(runs):,} runs")
+    return 3 if missing else 0

@@ -1,0 +1,63 @@
+"""An earlier run as the beginning of this one: what failed in it, and what it has already done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.program import Program
+from conformance.runs import Run, RunError, is_failing
+from conformance.sweep.sample import is_entry
+
+SAME = ("suite", "backend", "oracle", "seed", "default_dtype")
+"""What two headers have in common if their lines may stand in one run file."""
+
+
+class Otherwise(RunError):
+    """A run file was made otherwise than the one it is to be put together with."""
+
+
+def failed(run: Run) -> list[str]:
+    """The IDs of the programs that failed: that diverge, are known and conform, or had an error."""
+    return [line["id"] for line in run.programs if _has_failed(line)]
+
+
+def _has_failed(line: Mapping[str, Any]) -> bool:
+    gone = (line["known"] or {}).get("stale", False)
+    return is_failing(line) or gone or line["outcome"] == "error"
+
+
+def check_same(
+    run: Run, header: Mapping[str, Any], other: str, also: Sequence[str] = ("selection",)
+) -> None:
+    """Raise Otherwise unless the run was made as ``header`` says, which ``other`` has."""
+    for name in (*SAME, *also):
+        mine, theirs = told(run.header.get(name)), told(header.get(name))
+        if mine != theirs:
+            what = name.replace("_", " ")
+            raise Otherwise(
+                run.path or "", 1, f"its {what} is {mine}, that of {other} is {theirs}."
+            )
+
+
+def told(value: Any) -> str:
+    """A field of a header in words: `impl 0.1.0 (cpu)`, `areas: ties; levels: values`."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    if "name" in value:
+        version = f" {value['version']}" if value.get("version") else ""
+        return f"{value['name']}{version} ({value.get('device') or 'no device'})"
+    named = [f"{key}: {', '.join(map(str, values))}" for key, values in value.items() if values]
+    return "; ".join(named) or "everything"
+
+
+def taken_over(run: Run, programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
+    """The lines of an interrupted run that stand, by ID: all but those of a text changed since."""
+    by_id = {program.id: program for program in programs}
+    return {
+        line["id"]: line
+        for line in run.programs
+        if (program := by_id.get(line["id"])) is not None
+        # The line of an entry of the sweep shows the source of a sample.
+        and (is_entry(program) or line["source"] == program.paste())
+    }

@@ -1,0 +1,133 @@
+"""How a run ends: its exit code, the files that are made of it, and what is said of it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from conformance import junit, markdown, runs
+from conformance.failure import headline
+from conformance.known import KnownDivergences
+from conformance.options import Settings
+from conformance.plan import now
+from conformance.suite import Suite
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended; ``exit`` is its exit code, ``files`` what was written of it."""
+
+    header: Mapping[str, Any]
+    lines: list[dict[str, Any]]
+    stale: list[str]
+    footer: dict[str, Any] | None
+    exit: int
+    files: Mapping[str, Path] = field(default_factory=dict)
+    faults: Sequence[str] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every selected program was reached."""
+        return self.footer is not None
+
+    @property
+    def run(self) -> runs.Run:
+        """The run as its file has it."""
+        return runs.Run(dict(self.header), self.lines, self.footer)
+
+    def code(self) -> int:
+        """The command's exit code: a file that was asked for and is not there is no success."""
+        return self.exit or (2 if self.faults else 0)
+
+
+def ended(
+    header: Mapping[str, Any],
+    lines: list[dict[str, Any]],
+    settings: Settings,
+    suite: Suite,
+    known: KnownDivergences,
+    complete: bool,
+    forgiven: bool = False,
+) -> Result:
+    """The result of these lines; ``forgiven``: a complete run succeeds, whatever it lacks."""
+    levels = tuple(header["selection"]["levels"])
+    stale = known.stale(lines, levels, suite.programs_of_rule())
+    allowed = ("unsupported",) if settings.allow_unsupported else ()
+    code = runs.exit_code(lines, stale, allowed) if complete else 3
+    if complete and forgiven:
+        code = 0
+    footer = runs.footer(lines, now(), code, stale) if complete else None
+    return Result(header, lines, stale, footer, code)
+
+
+def written(result: Result, settings: Settings, writer: runs.RunWriter | None) -> Result:
+    """Write the run's files: end the run file, then those that ``settings`` ask for.
+
+    A file that cannot be written is a fault of the result, and costs none of the others.
+    """
+    files: dict[str, Path] = {}
+    if writer is not None:
+        if result.footer is None:
+            writer.abandon()
+        else:
+            writer.close(result.footer)
+        files["run file"] = writer.path
+    faults = []
+    makers: Sequence[tuple[str, Path | None, Callable[[Path], None]]] = (
+        ("report", settings.report, lambda path: _report(result.run, path)),
+        ("JUnit XML", settings.junit, lambda path: junit.write(result.run, path, settings)),
+        ("summary", settings.summary, lambda path: markdown.write(result.run, path, settings)),
+    )
+    for what, path, make in makers:
+        if path is None:
+            continue
+        try:
+            make(path)
+            files[what] = path
+        except Exception as error:
+            faults.append(f"the {what} {path} was not written: {type(error).__name__}: {error}")
+    return replace(result, files=files, faults=tuple(faults))
+
+
+def _report(run: runs.Run, path: Path) -> None:
+    importlib.import_module("reports.run").write(run, path)
+
+
+def summary_lines(result: Result) -> list[str]:
+    """The result of a run as plain lines: outcomes, first divergences, files, exit code."""
+    counted = {name: n for name, n in runs.totals(result.lines).items() if n}
+    lines = [", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counted.items())]
+    levels = tuple(result.header["selection"]["levels"])
+    failing = [line for line in result.lines if runs.is_failing(line)]
+    lines += [headline(line, levels) for line in failing[:10]]
+    if len(failing) > 10:
+        lines.append(f"... and {len(failing) - 10} more that diverge")
+    lines += result.stale
+    lines += [f"{what}: {path}" for what, path in result.files.items()]
+    lines += result.faults
+    lines.append(f"exit code {result.exit}: {meaning(result)}")
+    return lines
+
+
+def meaning(result: Result) -> str:
+    """What the exit code of a run says, in words."""
+    if not result.complete:
+        return f"interrupted, {len(result.lines)} of {result.header['programs']} programs judged"
+    if result.exit == 1:
+        diverges = any(runs.is_failing(line) for line in result.lines)
+        return "something diverges" if diverges else "a known divergence is gone; remove its entry"
+    if result.exit == 3:
+        return "nothing diverges, but something was not compared"
+    if any(line["outcome"] == "not_run" for line in result.lines):
+        return "not run, and that was allowed (--if-available)"
+    known = sum(1 for line in result.lines if runs.is_known(line))
+    but = f", but for {known} known divergences" if known else ""
+    if lacking := sum(1 for line in result.lines if line["outcome"] == "unsupported"):
+        return (
+            f"everything compared conforms{but}; {lacking:,} programs are unsupported, and that "
+            "was allowed (--allow-unsupported)"
+        )
+    return f"everything conforms{but}"

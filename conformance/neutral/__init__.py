@@ -1,0 +1,1 @@
+"""The neutral form: programs without Python, for backends in any language."""

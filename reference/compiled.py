@@ -1,0 +1,100 @@
+"""torch with every operator call compiled: `torch:compile=BACKEND`, such as aot_eager.
+
+A program's statements are observed one by one, so no more than a call can be compiled at once:
+each call of an operator goes through `torch.compile`, forward and backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+import torch._dynamo
+from torch.overrides import TorchFunctionMode, resolve_name
+
+from reference.oracle import Torch
+
+PREFIX = "compile="
+"""What follows `torch:` in the name of such a backend, before that of the compiler."""
+
+# Of a tensor's methods, those that only look at it, or that are about the graph and not the values.
+# fmt: off
+_EAGER = frozenset({
+    "backward", "detach", "detach_", "requires_grad_", "retain_grad", "register_hook", "tolist",
+    "item", "numpy", "stride", "storage_offset", "untyped_storage", "size", "dim", "numel",
+    "is_contiguous", "is_floating_point", "is_complex", "register_post_accumulate_grad_hook",
+    "data_ptr", "as_subclass", "tensor", "as_tensor", "from_numpy", "empty", "_is_view",
+    "element_size", "is_set_to", "resolve_conj", "resolve_neg", "is_conj", "is_neg", "grad",
+    "__repr__", "__format__", "__len__", "__iter__", "__contains__", "__bool__", "__float__",
+    "__int__", "__index__", "__complex__", "__hash__", "__array__", "__reduce_ex__",
+    "__deepcopy__", "__dir__", "get_device", "type",
+})
+# fmt: on
+
+_NO_LIMIT = 1 << 30
+
+
+class Compiled(Torch):
+    """Torch on the CPU whose operators are compiled by the named backend of `torch.compile`."""
+
+    def __init__(self, name: str, compiler: str) -> None:
+        super().__init__(name, torch.device("cpu"))
+        if compiler not in torch.compiler.list_backends(exclude_tags=()):
+            raise ValueError(f"torch.compile has no backend {compiler!r}")
+        self.device = f"cpu, compile={compiler}"
+        self._compiler = compiler
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """As torch's, with every operator call of the program compiled."""
+        # At its limits torch.compile would go on eagerly, and say nothing that a program sees.
+        limits = {"recompile_limit": _NO_LIMIT, "accumulated_recompile_limit": _NO_LIMIT}
+        with super().session(), torch._dynamo.config.patch(limits), _Compiling(self._compiler):
+            yield
+
+
+class _Compiling(TorchFunctionMode):
+    """Sends operators to `torch.compile`; reading a field or a value stays eager."""
+
+    def __init__(self, compiler: str) -> None:
+        super().__init__()
+        self._compiler = compiler
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        options = kwargs or {}
+        if not _is_operator(func) or not any(map(_holds_tensor, (*args, *options.values()))):
+            return func(*args, **options)
+        return _compiled(func, self._compiler)(*args, **options)
+
+
+def _is_operator(function: Any) -> bool:
+    name = getattr(function, "__name__", "")
+    if name in _EAGER or name in ("__get__", "__set__", "__delete__"):
+        return False
+    return resolve_name(function) is not None
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_holds_tensor, value))
+    return isinstance(value, torch.Tensor)
+
+
+@cache
+def _compiled(function: Callable[..., Any], compiler: str) -> Callable[..., Any]:
+    def operator(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    # Code of its own: what torch.compile has compiled is kept, and looked through, by code object.
+    operator.__code__ = operator.__code__.replace(co_name=getattr(function, "__name__", "operator"))
+    return torch.compile(operator, backend=compiler, dynamic=False)
+
+
+def backend(name: str, compiler: str) -> Compiled:
+    """Torch under this compiler; raises ValueError for one that torch does not have."""
+    return Compiled(name, compiler)

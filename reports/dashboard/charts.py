@@ -1,0 +1,221 @@
+"""The charts of the site, as numbers to draw and as the table that stands behind each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from conformance.runs import LEVELS
+from reports.dashboard.archive import ArchivedRun
+from reports.dashboard.overview import VersionState, ordered
+from reports.text import visible
+
+BARS = 20
+"""Bars that a chart shows; the table behind it has every row."""
+
+PANEL = (280, 112)
+"""Width and height of the plot of one level, in units of its drawing."""
+
+INSET = 6
+"""Units left free at each edge of a plot, so that no dot is cut."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One version in the plot of a level: where it is drawn, and what it says."""
+
+    x: float
+    y: float
+    version: str
+    conforms: int
+    compared: int
+
+    @property
+    def text(self) -> str:
+        """The share that conforms, never rounded up to all of it."""
+        return percent(self.conforms, self.compared)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The plot of one level: its points, and the line through them."""
+
+    level: str
+    points: list[Point]
+    path: str
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Per level and version, how many of the programs compared conform."""
+
+    panels: list[Panel]
+    versions: list[str]
+    lowest: int
+    """Per cent at the lower edge of every plot; the upper edge is 100."""
+    table: list[tuple[str, dict[str, Point | None]]]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: a name, parts with their widths in per cent of the longest bar, and its text."""
+
+    name: str
+    parts: list[tuple[str, float]]
+    text: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar chart and the table behind it."""
+
+    bars: list[Bar]
+    columns: list[str]
+    rows: list[tuple[str, list[str]]]
+
+
+def agreement(states: Iterable[VersionState]) -> Agreement:
+    """How far a configuration agrees with its oracle, version by version, level by level."""
+    tallies: dict[str, dict[str, tuple[int, int]]] = {}
+    for state in states:
+        if not state.runs:
+            continue
+        tallies[state.version] = {
+            level: (ended["conforms"], compared)
+            for level, ended in state.total.levels.items()
+            if (compared := ended["conforms"] + ended["diverges"] + ended["known"])
+        }
+    shares = [
+        100 * conforms / compared
+        for levels in tallies.values()
+        for conforms, compared in levels.values()
+    ]
+    lowest = _lowest(shares)
+    versions = list(tallies)
+    panels = []
+    for level in LEVELS:
+        points = [
+            _point(place, len(versions), lowest, visible(version), *tallies[version][level])
+            for place, version in enumerate(versions)
+            if level in tallies[version]
+        ]
+        steps = [f"{'L' if at else 'M'}{point.x} {point.y}" for at, point in enumerate(points)]
+        panels.append(Panel(level, points, "".join(steps)))
+    table = [
+        (
+            visible(version),
+            {
+                panel.level: next((p for p in panel.points if p.version == visible(version)), None)
+                for panel in panels
+            },
+        )
+        for version in versions
+    ]
+    return Agreement(panels, [visible(version) for version in versions], lowest, table)
+
+
+def _point(
+    place: int, count: int, lowest: int, version: str, conforms: int, compared: int
+) -> Point:
+    width, height = (size - 2 * INSET for size in PANEL)
+    across = place / (count - 1) if count > 1 else 0.5
+    up = (100 * conforms / compared - lowest) / (100 - lowest)
+    return Point(
+        x=round(INSET + across * width, 1),
+        y=round(INSET + (1 - up) * height, 1),
+        version=version,
+        conforms=conforms,
+        compared=compared,
+    )
+
+
+def _lowest(shares: Iterable[float]) -> int:
+    """A round lower edge under every share."""
+    least = min(shares, default=100.0)
+    return next(edge for edge in (99, 98, 95, 90, 80, 50, 0) if least >= edge)
+
+
+def percent(part: int, whole: int) -> str:
+    """A share in per cent; only all of it is 100, and only nothing is 0."""
+    if part in (0, whole):
+        return "100 %" if part else "0 %"
+    share = 100 * part / whole
+    for digits in (1, 2, 3):
+        text = f"{share:.{digits}f}"
+        if float(text) not in (0.0, 100.0):
+            return f"{text} %"
+    return "> 99.999 %" if share > 50 else "< 0.001 %"
+
+
+def errors(runs: Iterable[ArchivedRun]) -> Bars | None:
+    """The largest error of each operator in ULP where values conform, on a logarithmic scale."""
+    largest: dict[str, dict[str, float]] = {}
+    for run in runs:
+        for operator, row in run.digest.ulps.items():
+            of_operator = largest.setdefault(operator, {})
+            for dtype, error in row.items():
+                value = math.inf if error is None else error
+                of_operator[dtype] = max(of_operator.get(dtype, 0.0), value)
+    worst = sorted(
+        ((max(row.values()), name) for name, row in largest.items() if row),
+        key=lambda pair: (-pair[0], pair[1]),
+    )
+    worst = [(error, name) for error, name in worst if error > 0]
+    if not worst:
+        return None
+    top = max((math.log10(1 + error) for error, _ in worst if math.isfinite(error)), default=1.0)
+    bars = []
+    for error, name in worst[:BARS]:
+        width = 100.0 if math.isinf(error) else round(100 * math.log10(1 + error) / top, 2)
+        dtype = max(largest[name], key=lambda one: (largest[name][one], one))
+        bars.append(Bar(visible(name), [("ulp", width)], f"{ulps(error)} ({visible(dtype)})"))
+    dtypes = sorted({dtype for row in largest.values() for dtype in row})
+    rows = [
+        (visible(name), [ulps(largest[name][d]) if d in largest[name] else "" for d in dtypes])
+        for _, name in worst
+    ]
+    return Bars(bars, [visible(dtype) for dtype in dtypes], rows)
+
+
+def ulps(error: float) -> str:
+    """An error in ULP as a page shows it: `0.5`, `1,024`, `∞`."""
+    if math.isinf(error):
+        return "∞"
+    return f"{error:,.0f}" if error >= 1000 else f"{error:.3g}"
+
+
+def seconds(runs: dict[str, ArchivedRun]) -> Bars | None:
+    """The time that each area took, oracle and backend, in the runs that speak for the areas."""
+    sides = {
+        area: (runs[area].digest.parts[area].oracle, runs[area].digest.parts[area].backend)
+        for area in ordered(runs)
+    }
+    longest = max((sum(pair) for pair in sides.values()), default=0.0)
+    if not longest:
+        return None
+    by_time = sorted(sides, key=lambda area: -sum(sides[area]))
+    bars = [
+        Bar(
+            visible(area),
+            [
+                (side, round(100 * value / longest, 2))
+                for side, value in zip(("oracle", "backend"), sides[area], strict=True)
+            ],
+            f"{sum(sides[area]):.1f} s",
+        )
+        for area in by_time
+    ]
+    rows = [(visible(area), [f"{value:.1f}" for value in sides[area]]) for area in by_time]
+    return Bars(bars, ["Oracle (s)", "Backend (s)"], rows)
+
+
+def text_width(text: str, size: float = 11) -> float:
+    """About how wide a text is in Verdana of that size, generously."""
+    return round(sum(_width(character) for character in text) * size, 1)
+
+
+def _width(character: str) -> float:
+    if character in "il.,:;|!'()[]fjt ":
+        return 0.42
+    return 0.95 if character in "mwMW@%" else 0.66

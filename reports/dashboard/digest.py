@@ -1,0 +1,179 @@
+"""A run file reduced to what the dashboard keeps of it: how each program stands, and sums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, TypedDict
+
+import msgspec
+
+from conformance.categories import category
+from conformance.changes import Standing, levels
+from conformance.runs import Run, read_run, schema
+from reports.attention import attended
+from reports.dashboard.store import Store
+
+FORMAT = 1
+"""Version of what is kept; a store of another version is not read."""
+
+SKIPPED = ("expected", "got")
+"""Fields of a program that are nine tenths of a run file and that no page of the site shows."""
+
+
+class Backend(msgspec.Struct, frozen=True):
+    """A backend or an oracle, as the header of a run has it."""
+
+    name: str
+    version: str | None
+    device: str | None
+
+
+class Roster(msgspec.Struct, frozen=True):
+    """The programs of one area. Runs of the same suite share it, so it is stored once."""
+
+    ids: list[str]
+    rules: list[str | None]
+    operators: list[str | None]
+    dtypes: list[str | None]
+    sentences: list[str | None]
+    sources: str
+    """The name under which the programs' texts are stored, as a list of strings."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What a run says of one area: `standings[k]` is the number of that of `roster.ids[k]`."""
+
+    roster: str
+    standings: list[int]
+    oracle: float
+    backend: float
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """A run without its traces, texts and programs' descriptions."""
+
+    run: str
+    started: str
+    suite: str
+    backend: Backend
+    oracle: Backend
+    default_dtype: str
+    selection: dict[str, list[str]]
+    complete: bool
+    stale: list[str]
+    standings: list[Standing]
+    parts: dict[str, Part]
+    ulps: dict[str, dict[str, float | None]]
+    """By operator and dtype the largest error among conforming values; None is infinite."""
+
+
+def digest(path: str | os.PathLike[str], store: Store) -> str:
+    """The name under which the digest of a run file stands in the store, where it is put now.
+
+    Raises RunError for a file that is no run.
+    """
+    run = read_run(path, loads=_skimmed, without=SKIPPED)
+    table: dict[Standing, int] = {}
+    areas: dict[str, list[dict[str, Any]]] = {}
+    for line in run.programs:
+        areas.setdefault(line["area"], []).append(line)
+    header = run.header
+    made = Digest(
+        run=_clean(header["run"]),
+        started=_clean(header["started"]),
+        suite=_clean(header["suite"]),
+        backend=_backend(header["backend"]),
+        oracle=_backend(header["oracle"]),
+        default_dtype=_clean(header.get("default_dtype", "float32")),
+        selection={
+            _clean(name): [_clean(value) for value in values]
+            for name, values in header["selection"].items()
+            if isinstance(values, list)
+        },
+        complete=run.complete,
+        stale=[_clean(entry) for entry in (run.footer or {}).get("stale", ())],
+        parts={_clean(area): _part(lines, table, store) for area, lines in areas.items()},
+        standings=list(table),
+        ulps=_ulps(run),
+    )
+    return store.put(msgspec.json.encode(made))
+
+
+def _part(lines: list[dict[str, Any]], table: dict[Standing, int], store: Store) -> Part:
+    sources = [_clean(line["source"]) for line in lines]
+    columns: dict[str, Any] = {
+        name + "s": [None if line[name] is None else _clean(line[name]) for line in lines]
+        for name in ("id", "rule", "operator", "dtype", "sentence")
+    }
+    roster = Roster(**columns, sources=store.put(msgspec.json.encode(sources)))
+    return Part(
+        roster=store.put(msgspec.json.encode(roster)),
+        standings=[table.setdefault(_standing(line), len(table)) for line in lines],
+        oracle=_seconds(lines, "oracle"),
+        backend=_seconds(lines, "backend"),
+    )
+
+
+def _standing(line: dict[str, Any]) -> Standing:
+    ended = category(line)
+    if ended == "conforms":
+        return Standing(ended, levels(line))
+    shown = attended(line)
+    return Standing(ended, levels(line), (shown.where, shown.expected, shown.got, shown.reason))
+
+
+def _seconds(lines: Iterable[dict[str, Any]], side: str) -> float:
+    return round(sum(line["seconds"].get(side) or 0.0 for line in lines), 3)
+
+
+def _ulps(run: Run) -> dict[str, dict[str, float | None]]:
+    largest: dict[str, dict[str, float]] = {}
+    for line in run.programs:
+        if line["operator"] is None or line["levels"].get("values") != "conforms":
+            continue
+        for dtype, error in line["ulp"].items():
+            of_operator = largest.setdefault(_clean(line["operator"]), {})
+            of_operator[_clean(dtype)] = max(of_operator.get(_clean(dtype), 0.0), float(error))
+    return {
+        operator: {dtype: error if math.isfinite(error) else None for dtype, error in row.items()}
+        for operator, row in largest.items()
+    }
+
+
+def _backend(described: dict[str, Any]) -> Backend:
+    fields = (described.get(field) for field in ("name", "version", "device"))
+    name, version, device = (None if text is None else _clean(text) for text in fields)
+    return Backend(name or "", version, device)
+
+
+def _clean(text: object) -> str:
+    # A lone surrogate cannot be written as UTF-8; it becomes its escape.
+    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Any]:
+    definitions = schema()["$defs"].values()
+    names = {name for part in definitions for name in part.get("properties", ())}
+    fields = {name: Any for name in sorted(names - set(SKIPPED))}
+    # What the type does not name is checked to be JSON and skipped, ten times faster than read.
+    return msgspec.json.Decoder(TypedDict("Line", fields, total=False))  # type: ignore[operator]
+
+
+def _skimmed(text: bytes) -> Any:
+    """A line of a run file without its traces. Raises ValueError."""
+    try:
+        return _decoder().decode(text)
+    except msgspec.DecodeError:
+        return json.loads(text)  # lone surrogates are JSON too; else this says what is wrong
+
+
+def file_hash(path: str | os.PathLike[str]) -> str:
+    """The hash of a file's content. Raises OSError."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

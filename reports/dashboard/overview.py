@@ -1,0 +1,322 @@
+"""What a reader should see first: what changed since the run before, and what diverges now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from conformance.categories import CATEGORIES
+from conformance.changes import KINDS, Changes, Standing, changes
+from conformance.runs import AREAS, LEVELS, NOT_COMPARED
+from reports.categories import SYMBOLS
+from reports.dashboard.archive import ArchivedRun
+from reports.dashboard.ledger import Flaky, Ledger
+from reports.dashboard.series import Configuration, Series, named
+from reports.summary import AreaRow
+from reports.text import count, visible
+
+
+@dataclass(frozen=True)
+class Step:
+    """The newest complete run of a series, the one before it, and what changed between them."""
+
+    series: Series
+    after: ArchivedRun
+    before: ArchivedRun | None
+    changes: Changes | None
+    added: list[Attended]
+    """The programs that are new, with their standings."""
+
+    @property
+    def fresh(self) -> int:
+        """How many of the new programs diverge."""
+        return sum(one.standing.category == "diverges" for one in self.added)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every program stands as before, and none was added or removed."""
+        found = self.changes
+        return found is not None and not (found.added or found.removed or found.changed)
+
+
+@dataclass(frozen=True)
+class Attended:
+    """One program that does not conform in the newest run that has it."""
+
+    id: str
+    run: ArchivedRun
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class VersionState:
+    """A configuration in one of its versions: by area, the run that speaks for it, and counts."""
+
+    version: str
+    runs: dict[str, ArchivedRun]
+    rows: dict[str, AreaRow]
+    total: AreaRow
+
+    @property
+    def moment(self) -> str:
+        """When the newest of its runs began."""
+        return max((run.moment for run in self.runs.values()), default="")
+
+
+def version_states(configuration: Configuration) -> list[VersionState]:
+    """A configuration version by version, the one last run at the end."""
+    found = []
+    for version in configuration.versions:
+        runs = configuration.newest(version)
+        found.append(VersionState(version, runs, *rows_of(runs)))
+    return found
+
+
+@dataclass(frozen=True)
+class Current:
+    """A configuration now: the newest runs of its current version."""
+
+    configuration: Configuration
+    versions: list[VersionState]
+    steps: list[Step]
+    attended: list[Attended]
+    flaky: list[Flaky]
+
+    @property
+    def name(self) -> str:
+        """The configuration with its backend's version."""
+        return named(self.configuration.subject, self.version.partition(" / ")[0])
+
+    @property
+    def diverging(self) -> list[Attended]:
+        """The programs that diverge, excused ones apart."""
+        return [one for one in self.attended if one.standing.category == "diverges"]
+
+    @property
+    def version(self) -> str:
+        """The version that was last run."""
+        return self.versions[-1].version
+
+    @property
+    def runs(self) -> dict[str, ArchivedRun]:
+        """By area, the run that speaks for it."""
+        return self.versions[-1].runs
+
+    @property
+    def rows(self) -> dict[str, AreaRow]:
+        """How the programs of each area ended."""
+        return self.versions[-1].rows
+
+    @property
+    def total(self) -> AreaRow:
+        """How all programs ended."""
+        return self.versions[-1].total
+
+    @property
+    def moment(self) -> str:
+        """When the newest of its runs began."""
+        return self.versions[-1].moment
+
+    @property
+    def newest(self) -> list[ArchivedRun]:
+        """The runs that speak for it, the newest first."""
+        distinct = {run.id: run for run in self.runs.values()}
+        return sorted(distinct.values(), key=lambda run: (run.moment, run.id), reverse=True)
+
+    @cached_property
+    def moved(self) -> Counter[str]:
+        """How many programs changed in each of KINDS, were added (if diverging, twice), removed."""
+        found: Counter[str] = Counter()
+        for step in self.steps:
+            if step.changes:
+                found.update(change.kind for change in step.changes.changed)
+                found.update(added=len(step.changes.added), removed=len(step.changes.removed))
+                found["diverges"] += step.fresh
+        return found
+
+    @property
+    def status(self) -> str:
+        """`diverges`, `conforms`, or `incomplete` where nothing diverges and not all is known."""
+        ended = self.total.categories
+        if ended["diverges"] or ended["specification"]:
+            return "diverges"
+        missing = sum(ended[kind] for kind in NOT_COMPARED)
+        return "incomplete" if missing or not self.total.programs else "conforms"
+
+    @property
+    def symbol(self) -> str:
+        """The sign of the status."""
+        return {"incomplete": "◐"}.get(self.status) or SYMBOLS[self.status]
+
+    @property
+    def verdict(self) -> str:
+        """The status in words: what diverges, and apart from it what was not compared."""
+        ended = self.total.categories
+        missing = sum(ended[kind] for kind in NOT_COMPARED)
+        compared = self.total.programs - missing
+        if not self.total.programs:
+            return "no run has come to its end"
+        if not compared:
+            text = "nothing was compared"
+        elif ended["diverges"]:
+            text = f"diverges in {ended['diverges']:,} of {count(compared, 'program')}"
+        elif ended["specification"]:
+            text = (
+                f"the oracle fails the specification in {count(ended['specification'], 'program')}"
+            )
+        else:
+            text = f"conforms in {'all ' if not missing else ''}{count(compared, 'program')}"
+        if ended["known"]:
+            text += f", {count(ended['known'], 'known divergence')}"
+        return text + (f"; {missing:,} not compared" if missing else "")
+
+
+def current(configuration: Configuration, ledger: Ledger) -> Current:
+    """What there is to say of a configuration now."""
+    versions = version_states(configuration)
+    runs = versions[-1].runs
+    speaking = {run.id for run in runs.values()}
+    # A series whose newest run speaks for no area any more is history.
+    wide = [s for s in configuration.wide() if {r.id for r in s.complete()[-1:]} & speaking]
+    return Current(
+        configuration=configuration,
+        versions=versions,
+        steps=[_step(series) for series in wide],
+        attended=_attended(runs),
+        flaky=[one for series in wide for one in ledger.flaky(series)],
+    )
+
+
+def rows_of(runs: dict[str, ArchivedRun]) -> tuple[dict[str, AreaRow], AreaRow]:
+    """How the programs of each area ended in the run that speaks for it, and all together."""
+    total = AreaRow("All areas")
+    found = {}
+    for area in ordered(runs):
+        row = found[area] = AreaRow(area)
+        digest = runs[area].digest
+        for number, programs in Counter(digest.parts[area].standings).items():
+            standing = digest.standings[number]
+            verdicts = {
+                level: verdict
+                for level, verdict in zip(LEVELS, standing.levels, strict=True)
+                if verdict
+            }
+            for counted in (row, total):
+                failed = standing.category == "specification"
+                counted.count(standing.category, verdicts, failed, programs)
+    return found, total
+
+
+def ordered(areas: Iterable[str]) -> list[str]:
+    """Areas in the suite's order; chapters it does not name come before the samples, by name."""
+    known = {area: place for place, area in enumerate(AREAS)}
+    chapters = AREAS.index("programs")
+    return sorted(
+        dict.fromkeys(areas),
+        key=lambda area: (known.get(area, chapters - 0.5), area),
+    )
+
+
+def _step(series: Series) -> Step:
+    *earlier, after = series.complete()
+    if not earlier:
+        return Step(series, after, None, None, [])
+    before, now = earlier[-1], after.standings()
+    found = changes(before.standings(), now)
+    return Step(
+        series, after, before, found, [Attended(name, after, now[name]) for name in found.added]
+    )
+
+
+def _attended(runs: dict[str, ArchivedRun]) -> list[Attended]:
+    found = []
+    for area in ordered(runs):
+        run = runs[area]
+        part = run.digest.parts[area]
+        odd = {n for n, one in enumerate(run.digest.standings) if one.category != "conforms"}
+        if not odd.intersection(part.standings):
+            continue
+        names = run.archive.roster(part.roster).ids
+        for name, number in zip(names, part.standings, strict=True):
+            if number in odd:
+                found.append(Attended(name, run, run.digest.standings[number]))
+    return sorted(found, key=lambda one: CATEGORIES.index(one.standing.category))
+
+
+def headline(states: list[Current]) -> tuple[str, str]:
+    """The first sentence of the site, and a second one."""
+    worse = [state for state in states if state.moved["diverges"]]
+    programs = sum(state.moved["diverges"] for state in worse)
+    diverging = [state for state in states if state.status == "diverges"]
+    if worse:
+        what = count(programs, "program diverges", "programs diverge")
+        first = f"{what} that did not in the run before"
+    elif diverging:
+        first = "Nothing diverges that did not in the run before"
+    else:
+        first = "Nothing diverges"
+    if len(states) == 1:
+        return first, f"{states[0].name}: {states[0].verdict}."
+    parts = [
+        f"{sum(state.status == status for state in states):,} {words}"
+        for status, words in (
+            ("diverges", "diverging"),
+            ("incomplete", "without divergence but not wholly compared"),
+            ("conforms", "conforming"),
+        )
+        if any(state.status == status for state in states)
+    ]
+    return first, f"{count(len(states), 'configuration')}: {', '.join(parts)}."
+
+
+KIND_WORDS = {
+    "diverges": "diverging now",
+    "lost": "no longer compared",
+    "conforms": "conforming now",
+    "otherwise": "standing otherwise",
+    "added": "added",
+    "removed": "removed",
+}
+KIND_SYMBOLS = {
+    "diverges": "✗",
+    "lost": "○",
+    "conforms": "✓",
+    "otherwise": "≠",
+    "added": "+",
+    "removed": "−",
+}
+assert set(KINDS) < set(KIND_WORDS)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One program that random testing found, and how it stands in each configuration."""
+
+    id: str
+    sentence: str
+    stands: list[tuple[Current, Attended | None]]
+
+
+def findings(states: list[Current], ledger: Ledger) -> list[Finding]:
+    """The programs of the area `fuzz`, those that diverge somewhere first."""
+    names: dict[str, None] = {}
+    for state in states:
+        if "fuzz" in state.runs:
+            run = state.runs["fuzz"]
+            names.update(dict.fromkeys(run.archive.roster(run.digest.parts["fuzz"].roster).ids))
+    odd = [{one.id: one for one in state.attended} for state in states]
+    found = [
+        Finding(
+            id=name,
+            sentence=visible(ledger.field(ledger.entries[name], "sentences") or ""),
+            stands=[
+                (state, attended.get(name))
+                for state, attended in zip(states, odd, strict=True)
+                if "fuzz" in state.runs
+            ],
+        )
+        for name in names
+    ]
+    return sorted(found, key=lambda one: not any(standing for _, standing in one.stands))

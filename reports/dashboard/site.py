@@ -1,0 +1,263 @@
+"""The site: every page and data file of the dashboard, written into a directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from conformance.changes import KINDS
+from conformance.runs import AREAS, LEVELS, NOT_COMPARED
+from reports.categories import SYMBOLS, WORDS
+from reports.dashboard.archive import (
+    Archive,
+    ArchivedRun,
+    ArchiveError,
+    StoreError,
+    read_archive,
+)
+from reports.dashboard.badges import badges
+from reports.dashboard.charts import BARS, PANEL, agreement, errors, seconds
+from reports.dashboard.ledger import Ledger
+from reports.dashboard.overview import (
+    KIND_SYMBOLS,
+    KIND_WORDS,
+    current,
+    findings,
+    headline,
+    ordered,
+)
+from reports.dashboard.series import Configuration, Series, configurations, named
+from reports.dashboard.store import Store
+from reports.folder import write_site
+from reports.page import render, template
+from reports.payload import json_text, packed
+from reports.text import visible
+
+FEW = 12
+"""Programs of a list on the overview, where every configuration has one."""
+
+LISTED = 40
+"""Programs that a list of a page has; the rest stands behind a link."""
+
+COLUMNS = 8
+"""Versions that a page's matrix shows; earlier ones are folded away."""
+
+STYLES = (
+    "colours.css",
+    "page.css",
+    "summary.css",
+    "list.css",
+    "program.css",
+    "narrow.css",
+    "dashboard/site.css",
+)
+FIRST = ("first.js",)
+STATIC = ("theme.js", "dashboard/static.js")
+LOADING = (
+    "text.js",
+    "verdicts.js",
+    "python.js",
+    "unpack.js",
+    "dashboard/shards.js",
+    "dashboard/history.js",
+    "paged.js",
+    "dashboard/list.js",
+    "theme.js",
+)
+
+
+class SiteError(Exception):
+    """The site cannot be written; says which file, and why."""
+
+
+def build(
+    runs: Path,
+    site: Path,
+    store: Path,
+    processes: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Archive:
+    """Write the site of the run files under `runs` into `site`; returns what was read.
+
+    The same run files give the same bytes. Digests of run files are kept in the folder `store`.
+    Raises ArchiveError when there is no run file, SiteError when something cannot be written.
+    """
+
+    def made() -> tuple[Archive, dict[str, str]]:
+        archive = read_archive(runs, Store(store), processes, tell)
+        tell(f"making the pages of {len(archive.runs):,} runs")
+        return archive, _files(archive) if archive.runs else {}
+
+    try:
+        try:
+            archive, files = made()
+        except StoreError:
+            tell("what was read earlier is damaged, and is read again")
+            Store(store).repair()
+            archive, files = made()
+    except OSError as error:
+        raise SiteError(f"{store}: nothing can be kept there: {error.strerror or error}.") from None
+    try:
+        if files:
+            write_site(site, files)
+    except OSError as error:
+        raise SiteError(f"{site}: cannot be written: {error.strerror or error}.") from None
+    return archive
+
+
+def _files(archive: Archive) -> dict[str, str]:
+    """The texts of the site's files by their names, data first: a page never lacks its own."""
+    found = configurations(archive.runs)
+    series = [one for configuration in found for one in configuration.series]
+    ledger = Ledger(archive, series)
+    states = [current(configuration, ledger) for configuration in found]
+    states.sort(key=lambda state: not state.moved["diverges"])
+    histories, sources = ledger.shards()
+    files: dict[str, str] = {}
+    names = {
+        "histories": [_shard(files, "history", text) for text in histories],
+        "sources": [_shard(files, "source", text) for text in sources],
+    }
+    index = packed(json_text(_index(archive, ledger, names)))
+    said = {one.configuration.slug: badges(one) for one in states}
+    for slug in said:
+        for badge in said[slug]:
+            files[badge.file] = template("dashboard/badge.svg.j2").render(badge=badge)
+    common: dict[str, Any] = {
+        "levels": LEVELS,
+        "not_compared": NOT_COMPARED,
+        "words": WORDS,
+        "symbols": SYMBOLS,
+        "kinds": (*KINDS, "added", "removed"),
+        "kind_words": KIND_WORDS,
+        "kind_symbols": KIND_SYMBOLS,
+        "limit": LISTED,
+        "few": FEW,
+        "states": states,
+        "page_of": page_of,
+        "run_name": run_name,
+        "named": named,
+        "panel": PANEL,
+        "bars": BARS,
+    }
+    for page in ("programs", "compare"):
+        scripts = (*LOADING, f"dashboard/{page}.js")
+        files[f"{page}.html"] = _page(page, scripts, True, index=index, **common)
+    agreements = {state.configuration.slug: agreement(state.versions) for state in states}
+    for state in states:
+        configuration = state.configuration
+        files[page_of(configuration)] = _page(
+            "backend",
+            STATIC,
+            state=state,
+            shown=COLUMNS,
+            agreement=agreements[configuration.slug],
+            errors=errors(state.newest),
+            seconds=seconds(state.runs),
+            badges=said[configuration.slug],
+            previous=_previous(configuration.series),
+            **common,
+        )
+    first, second = headline(states)
+    files["index.html"] = _page(
+        "index",
+        STATIC,
+        title=first,
+        lead=second,
+        problems=archive.problems,
+        runs=archive.runs,
+        areas=ordered(area for state in states for area in state.rows),
+        agreements=agreements,
+        findings=findings(states, ledger),
+        flaky=sorted(
+            (one for state in states for one in state.flaky), key=lambda one: (-one.changes, one.id)
+        ),
+        badges=said,
+        **common,
+    )
+    return files
+
+
+def _page(name: str, scripts: Iterable[str], shards: bool = False, **values: Any) -> str:
+    return render(
+        f"dashboard/{name}.html.j2",
+        styles=STYLES,
+        first=FIRST,
+        scripts=scripts,
+        shards=shards,
+        page=name,
+        **values,
+    )
+
+
+def _shard(files: dict[str, str], kind: str, text: str) -> str:
+    """Add a data file; its name tells its content, so that no page meets another build's data."""
+    name = f"data/{kind}-{sha256(text.encode('ascii')).hexdigest()[:16]}.js"
+    files[name] = f"shard({json.dumps(name)},{json.dumps(text)});\n"
+    return name
+
+
+def page_of(configuration: Configuration) -> str:
+    """The file of a configuration's page."""
+    return f"backend-{configuration.slug}.html"
+
+
+def run_name(run: ArchivedRun) -> str:
+    """A run as lists have it: when it began, and its own name."""
+    return visible(f"{run.moment[:16].replace('T', ' ')}, {run.id}")
+
+
+def _previous(series: Iterable[Series]) -> dict[str, str | None]:
+    """By run, the run before it in its series; None for the first."""
+    found: dict[str, str | None] = {}
+    for one in series:
+        names = [run.id for run in one.runs]
+        found.update(zip(names, [None, *names], strict=False))
+    return found
+
+
+def _index(archive: Archive, ledger: Ledger, names: dict[str, list[str]]) -> dict[str, Any]:
+    """What every page that loads data needs to know before it does."""
+    places = {
+        run.id: (series.number, at)
+        for series in ledger.series
+        for at, run in enumerate(series.runs)
+    }
+    return {
+        "levels": LEVELS,
+        "words": WORDS,
+        "symbols": SYMBOLS,
+        "kinds": {kind: [KIND_SYMBOLS[kind], KIND_WORDS[kind]] for kind in KIND_WORDS},
+        "areas": ordered(entry.area for entry in ledger.entries.values()) or AREAS,
+        "series": [
+            {"name": named(one.subject), "selected": one.selected, "backend": _option(one)}
+            for one in ledger.series
+        ],
+        "runs": [
+            [
+                run.id,
+                *places[run.id],
+                run.moment[:16].replace("T", " "),
+                run.version,
+                int(run.digest.complete),
+                run.file,
+            ]
+            for run in archive.runs
+        ],
+        **names,
+    }
+
+
+def _option(series: Series) -> list[str]:
+    """The options of `conform show` that name a series' backend and oracle."""
+    of = series.runs[-1].digest
+    options = ["--backend", of.backend.name, "--oracle", of.oracle.name]
+    if of.default_dtype != "float32":
+        options += ["--default-dtype", of.default_dtype]
+    return options
+
+
+__all__ = ["ArchiveError", "SiteError", "build"]

@@ -1,0 +1,122 @@
+"""Conventions side by side: what several libraries' gradients are at ties and kinks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.runs import Run
+from reports.conventions import conventions
+from reports.page import render, write_atomically
+from reports.run import FIRST, ReportError
+from reports.text import visible
+
+LACKS = "—"
+"""What stands where a library has no such operator, or the run no such program."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tie or kink with the oracle's convention and each backend's, in the order of the runs."""
+
+    operator: str
+    situation: str
+    oracle: str
+    backends: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether some backend follows another convention than the oracle."""
+        return any(found not in (self.oracle, LACKS) for found in self.backends)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The conventions of several backends against one oracle."""
+
+    oracle: str
+    backends: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """The table of these runs.
+
+    Raises ReportError where none shows a convention, and where their oracles differ.
+    """
+    oracles = {_named(run, "oracle") for run in runs}
+    if len(oracles) != 1:
+        raise ReportError(f"the runs have different oracles: {', '.join(sorted(oracles))}.")
+    found = [
+        {(shown.operator, shown.situation): shown for shown in conventions(run.programs)}
+        for run in runs
+    ]
+    unsupported = [
+        {line["id"] for line in run.programs if line["outcome"] == "unsupported"} for run in runs
+    ]
+    every = {key: shown.oracle for of_run in found for key, shown in of_run.items()}
+    if not every:
+        raise ReportError("none of the runs has a convention: run the area `conventions`.")
+    rows = []
+    for key, oracle in sorted(every.items()):
+        cells = []
+        for of_run, lacking in zip(found, unsupported, strict=True):
+            shown = of_run.get(key)
+            if shown is None or shown.program in lacking:
+                cells.append(LACKS)
+            else:
+                cells.append(shown.backend or "raises")
+        rows.append(Row(*key, oracle or "raises", tuple(cells)))
+    names = tuple(_named(run, "backend") for run in runs)
+    return Table(oracles.pop(), names, tuple(rows))
+
+
+def _named(run: Run, side: str) -> str:
+    known = run.header[side]
+    return f"{known['name']} {known.get('version') or ''}".strip()
+
+
+def markdown(shown: Table) -> str:
+    """The table in Markdown; what differs from the oracle is in bold."""
+    head = ["operator", "where", *map(_cell, (shown.oracle, *shown.backends))]
+    lines = [head, ["---"] * len(head)]
+    for row in shown.rows:
+        cells = [
+            _cell(found) if found in (row.oracle, LACKS) else f"**{_cell(found)}**"
+            for found in row.backends
+        ]
+        lines.append([_cell(row.operator), _cell(row.situation), _cell(row.oracle), *cells])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return visible(text).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def page(shown: Table) -> str:
+    """The table as one HTML document."""
+    return render(
+        "frameworks.html.j2",
+        styles=("colours.css", "page.css", "summary.css", "narrow.css"),
+        first=FIRST,
+        scripts=("theme.js", "frameworks.js"),
+        table=shown,
+        lacks=LACKS,
+    )
+
+
+def write(runs: Sequence[Run], path: str | os.PathLike[str]) -> Path:
+    """Write the table of these runs to `path`, as Markdown where its name ends so, else as HTML.
+
+    Raises ReportError as `table` does, and where the file cannot be written.
+    """
+    shown = table(runs)
+    text = markdown(shown) if Path(path).suffix == ".md" else page(shown)
+    try:
+        return write_atomically(path, text)
+    except OSError as error:
+        raise ReportError(
+            f"{os.fspath(path)}: cannot be written: {error.strerror or error}."
+        ) from error

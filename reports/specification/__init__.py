@@ -1,0 +1,1 @@
+"""The specification as a static site: chapters, the oracle's traces, backends' verdicts."""

@@ -1,0 +1,144 @@
+"""The oracle's trace of a program, statement by statement: what each made, and what it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from markupsafe import Markup
+
+from conformance.compare import GRAD_FIELDS, TENSOR_FIELDS
+from conformance.display import cut, field_value, nested, observation
+from conformance.program import Program
+from conformance.runs import LEVELS
+from conformance.trace import Observation, Step, Trace
+from reports.specification.source import highlighted
+from reports.text import visible
+
+LONG = 400
+"""Longest text that is shown for what a level has of one name."""
+
+RESULT = "result"
+QUIET = {"output_nr": 0, "offset": 0}
+"""What most tensors have, and what is therefore shown only where it is otherwise."""
+FLAGS = ("requires_grad", "is_leaf", "has_grad_fn", "retains_grad", "is_view")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one level has to say of one name; a row without a level is said of the statement."""
+
+    name: str
+    level: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A statement with the line it begins at, its source, and what was observed after it."""
+
+    line: int
+    source: Markup
+    rows: tuple[Row, ...]
+
+
+def observed(program: Program, trace: Trace) -> list[Observed]:
+    """The statements of a program, those that did not run any more without rows.
+
+    Of a tensor that was there before only the fields that changed are shown.
+    """
+    found, before = [], dict[str, Observation]()
+    for statement, step in zip_longest(program.statements, trace.steps):
+        if statement is None:
+            break
+        rows = tuple(_rows(step, before)) if step else (Row("", "", "not reached"),)
+        if step:
+            before.update(step.changed)
+            for name in step.deleted:
+                before.pop(name, None)
+        source = Markup("\n").join(highlighted(statement.source))
+        found.append(Observed(statement.line, source, rows or (Row("", "", "nothing changed"),)))
+    return found
+
+
+def _rows(step: Step, before: Mapping[str, Observation]) -> Iterator[Row]:
+    if step.error:
+        yield _row("raises", "values", step.error["type"])
+        yield _row("", "diagnostics", step.error["message"])
+    for warning in step.warnings:
+        yield _row("warns", "diagnostics", f"{warning['category']}: {warning['message']}")
+    if step.result is not None:
+        yield from _of_name(RESULT, step.result, None)
+    for name, seen in step.changed.items():
+        yield from _of_name(name, seen, before.get(name))
+    for name in step.deleted:
+        yield _row(name, "values", "deleted")
+
+
+def _row(name: str, level: str, text: str) -> Row:
+    return Row(visible(name), level, visible(cut(text, LONG)))
+
+
+def _of_name(name: str, seen: Observation, before: Observation | None) -> Iterator[Row]:
+    if seen.get("kind") != "tensor":
+        yield _row(name, "values", observation(seen))
+        return
+    known = before if before and before.get("kind") == "tensor" else None
+    texts: dict[str, list[str]] = {level: [] for level in LEVELS}
+    for level, text in _tensor(seen, known):
+        texts[level].append(text)
+    shown = [(level, "  ".join(parts)) for level, parts in texts.items() if parts]
+    for number, (level, text) in enumerate(shown):
+        yield _row("" if number else name, level, text)
+
+
+def _tensor(seen: Observation, before: Observation | None) -> Iterator[tuple[str, str]]:
+    """By level, the fields of a tensor that differ from `before`; without it, all that say more
+    than that nothing is the matter."""
+    changed = [name for name in TENSOR_FIELDS if name in seen and _differs(name, seen, before)]
+    if before is None or {"shape", "dtype", "values"} & set(changed):
+        yield "values", observation(seen)
+    for name in changed:
+        value = seen[name]
+        if name == "grad":
+            yield from _grad(value, (before or {}).get("grad"))
+        elif TENSOR_FIELDS[name] == "values":
+            continue
+        elif before is not None or not (name in FLAGS or _is_quiet(name, value)):
+            yield TENSOR_FIELDS[name], f"{name}={_value(name, value)}"
+        elif value is True:
+            yield TENSOR_FIELDS[name], name
+    if before is None and not any(seen.get(name) for name in FLAGS[:-1]):
+        yield "graph", "no requires_grad"
+
+
+def _is_quiet(name: str, value: Any) -> bool:
+    return value is None or value == [] or QUIET.get(name) == value
+
+
+def _differs(name: str, seen: Observation, before: Observation | None) -> bool:
+    return before is None or name not in before or seen[name] != before[name]
+
+
+def _value(name: str, value: Any) -> str:
+    if name == "graph" and isinstance(value, list):
+        return " ← ".join(map(str, value))
+    return value if isinstance(value, str) else field_value(value)
+
+
+def _grad(grad: Any, before: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(grad, Mapping) or "values" not in grad:
+        # That there is no gradient yet goes without saying.
+        if grad is not None or before is not None:
+            yield "values", f"grad={field_value(grad)}"
+        return
+    yield "values", f"grad={nested(grad['values'], grad.get('shape') or ())}"
+    for name, level in GRAD_FIELDS.items():
+        if level == "values" or name not in grad:
+            continue
+        if name == "same":
+            yield level, "grad: the same tensor as before" if grad[name] else "grad: a new tensor"
+        else:
+            yield level, f"grad.{name}={field_value(grad[name])}"

@@ -1,0 +1,158 @@
+"""What the runs say of the specification's programs, and which levels a backend may claim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from conformance.categories import CATEGORIES, category
+from conformance.compare import compare
+from conformance.program import Program
+from conformance.runs import LEVELS, NOT_COMPARED, Run
+from conformance.trace import Trace
+from reports.attention import attended
+from reports.categories import WORDS
+from reports.summary import described
+from reports.text import count, listed, shortened, visible
+
+ABSENT = "absent"
+"""What a program is that a run has nothing of, or nothing of its present text."""
+
+LONG = 400
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a program stands in one run, with what there is to say of it beyond the verdicts.
+
+    `levels` is empty where nothing was compared; `notes` say why, with hidden characters visible.
+    """
+
+    column: Column
+    category: str
+    levels: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it conforms at every level, so that there is nothing more to say."""
+        return self.category == "conforms" and set(self.levels.values()) == {"conforms"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Whether a run supports a level: `holds`, and in words what it rests on or what refutes it."""
+
+    level: str
+    holds: bool
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A run as a column of the tables: its backend's name, told apart from the others'."""
+
+    name: str
+    run: Run
+
+    @cached_property
+    def lines(self) -> dict[str, dict[str, Any]]:
+        """The run's programs by ID."""
+        return {line["id"]: line for line in self.run.programs}
+
+    @property
+    def oracle(self) -> str:
+        """What the run was judged by."""
+        return described(self.run.header["oracle"], exactly=True)
+
+    def entry(self, program: Program, trace: Trace | None) -> Entry:
+        """How `program` stands; `trace` is the oracle's, from which levels have their reasons."""
+        line = self.lines.get(program.id)
+        if line is None:
+            return Entry(self, ABSENT, {}, ("the run did not select it",))
+        if line["source"] != program.paste():
+            return Entry(self, ABSENT, {}, ("the run had another text of this program",))
+        kind = category(line)
+        if line["outcome"] in NOT_COMPARED:
+            return Entry(self, kind, {}, (_shown(line["reason"]) or "no reason was given",))
+        levels = {level: line["levels"].get(level, "not_applicable") for level in LEVELS}
+        return Entry(self, kind, levels, (*_difference(line), *_reasons(levels, program, trace)))
+
+
+def columns(runs: Iterable[Run]) -> list[Column]:
+    """The runs as columns, in their order; runs of the same backend are told apart by their IDs."""
+    runs = list(runs)
+    names = [_name(run) for run in runs]
+    often = Counter(names)
+    return [
+        Column(f"{name}, run {visible(run.header['run'])}" if often[name] > 1 else name, run)
+        for name, run in zip(names, runs, strict=True)
+    ]
+
+
+def _name(run: Run) -> str:
+    default = run.header.get("default_dtype", "float32")
+    name = described(run.header["backend"])
+    return name if default == "float32" else f"{name}, {visible(default)}"
+
+
+def worst(entries: Iterable[Entry]) -> str:
+    """The most urgent category among entries of one column; absent ones count last."""
+    order = (*CATEGORIES, ABSENT)
+    found = {entry.category for entry in entries}
+    # A rule of which a part was compared is not absent; what was, decides.
+    return min(found - {ABSENT} or found, key=order.index)
+
+
+def _difference(line: dict[str, Any]) -> list[str]:
+    if category(line) == "conforms" and not line["divergences"]:
+        return []
+    item = attended(line)
+    notes = [f"{item.where}: expected {item.expected}, got {item.got}"] if item.where else []
+    return [*notes, *([shortened(item.reason, LONG)] if item.reason else [])]
+
+
+def _reasons(levels: dict[str, str], program: Program, trace: Trace | None) -> list[str]:
+    """Why levels are not applicable: nothing is there to compare, or nothing was shown."""
+    none = [level for level in LEVELS if levels[level] == "not_applicable"]
+    if not none or trace is None:
+        return []
+    seen = compare(trace, trace, program).levels
+    silent = [level for level in none if seen[level] == "not_applicable"]
+    hidden = [level for level in none if level not in silent]
+    notes = []
+    if silent:
+        notes.append(f"not applicable: the program shows nothing of {listed(silent)}")
+    if hidden:
+        notes.append(f"not applicable: the backend shows nothing of {listed(hidden)}")
+    return notes
+
+
+def _shown(text: str | None) -> str:
+    return shortened(visible(text or ""), LONG)
+
+
+def claims(entries: Sequence[Entry]) -> list[Claim]:
+    """For each level, whether a backend may claim it, by its entries for whole chapters.
+
+    Whoever claims a level has run every program: none diverges, for a reason or for none, and what
+    the backend lacks is counted. A level of which nothing was seen cannot be claimed.
+    """
+    missing = Counter(entry.category for entry in entries if not entry.levels)
+    return [_claim(level, entries, missing) for level in LEVELS]
+
+
+def _claim(level: str, entries: Sequence[Entry], missing: Counter[str]) -> Claim:
+    found = Counter(entry.levels[level] for entry in entries if entry.levels)
+    if found["diverges"]:
+        return Claim(level, False, f"diverges in {count(found['diverges'], 'program')}")
+    if not found["conforms"]:
+        return Claim(level, False, "nothing was compared")
+    text = f"conforms in {count(found['conforms'], 'program')}"
+    for kind in NOT_COMPARED:
+        if missing[kind]:
+            text += f"; {missing[kind]:,} {WORDS[kind]}"
+    return Claim(level, not missing["error"] and not missing["not_run"], text)

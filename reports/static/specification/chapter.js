@@ -1,0 +1,10 @@
+// A chapter: every trace unfolded at once, and folded again.
+
+listenToTheme();
+
+document.getElementById("unfold").addEventListener("click", ({ currentTarget }) => {
+  const unfolded = currentTarget.getAttribute("aria-pressed") !== "true";
+  for (const trace of document.querySelectorAll(".trace-of")) trace.open = unfolded;
+  currentTarget.setAttribute("aria-pressed", String(unfolded));
+});
+performance.mark("site-ready");

@@ -1,0 +1,165 @@
+"""The specification's site as a reader meets it: opened from disk in a real browser."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import made_runs
+import pytest
+from chromium import chromium, prefer, resize
+from command import SPEC
+from report_page import address, all_of, one, texts, wait
+
+from conformance.chapters import read_spec
+from conformance.recordings import Recording, record
+from conformance.runs import read_run
+from conformance.trace import Step, Trace
+from reports.specification.site import build
+
+pytestmark = pytest.mark.browser
+
+CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
+READY = "return performance.getEntriesByName('site-ready').length > 0"
+UNFOLD = "document.querySelectorAll('details').forEach((one) => (one.open = true))"
+PAGES = ("index.html", "index.html#?q=leaf", "leaves.html", "checklist.html")
+HEADER = {
+    "suite": "0",
+    "oracle": {"name": "torch", "version": "2.13.0", "device": "cpu"},
+    "seed": 0,
+    "default_dtype": "float32",
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of the miniature chapters, with a recording and a run that speak ill."""
+    folder = tmp_path_factory.mktemp("specification")
+    chapters = read_spec(SPEC)
+    programs = [program for chapter in chapters for program in chapter.programs]
+    hostile = {"type": "RuntimeError", "message": made_runs.HOSTILE.replace("\ud800", "")}
+    shown = made_runs.tensor([1.0, 2.0], [2], requires_grad=True)
+    trace = Trace([Step(0, 2, {"x": shown}), Step(1, 3, error=hostile)])
+    record(folder / "made.jsonl", HEADER, programs, lambda _: trace)
+    lines = []
+    for number, program in enumerate(programs):
+        about = {"rule": program.rule, "sentence": program.sentence, "source": program.paste()}
+        lines.append(
+            made_runs.line(program.id, program.area, **about)
+            if number
+            else made_runs.uncompared(
+                program.id, program.area, "unsupported", made_runs.HOSTILE, **about
+            )
+        )
+    run = read_run(made_runs.run_file(folder / "run.jsonl", lines))
+    build(chapters, Recording(folder / "made.jsonl"), [run], folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture
+def go(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a page of the site afresh and waits until it can be used."""
+    browser.get_log("browser")
+
+    def open_(page: str) -> Any:
+        browser.get("about:blank")
+        browser.get(f"{site.as_uri()}/{page}")
+        wait(lambda: browser.execute_script(READY))
+        return browser
+
+    yield open_
+    prefer(browser, "light")
+    resize(browser, 1280, 900)
+    assert browser.get_log("browser") == [], "the page complained"
+
+
+def test_the_search_finds_rules_by_id_and_by_words(go: Any) -> None:
+    page = go("index.html")
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    one(page, "#q").send_keys("ties-01")
+    wait(lambda: texts(page, "#hits .row-id") == ["TIES-01"])
+    assert address(page) == "#?q=ties-01"
+    assert one(page, "#found").text == "1 rule found"
+    one(page, "#hits a").click()
+    wait(lambda: page.current_url.endswith("/ties.html#TIES-01"))
+    page = go("index.html#?q=no+such+words")
+    assert one(page, "#found").text == "0 rules found"
+
+
+def test_a_rule_is_found_without_its_chapter(browser: Any, site: Path) -> None:
+    browser.get(f"{site.as_uri()}/index.html#TIES-01.1")
+    wait(lambda: browser.current_url.endswith("/ties.html#TIES-01.1"))
+    assert one(browser, "#TIES-01\\.1 h3").text == "TIES-01.1"
+
+
+def test_a_trace_is_folded_until_it_is_asked_for(go: Any) -> None:
+    page = go("ties.html")
+    assert not all_of(page, ".steps")
+    one(page, ".trace-of summary").click()
+    assert "tensor([1.0, 2.0], float32)" in one(page, ".steps").text
+    one(page, "#unfold").click()
+    assert len(all_of(page, ".steps")) == len(page.find_elements("css selector", ".example"))
+
+
+def test_the_checklist_is_filtered_and_has_an_address(go: Any) -> None:
+    from selenium.webdriver.support.ui import Select
+
+    page = go("checklist.html")
+    everything = len(all_of(page, "[data-kinds]"))
+    Select(one(page, "#verdict")).select_by_value("unsupported")
+    assert one(page, "#found").text == "1 program"
+    assert address(page) == "#?verdict=unsupported"
+    page = go("checklist.html" + address(page))
+    assert len(all_of(page, "[data-kinds]")) == 1 < everything
+    assert "⊘ unsupported" in one(page, "[data-kinds]").text
+
+
+def test_nothing_a_backend_says_is_believed(go: Any) -> None:
+    for name in ("leaves.html", "checklist.html", "ties.html"):
+        page = go(name)
+        page.execute_script(UNFOLD)
+        assert page.execute_script("return window.hacked") is None
+        assert not page.find_elements("css selector", "img, iframe, object")
+        shown = page.find_element("css selector", "main").text
+        assert "\u202e" not in shown
+        assert "window.hacked = 1" in shown or name == "ties.html"
+
+
+def test_without_javascript_the_chapters_are_whole(site: Path) -> None:
+    with chromium(javascript=False) as page:
+        page.get((site / "ties.html").as_uri())
+        one(page, ".trace-of summary").click()
+        assert "values" in one(page, ".steps").text and not all_of(page, "#unfold")
+        page.get((site / "index.html").as_uri())
+        assert all_of(page, ".chapters td") and not all_of(page, "#search")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go: Any) -> None:
+    prefer(browser, scheme)
+    page = go(name)
+    page.execute_script(UNFOLD)
+    found = page.execute_script(CONTRAST)
+    assert found["checked"] > 10
+    assert found["faint"] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_narrow_window_needs_no_sideways_scrolling(name: str, browser: Any, go: Any) -> None:
+    resize(browser, 360, 800)
+    page = go(name)
+    page.execute_script(UNFOLD)
+    assert page.execute_script("return document.scrollingElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_controls_have_names_and_headings_their_order(name: str, go: Any) -> None:
+    page = go(name)
+    for control in all_of(page, "a, button, input, select, summary, [tabindex='0']"):
+        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
+    levels = [int(h.tag_name[1]) for h in all_of(page, "h1, h2, h3")]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))

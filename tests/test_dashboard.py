@@ -1,0 +1,381 @@
+"""The dashboard: what its pages say of a directory of runs, and that they are a function of it."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import importlib.util
+import json
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from xml.dom import minidom
+
+import made_archive
+import made_runs
+import pytest
+from command import conform
+from made_archive import archive, backend, flipping, run
+
+from reports.dashboard.archive import ArchiveError, read_archive
+from reports.dashboard.charts import percent
+from reports.dashboard.ledger import ABSENT, Ledger, place
+from reports.dashboard.overview import current
+from reports.dashboard.series import configurations
+from reports.dashboard.site import build
+from reports.dashboard.store import Store
+
+
+def built(folder: Path, base: Path, name: str = "site") -> Path:
+    build(folder, base / name, base / "store")
+    return base / name
+
+
+def files(site: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(site).as_posix(): path.read_bytes()
+        for path in site.rglob("*")
+        if path.is_file()
+    }
+
+
+def text(site: Path, page: str = "index.html") -> str:
+    """A page as a reader has it: without markup, blanks made one."""
+    body = (site / page).read_text("utf-8").partition('tabindex="-1">')[2].partition("</main>")[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def read(folder: Path, base: Path) -> tuple[Ledger, list[Any]]:
+    found = read_archive(folder, Store(base / "store"))
+    made = configurations(found.runs)
+    return Ledger(found, [series for one in made for series in one.series]), made
+
+
+def history(ledger: Ledger, name: str, series: int = 0) -> list[tuple[int, str | None]]:
+    return [
+        (at, None if number == ABSENT else ledger.standings[number].category)
+        for at, number in ledger.entries[name].histories[series]
+    ]
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    one = archive(tmp_path / "one")
+    shutil.copytree(one, tmp_path / "other" / "deep")
+    first = files(built(one, tmp_path, "site-1"))
+    again = files(built(one, tmp_path, "site-2"))
+    build(one, tmp_path / "site-3", tmp_path / "fresh-store", processes=2)
+    assert first == again == files(tmp_path / "site-3")
+    assert len(first) > 10
+
+
+def test_a_build_removes_what_the_last_one_left_and_nothing_else(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "runs")
+    site = built(folder, tmp_path)
+    (site / "CNAME").write_text("example.org")
+    (folder / "run004.jsonl").unlink()
+    before = set(files(site))
+    after = set(files(built(folder, tmp_path)))
+    assert "backend-torch-cuda.html" in before - after
+    assert "CNAME" in after
+    fresh = set(files(built(folder, tmp_path, "fresh")))
+    assert after - {"CNAME"} == fresh
+
+
+def test_a_manifest_cannot_make_the_build_remove_what_is_not_the_sites(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "runs")
+    site = built(folder, tmp_path)
+    treasure = tmp_path / "treasure"
+    treasure.write_text("mine")
+    (site / "site.json").write_text(json.dumps({"files": ["../treasure", str(treasure), 7]}))
+    built(folder, tmp_path)
+    assert treasure.read_text() == "mine"
+
+
+def test_what_changed_comes_first_and_what_diverges_next(tmp_path: Path) -> None:
+    page = text(built(archive(tmp_path / "runs"), tmp_path))
+    assert page.startswith("5 programs diverge that did not in the run before")
+    assert "5 of them diverging" in page
+    assert page.index("What changed since the run before") < page.index("What diverges now")
+    assert "1 no longer compared" in page
+    assert "TIES-02.2 conforms → unsupported" in page
+    assert "no 'amax'" in page or "no &#39;amax&#39;" in page
+
+
+def test_not_compared_is_never_counted_as_diverging(tmp_path: Path) -> None:
+    lines = [
+        made_runs.line("A-1", "ties"),
+        *(
+            made_runs.uncompared(f"A-{n}", "ties", o, "why")
+            for n, o in enumerate(("unsupported", "error", "not_run"), start=2)
+        ),
+    ]
+    run(tmp_path / "runs", 0, lines)
+    site = built(tmp_path / "runs", tmp_path)
+    page = text(site)
+    assert page.startswith("Nothing diverges")
+    assert "conforms in 1 program; 3 not compared" in page
+    assert "%" not in page.partition("Agreement")[0]
+    badge = (site / "badges/impl-cpu-values.svg").read_text("utf-8")
+    assert "conforms, 3 not compared" in badge and "#14703f" not in badge
+
+
+def test_a_badge_is_a_picture_with_a_name_and_says_which_level(tmp_path: Path) -> None:
+    site = built(archive(tmp_path / "runs"), tmp_path)
+    badges = sorted((site / "badges").glob("*.svg"))
+    assert len(badges) == 8
+    for badge in badges:
+        (svg,) = minidom.parse(str(badge)).getElementsByTagName("svg")
+        assert svg.getAttribute("aria-label") and svg.getAttribute("role") == "img"
+    assert "2 diverge, 4 not compared" in (site / "badges/impl-cpu-diagnostics.svg").read_text(
+        "utf-8"
+    )
+
+
+def test_histories_hold_changes_only(tmp_path: Path) -> None:
+    ledger, _ = read(archive(tmp_path / "runs"), tmp_path)
+    assert history(ledger, "TIES-02.1") == [(0, "conforms"), (2, "diverges"), (4, "conforms")]
+    assert history(ledger, "TIES-02.2") == [(0, "conforms"), (3, "unsupported"), (4, "conforms")]
+    assert history(ledger, "TIES-02.5") == [(1, "conforms"), (4, None)]
+    assert ledger.field(ledger.entries["TIES-02.1"], "rules") == "TIES-02"
+
+
+def test_an_interrupted_run_is_shown_but_speaks_for_nothing(tmp_path: Path) -> None:
+    ledger, made = read(archive(tmp_path / "runs"), tmp_path)
+    impl = next(one for one in made if one.name == "impl (cpu)")
+    state = current(impl, ledger)
+    assert state.runs["ties"].id == "run003"
+    (step,) = state.steps
+    assert (step.before.id, step.after.id) == ("run002", "run003")
+    site = built(tmp_path / "runs", tmp_path)
+    assert "interrupted" in text(site, "backend-impl-cpu.html")
+
+
+def test_a_run_of_a_selection_is_compared_with_its_like_only(tmp_path: Path) -> None:
+    lines = [made_runs.line("TIES-01.1", "ties"), made_runs.line("SEED-01.1", "seeds")]
+    rule = {**made_archive.SELECTION, "rules": ["TIES-01"]}
+    area = {**made_archive.SELECTION, "areas": ["seeds"]}
+    run(tmp_path / "runs", 0, lines)
+    run(tmp_path / "runs", 1, [made_runs.diverging("TIES-01.1", "ties")], selection=rule)
+    run(tmp_path / "runs", 2, [made_runs.diverging("SEED-01.1", "seeds")], selection=area)
+    ledger, (configuration,) = read(tmp_path / "runs", tmp_path)
+    state = current(configuration, ledger)
+    assert {area: run.id for area, run in state.runs.items()} == {
+        "ties": "run000",  # the run of a rule does not speak for its area
+        "seeds": "run002",
+    }
+    assert [step.changes for step in state.steps] == [None, None]
+    assert state.total.categories["diverges"] == 1
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "changes"),
+    [
+        ("......", None),
+        ("...xxx", None),
+        ("..x...", 2),
+        (".x.x.x", 5),
+        ("..e...", 2),
+        ("..o...", None),
+        ("..o.ox", None),
+        ("xxx.ox", 2),
+    ],
+)
+def test_flaky_is_what_comes_back_while_no_version_changes(
+    outcomes: str, changes: int | None, tmp_path: Path
+) -> None:
+    for number, line in enumerate(flipping(outcomes)):
+        run(tmp_path / "runs", number, [line, made_runs.line("SEED-01.2", "seeds")])
+    ledger, (configuration,) = read(tmp_path / "runs", tmp_path)
+    found = ledger.flaky(configuration.series[0])
+    assert [one.changes for one in found] == ([] if changes is None else [changes])
+
+
+def test_a_change_that_comes_with_a_version_is_not_flaky(tmp_path: Path) -> None:
+    for number, line in enumerate(flipping("..xx..")):
+        run(tmp_path / "runs", number, [line], backend=backend(version=f"0.{number // 2}"))
+    ledger, (configuration,) = read(tmp_path / "runs", tmp_path)
+    assert ledger.flaky(configuration.series[0]) == []
+    assert len(configuration.versions) == 3
+
+
+def test_damaged_files_cost_only_themselves(tmp_path: Path) -> None:
+    whole = archive(tmp_path / "whole")
+    folder = tmp_path / "runs"
+    shutil.copytree(whole, folder)
+    content = (folder / "run003.jsonl").read_bytes()
+    (folder / "cut.jsonl").write_bytes(content[:-2000])
+    (folder / "cut.jsonl.gz").write_bytes(gzip.compress(content)[:-20])
+    (folder / "rubbish.jsonl.gz").write_bytes(b"\x1f\x8b rubbish")
+    (folder / "empty.jsonl").write_bytes(b"")
+    (folder / "twice.jsonl").write_bytes(content)
+    (folder / "notes.txt").write_text("not a run, and not said to be one")
+    done = conform("dashboard", folder, tmp_path / "site", "--cache", tmp_path / "c", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "6 runs; 5 left out" in done.stdout
+    page = text(tmp_path / "site")
+    for name in ("cut.jsonl", "cut.jsonl.gz", "rubbish.jsonl.gz", "empty.jsonl", "twice.jsonl"):
+        assert f"{name}: " in done.stderr and name in page
+    assert "notes.txt" not in done.stderr + page
+    assert "line " in next(row for row in done.stderr.splitlines() if "cut.jsonl:" in row)
+    clean = files(built(whole, tmp_path, "clean"))
+    found = files(tmp_path / "site")
+    assert {name for name in clean if found[name] != clean[name]} == {"index.html"}
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_no_runs_is_said_plainly(made: bool, tmp_path: Path) -> None:
+    if made:
+        (tmp_path / "runs").mkdir()
+    done = conform("dashboard", "runs", "site", "--cache", "store", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("conform: runs: no ")
+    assert not (tmp_path / "site").exists()
+
+
+def test_where_nothing_can_be_read_there_is_no_site(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.jsonl").write_text("{}\n")
+    done = conform("dashboard", "runs", "site", "--cache", "store", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "a.jsonl" in done.stderr and "no run is left" in done.stderr
+
+
+def test_gzipped_runs_are_the_same_runs(tmp_path: Path) -> None:
+    plain = archive(tmp_path / "plain")
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    for file in plain.iterdir():
+        (packed / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+    one, other = (files(built(folder, tmp_path, folder.name)) for folder in (plain, packed))
+    one, other = ({name for name in site if name.startswith("data/")} for site in (one, other))
+    assert {name for name in one if "history" in name} == {n for n in other if "history" in n}
+
+
+def test_what_the_store_has_is_not_read_again(tmp_path: Path, monkeypatch: Any) -> None:
+    folder = archive(tmp_path / "runs")
+    first = files(built(folder, tmp_path))
+
+    def unexpected(*_: Any) -> str:
+        raise AssertionError("a run file was read again")
+
+    monkeypatch.setattr("reports.dashboard.archive.digest", unexpected)
+    assert files(built(folder, tmp_path)) == first
+    shutil.copytree(folder, tmp_path / "elsewhere")  # the same content in another place
+    assert files(built(tmp_path / "elsewhere", tmp_path)) == first
+
+
+def test_builds_at_once_do_not_contend(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "runs")
+    with ThreadPoolExecutor(3) as pool:
+        builds = [
+            pool.submit(conform, "dashboard", folder, "site", "--cache", "c", cwd=tmp_path)
+            for _ in range(3)
+        ]
+    assert [done.result().returncode for done in builds] == [0, 0, 0]
+    assert files(tmp_path / "site") == files(built(folder, tmp_path, "alone"))
+
+
+def test_a_damaged_store_is_made_again(tmp_path: Path) -> None:
+    folder = archive(tmp_path / "runs")
+    first = files(built(folder, tmp_path))
+    kept = sorted((tmp_path / "store").rglob("*.json.gz"))
+    assert len(kept) > 5
+    for number, path in enumerate(kept):
+        path.write_bytes(path.read_bytes()[:20] if number % 2 else b"rubbish")
+    assert files(built(folder, tmp_path)) == first
+    (tmp_path / "store" / "index.json").write_text("[1]")
+    assert files(built(folder, tmp_path)) == first
+
+
+def test_nothing_a_backend_says_is_markup(tmp_path: Path) -> None:
+    hostile = made_runs.HOSTILE.replace("\ud800", "")
+    loud = {**made_runs.diverging("TIES-02.1", "ties", operator=hostile), "area": hostile}
+    loud["divergences"]["values"]["got"] = hostile
+    loud["rule"] = hostile
+    lines = [made_runs.hostile(), loud, made_runs.hostile(made_runs.HOSTILE)]
+    run(
+        tmp_path / "runs",
+        0,
+        [made_runs.line("TIES-02.1", "ties")],
+        backend=backend(hostile, hostile),
+    )
+    run(tmp_path / "runs", 1, lines, backend=backend(hostile, hostile), stale=(hostile,))
+    (run(tmp_path / "runs", 2, lines, started=hostile)).write_text(
+        (tmp_path / "runs" / "run002.jsonl").read_text().replace("run002", "<b>run002")
+    )
+    site = built(tmp_path / "runs", tmp_path)
+    for name, content in files(site).items():
+        page = content.decode("utf-8")
+        assert "<img" not in page and "window.hacked = 1</script>" not in page, name
+        assert "\u202e" not in page and "\x1b" not in page, name
+        if name.endswith(".html"):
+            assert page.count("<script") == page.count("</script>") <= 3
+        if name.endswith(".svg"):
+            minidom.parseString(page)
+        if name.endswith(".js"):
+            assert re.fullmatch(
+                r'shard\("data/[a-z]+-[0-9a-f]{16}\.js","[A-Za-z0-9+/=]*"\);\n', page
+            )
+        assert re.fullmatch(r"[A-Za-z0-9._/-]+", name)
+
+
+def test_pages_ask_for_nothing_from_outside(tmp_path: Path) -> None:
+    site = built(archive(tmp_path / "runs"), tmp_path)
+    for name, content in files(site).items():
+        page = content.decode("utf-8")
+        if name.endswith(".html"):
+            policy = html.unescape(page)
+            assert "default-src 'none'" in policy and "require-trusted-types-for" in policy
+            assert not re.search(r"<(?:link|img|iframe)|src=|url\(|@import", page.split("<main")[0])
+            loads = name in ("programs.html", "compare.html")
+            assert ("strict-dynamic" in page) == loads
+
+
+def test_a_key_is_where_the_script_looks_for_it() -> None:
+    # Values of the published FNV-1a, 32 bits.
+    assert place("", 2**32) == 0x811C9DC5
+    assert place("a", 2**32) == 0xE40C292C
+    assert place("foobar", 2**32) == 0xBF9CF968
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [
+        (10, 10, "100 %"),
+        (0, 10, "0 %"),
+        (1, 3, "33.3 %"),
+        (9999, 10000, "99.99 %"),
+        (9_999_999, 10_000_000, "> 99.999 %"),
+    ],
+)
+def test_a_share_is_never_rounded_to_all(part: int, whole: int, said: str) -> None:
+    assert percent(part, whole) == said
+
+
+def test_a_folder_without_runs_is_an_error_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="no such directory"):
+        read_archive(tmp_path / "none", Store(tmp_path / "store"))
+
+
+def test_the_benchmarks_runs_are_runs_and_some_programs_change(tmp_path: Path) -> None:
+    benchmark = load_benchmark()
+    lines = made_runs.many(250)
+    (tmp_path / "runs").mkdir()
+    assert len(list(benchmark.archive(tmp_path / "runs", lines, 12))) == 12
+    archived = read_archive(tmp_path / "runs", Store(tmp_path / "store"))
+    assert (len(archived.runs), archived.problems) == (12, [])
+    ledger, made = read(tmp_path / "runs", tmp_path)
+    assert len(made) == 4 and len(ledger.entries) == 250
+    lengths = {len(h) for entry in ledger.entries.values() for h in entry.histories.values()}
+    assert 1 in lengths and max(lengths) > 1
+
+
+def load_benchmark() -> Any:
+    file = Path(__file__).parents[1] / "benchmarks" / "dashboard.py"
+    spec = importlib.util.spec_from_file_location("dashboard_benchmark", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

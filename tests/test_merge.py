@@ -1,0 +1,148 @@
+"""Shards of a run, and their run files put together again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import made_runs
+import pytest
+from command import MINIATURE, TESTS, conform, judge
+from test_cli import without_time
+
+from conformance.earlier import Otherwise
+from conformance.merge import Merged
+from conformance.runs import read_run
+from conformance.shard import Shard, shard
+from conformance.suite import Selection, read_suite
+
+LINES = [made_runs.line(f"LEAF-0{number}.1", "leaves") for number in range(1, 6)]
+
+
+def part(folder, text: str, lines=None, interrupted=False, name=None, **of_header):
+    """The run of a shard of LINES, read from a file as it would be written."""
+    taken = shard(text).take(LINES) if lines is None else lines
+    header = {
+        "selection": {"levels": list(made_runs.LEVELS), "shard": [text]},
+        "selected": len(LINES),
+        "programs": len(shard(text).take(LINES)),
+    }
+    path = folder / (name or f"{text.replace('/', '-')}.jsonl")
+    made_runs.run_file(path, taken, interrupted=interrupted, **{**header, **of_header})
+    return read_run(path)
+
+
+def test_shards_are_disjoint_whole_and_balanced():
+    programs = list(range(103))
+    shards = [Shard(number, 8).take(programs) for number in range(1, 9)]
+    assert sorted(number for taken in shards for number in taken) == programs
+    assert {len(taken) for taken in shards} == {12, 13}
+    assert Shard(1, 1).take(programs) == programs
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/", "/2", "a/b", "1/2/3", "-1/2", "1/0", ""])
+def test_what_is_no_shard_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="not a shard"):
+        shard(text)
+
+
+def test_header_of_a_shard_says_which():
+    assert Selection(shard=shard("2/8")).to_json()["shard"] == ["2/8"]
+    assert Selection().to_json()["shard"] == []
+
+
+def test_shards_make_the_whole(tmp_path):
+    merged = Merged([part(tmp_path, "2/2"), part(tmp_path, "1/2")])
+    assert {line["id"] for line in merged.lines} == {line["id"] for line in LINES}
+    assert merged.header["programs"] == 5
+    assert "selected" not in merged.header
+    assert merged.header["selection"]["shard"] == []
+    assert merged.missing == []
+
+
+def test_missing_and_interrupted_shards_are_named(tmp_path):
+    merged = Merged([part(tmp_path, "2/4"), part(tmp_path, "1/4", LINES[:1], interrupted=True)])
+    assert merged.header["programs"] == 5 and len(merged.lines) == 2
+    interrupted, *missing = merged.missing
+    assert "1-4.jsonl is interrupted: it has 1 of 2 programs" in interrupted
+    assert missing == ["shard 3/4 is missing", "shard 4/4 is missing"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"suite": "0.2.0"}, "its suite is 0.2.0, that of"),
+        ({"seed": 7}, "its seed is 7"),
+        ({"default_dtype": "float64"}, "its default dtype is float64"),
+        ({"backend": {"name": "jax", "version": "1", "device": None}}, "jax 1 (no device)"),
+        ({"oracle": {"name": "torch", "version": "2.12.0", "device": "cpu"}}, "torch 2.12.0"),
+        ({"selection": {"levels": ["values"], "shard": ["2/2"]}}, "levels: values"),
+        ({"selected": 6}, "6 programs were selected, 5 for"),
+    ],
+)
+def test_run_of_something_else_is_refused_by_name(tmp_path, changed, said):
+    first = part(tmp_path, "1/2")
+    with pytest.raises(Otherwise) as refused:
+        Merged([first, part(tmp_path, "2/2", name="other.jsonl", **changed)])
+    assert said in str(refused.value)
+    assert "other.jsonl, line 1:" in str(refused.value) and "1-2.jsonl" in str(refused.value)
+
+
+def test_duplicates_may_agree_and_must_not_disagree(tmp_path):
+    first, second = part(tmp_path, "1/2"), part(tmp_path, "2/2")
+    slower = [{**line, "seconds": {"oracle": 1.0, "backend": 2.0}} for line in first.programs]
+    assert len(Merged([first, second, part(tmp_path, "1/2", slower, name="again")]).lines) == 5
+    wrong = [made_runs.diverging(LINES[0]["id"], "leaves"), *first.programs[1:]]
+    with pytest.raises(Otherwise, match=r"again: it says otherwise of LEAF-01\.1 than .*1-2"):
+        Merged([first, second, part(tmp_path, "1/2", wrong, name="again")])
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    """A folder with both shards of a run of the miniatures, and the run that has all."""
+    folder = tmp_path_factory.mktemp("shards")
+    for text, name in (("1/2", "1.jsonl"), ("2/2", "2.jsonl")):
+        done = judge("wrong:values", "--shard", text, "--run-file", name, cwd=folder)
+        assert done.returncode in (0, 1), done.stdout + done.stderr
+    judge("wrong:values", "--run-file", "whole.jsonl", cwd=folder)
+    return folder
+
+
+def merge(folder, *arguments):
+    return conform("merge", *arguments, *MINIATURE[:2], cwd=folder)
+
+
+def test_merged_run_is_the_whole_run(shards):
+    files = ("--junit", "m.xml", "--summary", "m.md")
+    done = merge(shards, "2.jsonl", "1.jsonl", "-o", "merged.jsonl", *files)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "JUnit XML: m.xml" in done.stdout and "summary: m.md" in done.stdout
+    assert "LEAF-02.1" in (shards / "m.md").read_text("utf-8")
+    merged, whole = (without_time(shards / name) for name in ("merged.jsonl", "whole.jsonl"))
+    assert merged == whole
+
+
+def test_merge_without_a_shard_is_incomplete(shards):
+    done = merge(shards, "2.jsonl", "-o", "half.jsonl")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "shard 1/2 is missing" in done.stderr
+    assert "interrupted, 2 of 5 programs judged" in done.stdout
+    assert not read_run(shards / "half.jsonl").complete
+
+
+def test_merge_of_what_does_not_belong_together_writes_nothing(shards):
+    other = [json.loads(text) for text in (shards / "1.jsonl").read_text("utf-8").splitlines()]
+    other[0]["seed"] = 7
+    text = "".join(json.dumps(line) + "\n" for line in other)
+    (shards / "other.jsonl").write_text(text, encoding="utf-8")
+    done = merge(shards, "1.jsonl", "other.jsonl", "-o", "none.jsonl")
+    assert done.returncode == 2
+    assert "other.jsonl, line 1: its seed is 7, that of 1.jsonl is 0." in done.stderr
+    assert not (shards / "none.jsonl").exists()
+
+
+def test_the_suites_shards_are_the_suite():
+    """Every program is in one shard, whatever the selection."""
+    programs = read_suite(TESTS / "miniature" / "spec").select(Selection(areas=("ties", "leaves")))
+    taken = [program for number in (1, 2, 3) for program in Shard(number, 3).take(programs)]
+    assert sorted(map(id, taken)) == sorted(map(id, programs))

@@ -1,0 +1,279 @@
+"""The specification as a site: what its pages say of chapters, traces and runs."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import made_runs
+import pytest
+from command import SPEC, conform
+
+from conformance.chapters import Chapter, read_chapter, read_spec
+from conformance.program import Program
+from conformance.recordings import Recording, record
+from conformance.runs import LEVELS, Run, read_run
+from conformance.trace import Step, Trace
+from reports.specification.prose import Prose
+from reports.specification.site import build, page_names
+from reports.specification.source import highlighted
+from reports.specification.traces import observed
+from reports.specification.verdicts import ABSENT, claims, columns, worst
+
+HEADER = {
+    "suite": "0",
+    "oracle": {"name": "torch", "version": "2.13.0+cpu", "device": "cpu"},
+    "seed": 0,
+    "default_dtype": "float32",
+}
+
+
+def trace(program: Program) -> Trace:
+    """Something an oracle might show: every statement makes one number."""
+    return Trace(
+        [
+            Step(statement.index, statement.line, {"n": {"kind": "int", "value": statement.index}})
+            for statement in program.statements
+        ]
+    )
+
+
+def recording(folder: Path, chapters: list[Chapter], left_out: str = "") -> Recording:
+    programs = [program for chapter in chapters for program in chapter.programs]
+    record(
+        folder / "made.jsonl",
+        HEADER,
+        [program for program in programs if program.id != left_out],
+        trace,
+    )
+    return Recording(folder / "made.jsonl")
+
+
+def run_of(folder: Path, chapters: list[Chapter], name: str = "run", **over: Any) -> Run:
+    """A run of all the chapters' programs; `over` puts fields over a program's line, by its ID."""
+    lines = []
+    for chapter in chapters:
+        for program in chapter.programs:
+            of_rule = {"rule": program.rule, "sentence": program.sentence}
+            line = made_runs.line(program.id, chapter.area, source=program.paste(), **of_rule)
+            lines.append({**line, **over.get(program.id, {})})
+    return read_run(made_runs.run_file(folder / f"{name}.jsonl", lines))
+
+
+def text(site: Path, page: str) -> str:
+    body = (site / page).read_text("utf-8").partition('tabindex="-1">')[2].partition("</main>")[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def written(site: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in site.iterdir()}
+
+
+@pytest.fixture
+def chapters() -> list[Chapter]:
+    return read_spec(SPEC)
+
+
+def test_every_rule_and_program_has_its_anchor_and_its_trace(
+    tmp_path: Path, chapters: list[Chapter]
+) -> None:
+    assert build(chapters, recording(tmp_path, chapters), [], tmp_path / "site") == []
+    for chapter, page in zip(chapters, page_names(chapters), strict=True):
+        found = (tmp_path / "site" / page).read_text("utf-8")
+        for rule in chapter.rules:
+            assert found.count(f'id="{rule.id}"') == 1
+            for program in rule.programs:
+                assert found.count(f'id="{program.id}"') == 1
+        assert found.count('<details class="fold trace-of">') == len(chapter.programs)
+        assert "<table" not in found
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path, chapters: list[Chapter]) -> None:
+    made = recording(tmp_path, chapters)
+    runs = [run_of(tmp_path, chapters)]
+    for name in ("one", "other"):
+        build(chapters, made, runs, tmp_path / name)
+    assert written(tmp_path / "one") == written(tmp_path / "other")
+
+
+def test_pages_of_chapters_that_are_gone_are_removed(
+    tmp_path: Path, chapters: list[Chapter]
+) -> None:
+    made, site = recording(tmp_path, chapters), tmp_path / "site"
+    build(chapters, made, [], site)
+    (site / "notes.html").write_text("mine")
+    build(chapters[:1], made, [], site)
+    names = {path.name for path in site.iterdir()}
+    assert names == {"index.html", "checklist.html", "leaves.html", "notes.html", "site.json"}
+
+
+def test_a_program_without_a_trace_is_told_of(tmp_path: Path, chapters: list[Chapter]) -> None:
+    program = chapters[0].programs[0]
+    made = recording(tmp_path, chapters, left_out=program.id)
+    assert build(chapters, made, [], tmp_path / "site") == [
+        f"{program.id}: made.jsonl has no trace of this program"
+    ]
+    assert "No trace: made.jsonl has no trace of this program." in text(
+        tmp_path / "site", "leaves.html"
+    )
+
+
+def test_a_table_says_how_every_run_stands_and_why(tmp_path: Path, chapters: list[Chapter]) -> None:
+    first, second, *_ = [program for chapter in chapters for program in chapter.programs]
+    diverging = made_runs.diverging("x", "leaves")
+    over = {
+        first.id: {name: diverging[name] for name in ("outcome", "levels", "divergences", "got")},
+        second.id: {"outcome": "unsupported", "levels": {}, "reason": "lacks <b>torch.ones</b>"},
+    }
+    run = run_of(tmp_path, chapters, **over)
+    build(chapters, recording(tmp_path, chapters), [run], tmp_path / "site")
+    for page in ("leaves.html", "checklist.html"):
+        found = text(tmp_path / "site", page)
+        assert "✗ diverges" in found and "values, line 4, x.grad.values: expected" in found
+        assert "⊘ unsupported" in found and "lacks <b>torch.ones</b>" in found
+        assert "<b>torch.ones" not in (tmp_path / "site" / page).read_text("utf-8")
+
+
+def test_nothing_is_believed_of_a_run_of_another_text(
+    tmp_path: Path, chapters: list[Chapter]
+) -> None:
+    program, other = chapters[0].programs[:2]
+    run = run_of(tmp_path, chapters, **{program.id: {"source": "import torch\nx = 1\n"}})
+    (column,) = columns([run])
+    entry = column.entry(program, None)
+    assert (entry.category, entry.levels) == (ABSENT, {})
+    assert entry.notes == ("the run had another text of this program",)
+    assert worst([entry]) == ABSENT
+    assert worst([entry, column.entry(other, None)]) == "conforms"
+
+
+def test_a_level_that_is_not_applicable_has_its_reason(
+    tmp_path: Path, chapters: list[Chapter]
+) -> None:
+    program = chapters[0].programs[0]
+    levels = {**dict.fromkeys(LEVELS, "not_applicable"), "graph": "conforms"}
+    (column,) = columns([run_of(tmp_path, chapters, **{program.id: {"levels": levels}})])
+    assert column.entry(program, trace(program)).notes == (
+        "not applicable: the program shows nothing of memory and diagnostics",
+        "not applicable: the backend shows nothing of values",
+    )
+
+
+def test_runs_of_one_backend_are_told_apart(tmp_path: Path, chapters: list[Chapter]) -> None:
+    run = run_of(tmp_path, chapters)
+    other = Run({**run.header, "run": "other"}, run.programs, run.footer)
+    names = [column.name for column in columns([run, other])]
+    assert names[0] != names[1] and names[1].endswith(", run other")
+
+
+@pytest.mark.parametrize(
+    ("over", "held"),
+    [
+        ({}, LEVELS),
+        ({"levels": {**dict.fromkeys(LEVELS, "conforms"), "graph": "diverges"}}, None),
+        ({"outcome": "unsupported", "levels": {}, "reason": "lacks it"}, LEVELS),
+        ({"outcome": "error", "levels": {}, "reason": "broke"}, ()),
+        ({"outcome": "not_run", "levels": {}, "reason": "no device"}, ()),
+    ],
+)
+def test_a_claim_rests_on_every_program(
+    over: dict[str, Any], held: tuple[str, ...] | None, tmp_path: Path, chapters: list[Chapter]
+) -> None:
+    program = chapters[0].programs[0]
+    (column,) = columns([run_of(tmp_path, chapters, **{program.id: over})])
+    programs = [program for chapter in chapters for program in chapter.programs]
+    found = claims([column.entry(program, None) for program in programs])
+    expected = [level for level in LEVELS if level != "graph"] if held is None else list(held)
+    assert [claim.level for claim in found if claim.holds] == expected
+    if over.get("outcome") == "unsupported":
+        assert found[0].text.endswith("; 1 unsupported")
+
+
+def test_a_claim_names_the_chapters_that_the_run_has_whole(
+    tmp_path: Path, chapters: list[Chapter]
+) -> None:
+    made = recording(tmp_path, chapters)
+    lacking = {"outcome": "unsupported", "levels": {}, "reason": "lacks it"}
+    run = run_of(tmp_path, chapters[:1], **{chapters[0].programs[0].id: lacking})
+    build(chapters, made, [run], tmp_path / "site")
+    found = text(tmp_path / "site", "index.html")
+    assert "values, graph, memory and diagnostics , torch 2.13, in leaves, 1 unsupported" in found
+    assert "“values and graph, torch 2.13”" in found
+
+
+def test_a_trace_shows_what_changed() -> None:
+    program = Program("P.1", "leaves", "x = torch.ones(1)\nx.grad\ndel x\n", "A sentence")
+    x = made_runs.tensor([1.0], [1], requires_grad=True)
+    grown = {**x, "version": 1, "grad": made_runs.gradient([2.0], [1])}
+    found = observed(
+        program,
+        Trace(
+            [
+                Step(0, 2, {"x": x}),
+                Step(1, 3, {"x": grown}),
+                Step(2, 4, deleted=["x"], error={"type": "E", "message": "\u202eno"}),
+            ]
+        ),
+    )
+    rows = [[(row.name, row.level, row.text) for row in step.rows] for step in found]
+    assert rows[0] == [
+        ("x", "values", "tensor([1.0], float32)"),
+        ("", "graph", "requires_grad  is_leaf"),
+        ("", "memory", "storage=x  version=0  strides=[1]"),
+    ]
+    assert rows[1] == [
+        ("x", "values", "grad=[2.0]"),
+        ("", "memory", "grad.strides=[1]  grad: a new tensor  version=1"),
+    ]
+    assert rows[2][0] == ("raises", "values", "E")
+    assert "\u202e" not in rows[2][1][2]
+    assert rows[2][2] == ("x", "values", "deleted")
+
+
+def test_prose_links_to_rules_and_to_nothing_dangerous() -> None:
+    prose = Prose({"02-ties.md": "ties.html"}, {"TIES-03": "ties.html#TIES-03"})
+    shown = prose.markup(
+        "See TIES-03 and TIES-99, `TIES-03`, [ties](02-ties.md#TIES-03), [out](../secret.txt), "
+        "[js](javascript:alert(1)), <script>alert(1)</script> ![i](http://a/b.png)"
+    )
+    assert shown.count('<a href="ties.html#TIES-03">') == 2
+    assert "TIES-99," in shown and "<code>TIES-03</code>" in shown
+    assert "out," in shown and "secret" not in shown
+    assert "<script" not in shown and "<img" not in shown and 'href="javascript' not in shown
+    assert prose.plain("A `b` *c*\n\nd") == "A b c d"
+
+
+def test_source_keeps_its_text_and_is_escaped() -> None:
+    source = "import torch\nx = '''a\n<b>'''  # </li>\n\nreturn None"
+    lines = highlighted(source)
+    plain = [html.unescape(re.sub(r"<[^>]*>", "", line)) for line in lines]
+    assert "\n".join(plain) == source
+    assert '<span class="py-string">&lt;b&gt;' in lines[2]
+
+
+def test_pages_have_names_of_their_own(tmp_path: Path) -> None:
+    for prefix, name in (("A", "01-index.md"), ("B", "02-ties.md"), ("C", "03-ties.md")):
+        (tmp_path / name).write_text(f"# T\n\n## {prefix}-01 S\n\n```python\n1\n```\n")
+    found = page_names([read_chapter(path) for path in sorted(tmp_path.iterdir())])
+    assert found == ["01-index.html", "ties.html", "03-ties.html"]
+
+
+def test_the_command_makes_the_site_and_names_what_is_wrong(
+    tmp_path: Path, chapters: list[Chapter]
+) -> None:
+    recording(tmp_path, chapters)
+    run_of(tmp_path, chapters)
+    options = ("--spec", SPEC, "--oracle", "recorded:made.jsonl")
+    made = conform("spec", "site", *options, "--run", "run.jsonl", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "spec: site/index.html: 2 chapters, 1 runs" in made.stdout
+    (tmp_path / "cut.jsonl").write_bytes((tmp_path / "run.jsonl").read_bytes()[:-30])
+    for wrong, said in (
+        (("--run", "cut.jsonl"), "cut.jsonl, line"),
+        (("--oracle", "torch"), "'torch' is no recording"),
+        (("--oracle", "recorded:nobody"), "there is no recording 'nobody'"),
+    ):
+        found = conform("spec", "site", *options, *wrong, cwd=tmp_path)
+        assert found.returncode == 2 and said in found.stderr
