@@ -21,7 +21,7 @@ def server(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "execnet.script.socketserver", address],
+        [sys.executable, "-u", "-m", "execnet.script.socketserver", address],
         cwd=elsewhere,
         env=environment(),
         stdout=subprocess.PIPE,
