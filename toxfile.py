@@ -14,10 +14,10 @@ from tox.tox_env.errors import Skip
 @impl
 def tox_on_install(tox_env: ToxEnv, arguments: Any, section: str, of_type: str) -> None:
     """Ask pip for the torch that the environment's name asks for, before anything is installed."""
-    if of_type != "deps" or "-torch" not in tox_env.name:
+    named = re.fullmatch(r"py\d+-torch(\d)(\d+)", tox_env.name)
+    if of_type != "deps" or named is None:
         return
-    version = tox_env.name.rpartition("-torch")[2]
-    wanted = f"{version[0]}.{version[1:]}."
+    wanted = f"{named[1]}.{named[2]}."
     asked = ["python", "-m", "pip", "index", "versions", "torch"]
     found = tox_env.execute(asked, stdin=StdinSource.OFF, show=False)
     there = re.findall(r"[\w.+]+", found.out.partition("Available versions:")[2].partition("\n")[0])
