@@ -37,7 +37,7 @@ UNPROMISED_TIES = ("topk", "kthvalue", "mode", "sort", "argsort", "msort", "medi
 def test_identifiers_name_operator_variant_and_dtype() -> None:
     for program in SAMPLES:
         match = re.fullmatch(
-            r"op/([a-z0-9_]+)/((?:forward/)?[a-z0-9_-]+)/(b?float16|float32|float64|complex64|complex128|int64|bool)",
+            r"op/((?:torch\.)?[a-z0-9_]+)/((?:forward/)?[a-z0-9_-]+)/(b?float16|float32|float64|complex64|complex128|int64|bool)",
             program.id,
         )
         assert match, program.id

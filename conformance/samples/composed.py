@@ -3,7 +3,7 @@ list."""
 
 from __future__ import annotations
 
-from conformance.samples.operator import POSITIVE, UNIT, Input, Operator, case
+from conformance.samples.operator import POSITIVE, PROBABILITY, Input, Operator, case
 
 _WINDOW = Input("x", shape=(1, 2, 4))
 
@@ -39,6 +39,7 @@ COMPOSED = (
             case("increasing", "torch.vander({x}, 4, increasing=True)"),
             case("matrix", "torch.vander({x})", raises=True, x=(2, 3)),
         ),
+        unlinked=True,
     ),
     Operator(
         "torch.instance_norm",
@@ -59,11 +60,13 @@ COMPOSED = (
             case("large", "torch.poisson({x} * 20)"),
             case("negative", "torch.poisson(-{x})", raises=True),
         ),
+        unlinked=True,
     ),
     Operator(
         "binomial",
-        (Input("count", POSITIVE, grad=False), Input("prob", UNIT, grad=False)),
+        (Input("count", POSITIVE, grad=False), Input("prob", PROBABILITY, grad=False)),
         "torch.binomial({count} * 8, {prob})",
-        None,
+        unlinked=True,
+        halves=(),
     ),
 )
