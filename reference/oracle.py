@@ -71,12 +71,9 @@ class Torch(TorchShaped):
             _keep(stack, torch.is_warn_always_enabled(), torch.set_warn_always, True)
             # Sums over several threads may round differently from one machine to the next.
             _keep(stack, torch.get_num_threads(), torch.set_num_threads, 1)
-            _keep(
-                stack,
-                torch.are_deterministic_algorithms_enabled(),
-                torch.use_deterministic_algorithms,
-                False,
-            )
+            # use_deterministic_algorithms does the same, and imports the compiler: two seconds.
+            mode = torch.get_deterministic_debug_mode()
+            _keep(stack, mode, torch.set_deterministic_debug_mode, 0)
             stack.callback(torch.set_rng_state, torch.get_rng_state())
             stack.callback(_leave_dual_level)
             self._set_device(stack)

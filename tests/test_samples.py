@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from itertools import pairwise, product
 
@@ -74,13 +73,6 @@ def test_another_process_with_another_hash_seed_makes_the_same_samples() -> None
         for seed in ("1", "2")
     }
     assert len(digests) == 1
-
-
-def test_making_all_samples_takes_less_than_two_seconds() -> None:
-    start = time.perf_counter()
-    count = sum(1 for _ in programs())
-    assert count > 2500
-    assert time.perf_counter() - start < 2
 
 
 def test_every_sample_parses_and_says_what_it_probes() -> None:

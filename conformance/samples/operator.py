@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 Shape = tuple[int, ...]
@@ -13,6 +14,13 @@ Number = float | int | bool
 
 nan = math.nan
 inf = math.inf
+
+
+@cache
+def _strides(size: int) -> list[int]:
+    """The steps by which a walk around a grid of that size comes to every place."""
+    span = range(max(1, size // 5), max(2, size - size // 5))
+    return [k for k in span if math.gcd(k, size) == 1] or [1]
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,7 @@ class Domain:
             raise ValueError(f"{count} distinct values asked of a domain of {size}: {self}")
         digest = hashlib.blake2b(seed.encode(), digest_size=8).digest()
         start = int.from_bytes(digest[:4], "big")
-        span = range(max(1, size // 5), max(2, size - size // 5))
-        strides = [k for k in span if math.gcd(k, size) == 1] or [1]
+        strides = _strides(size)
         stride = strides[int.from_bytes(digest[4:], "big") % len(strides)]
         return tuple(self.grid[(start + k * stride) % size] for k in range(count))
 

@@ -14,7 +14,8 @@ from conformance.backends import Backend
 from conformance.sweep.sample import Argument, Sample
 
 # Cotangents are cut from these numbers, so that the same sample has the same ones everywhere.
-_POOL = np.random.RandomState(20).standard_normal(1 << 16)
+_COUNT = 1 << 16
+_POOL = np.resize(np.random.RandomState(20).standard_normal(_COUNT), 2 * _COUNT)
 
 
 # The name under which Python knows a sample's code.
@@ -75,7 +76,8 @@ def cotangent(name: str, like: np.ndarray, number: int, requires_grad: bool) -> 
     """A cotangent for a result of that shape and dtype."""
     size = math.prod(like.shape)
     width = 2 * size if like.dtype.kind == "c" else size
-    values = np.resize(np.roll(_POOL, -37 * number)[: max(width, 1)], width).astype(
+    start = 37 * number % _COUNT
+    values = np.resize(_POOL[start : start + min(max(width, 1), _COUNT)], width).astype(
         np.float32 if like.dtype.itemsize < 8 or like.dtype == np.complex64 else np.float64
     )
     array = values.view(like.dtype) if like.dtype.kind == "c" else values.astype(like.dtype)

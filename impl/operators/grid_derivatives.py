@@ -1,14 +1,14 @@
 """The second derivative of sampling at a grid, and with it all that follow.
 
 A sample derived with respect to coordinates is a sample with other weights, so the operators here,
-which take the coordinates to derive by, are closed under differentiation.
+which take tuples of the coordinates to derive by, are closed under differentiation.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator as _python
+
+import numpy as np
 
 from impl.operator import Array, operator
 from impl.operators.gradients import needed, summed
@@ -17,36 +17,36 @@ from impl.operators.grid_matrices import NEAREST, Sampling, images_of, rows_of
 
 @operator(function=False, method=False)
 def derived_samples(input: Array, grid: Array, settings, derived) -> Array:
-    """The samples (N, C, ...), derived by the coordinates of these numbers."""
-    matrix = Sampling(input.shape, grid, *settings).matrix(*derived)
+    """The samples, derived by the coordinates of each of these tuples (tuples, N, C, ...)."""
+    sampling, rows = Sampling(input.shape, grid, *settings), rows_of(input)
     shape = (*input.shape[:2], *grid.shape[1:-1])
-    return images_of(matrix @ rows_of(input), shape, input.dtype)
+    return np.stack([images_of(sampling.matrix(*by) @ rows, shape, input.dtype) for by in derived])
 
 
 @operator(function=False, method=False)
 def spread_samples(samples: Array, grid: Array, shape, settings, derived) -> Array:
     """The adjoint of `derived_samples`: images (N, C, elements) for those of that shape."""
-    matrix = Sampling(shape, grid, *settings).matrix(*derived)
-    made = images_of(matrix.T @ rows_of(samples), shape, samples.dtype)
-    return made.reshape(*shape[:2], -1)
+    sampling = Sampling(shape, grid, *settings)
+    spread = sum(
+        sampling.matrix(*by).T @ rows_of(part) for by, part in zip(derived, samples, strict=True)
+    )
+    return images_of(spread, shape, samples.dtype).reshape(*shape[:2], -1)
 
 
 def _growth(F, samples, input, grid, settings, derived):
-    """What the last of these coordinates grows the samples, over all channels (N, ...)."""
-    return F.sum_dim(samples * F.derived_samples(input, grid, settings, derived), (1,), False)
-
-
-def _of_coordinates(F, samples, input, grid, settings, derived):
-    """The gradient of the grid."""
-    numbers = range(len(input.shape) - 2)
-    return F.stack([_growth(F, samples, input, grid, settings, (*derived, d)) for d in numbers], -1)
+    """What each coordinate more grows the samples, over all tuples and channels (N, ..., ndim)."""
+    ndim = len(input.shape) - 2
+    more = [(*by, d) for d in range(ndim) for by in derived]
+    grown = F.derived_samples(input, grid, settings, more)
+    grown = F.reshape(grown, (ndim, len(derived), *grown.shape[1:]))
+    return F.stack(F.unbind(F.sum_dim(grown * samples, (1, 3), False)), -1)
 
 
 derived_samples.gradient(
     input=lambda F, grad, grid, input_shape, settings, derived: F.reshape(
         F.spread_samples(grad, grid, input_shape, settings, derived), input_shape
     ),
-    grid=lambda F, grad, input, grid, settings, derived: _of_coordinates(
+    grid=lambda F, grad, input, grid, settings, derived: _growth(
         F, grad, input, grid, settings, derived
     ),
 )
@@ -54,7 +54,7 @@ spread_samples.gradient(
     samples=lambda F, grad, grid, shape, settings, derived: F.derived_samples(
         F.reshape(grad, shape), grid, settings, derived
     ),
-    grid=lambda F, grad, samples, grid, shape, settings, derived: _of_coordinates(
+    grid=lambda F, grad, samples, grid, shape, settings, derived: _growth(
         F, samples, F.reshape(grad, shape), grid, settings, derived
     ),
 )
@@ -81,30 +81,22 @@ def second_gradients(F, name: str, grads, grad_output, input, grid, settings, ne
 
 def _of_grid(F, of_grid, grad_output, input, grid, settings, needs) -> list:
     ndim = len(input.shape) - 2
-    shifts = [F.select(of_grid, -1, d) for d in range(ndim)]
-    along = [F.unsqueeze(shift, 1) for shift in shifts]
+    single = [(d,) for d in range(ndim)]
+    shifts = F.stack(F.unbind(of_grid, -1))
+    along = F.unsqueeze(shifts, 2)
     made = [None, None, None]
     if needs[0]:
-        moved = [F.derived_samples(input, grid, settings, (d,)) for d in range(ndim)]
-        made[0] = moved[0] * along[0]
-        for sample, shift in zip(moved[1:], along[1:], strict=True):
-            made[0] = F.addcmul(made[0], sample, shift)
+        moved = F.derived_samples(input, grid, settings, single)
+        made[0] = F.sum_dim(moved * along, (0,), False)
     if needs[1]:
-        spread = [
-            F.spread_samples(grad_output * along[d], grid, tuple(input.shape), settings, (d,))
-            for d in range(ndim)
-        ]
-        made[1] = F.reshape(functools.reduce(_python.add, spread), tuple(input.shape))
+        shape = tuple(input.shape)
+        spread = F.spread_samples(grad_output * along, grid, shape, settings, single)
+        made[1] = F.reshape(spread, shape)
     if needs[2]:
-        pairs = itertools.combinations_with_replacement(range(ndim), 2)
-        grown = {pair: _growth(F, grad_output, input, grid, settings, pair) for pair in pairs}
-        made[2] = F.stack(
-            [
-                functools.reduce(
-                    _python.add, (shifts[d] * grown[min(d, e), max(d, e)] for d in range(ndim))
-                )
-                for e in range(ndim)
-            ],
-            -1,
-        )
+        pairs = list(itertools.combinations_with_replacement(range(ndim), 2))
+        grown = F.derived_samples(input, grid, settings, pairs) * grad_output
+        grown = dict(zip(pairs, F.unbind(F.sum_dim(grown, (2,), False)), strict=True))
+        table = F.stack([grown[min(d, e), max(d, e)] for e in range(ndim) for d in range(ndim)])
+        table = F.reshape(table, (ndim, ndim, *table.shape[1:]))
+        made[2] = F.stack(F.unbind(F.sum_dim(table * shifts, (1,), False)), -1)
     return made

@@ -7,9 +7,9 @@ grid are matrices whose weights are derived in one dimension or in several.
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -22,7 +22,7 @@ ZEROS, BORDER, REFLECTION = range(3)
 
 
 class Axis(NamedTuple):
-    """One dimension: the elements around each point (points, taps), whether they exist, and their
+    """One dimension: the elements around each point (taps, points), whether they exist, and their
     weights with the derivatives of these that do not vanish."""
 
     places: np.ndarray
@@ -65,28 +65,25 @@ def _axis(grid: np.ndarray, size: int, mode: int, padding: int, align_corners: b
     if mode == BICUBIC:
         left = np.floor(x)
         share = x - left
-        at = (left[:, None] + np.arange(-1, 3)).astype(grid.dtype)
+        at = (left + np.arange(-1, 3)[:, None]).astype(grid.dtype)
         at, _ = _padded(at, size, padding, align_corners)
         weights: tuple[np.ndarray, ...] = (
-            cubic_weights(share),
-            cubic_slopes(share) * scale,
-            cubic_curvatures(share) * scale * scale,
-            cubic_thirds(share) * scale * scale * scale,
+            cubic_weights(share).T,
+            cubic_slopes(share).T * scale,
+            cubic_curvatures(share).T * scale * scale,
+            cubic_thirds(share).T * scale * scale * scale,
         )
     else:
         x, slope = _padded(x, size, padding, align_corners)
-        slope = (slope * scale)[:, None]
+        slope = slope * scale
         if mode == NEAREST:
-            at = np.rint(x)[:, None]
+            at = np.rint(x)[None]
             weights = (np.ones_like(at),)
         else:
             left = np.floor(x)
-            at = np.stack((left, left + 1), 1)
-            share = (x - left)[:, None]
-            weights = (
-                np.concatenate((1 - share, share), 1),
-                np.concatenate((-slope, slope), 1),
-            )
+            at = np.stack((left, left + 1))
+            share = x - left
+            weights = (np.stack((1 - share, share)), np.stack((-slope, slope)))
     inside = (at >= 0) & (at < size)
     return Axis(np.where(inside, at, 0).astype(np.int64), inside, weights)
 
@@ -115,24 +112,30 @@ class Sampling:
         shape = (self.points, self.images * math.prod(self.size))
         if any(order >= len(axis.weights) for axis, order in zip(self.axes, orders, strict=True)):
             return scipy.sparse.csr_array(shape, dtype=self.axes[0].weights[0].dtype)
-        plane = math.prod(self.size)
-        image = np.arange(self.points) // max(self.points // max(self.images, 1), 1)
-        places, inside, weights = [], [], []
-        for taps in itertools.product(*(range(axis.places.shape[1]) for axis in self.axes)):
-            place: Any = 0
-            exists: Any = True
-            weight: Any = 1
-            for axis, tap, n, order in zip(self.axes, taps, self.size, orders, strict=True):
-                place = place * n + axis.places[:, tap]
-                exists = exists & axis.inside[:, tap]
-                weight = weight * axis.weights[order][:, tap]
-            places.append(place + image * plane)
-            inside.append(exists)
-            weights.append(weight)
-        kept = np.stack(inside, 1)
+        weights = self.axes[0].weights[orders[0]]
+        for axis, order in zip(self.axes[1:], orders[1:], strict=True):
+            weights = _crossed(np.multiply, weights, axis.weights[order])
+        kept, columns, starts = self._elements
+        return scipy.sparse.csr_array((weights.T[kept], columns, starts), shape)
+
+    @cached_property
+    def _elements(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which elements around a point exist (points, taps), the columns of those that do, and
+        where those of each point begin."""
+        per_image = max(self.points // max(self.images, 1), 1)
+        places = (np.arange(self.points) // per_image)[None]
+        inside = np.ones_like(places, bool)
+        for axis, n in zip(self.axes, self.size, strict=True):
+            places = _crossed(np.add, places * n, axis.places)
+            inside = _crossed(np.logical_and, inside, axis.inside)
+        kept = np.ascontiguousarray(inside.T)
         starts = np.concatenate(([0], np.cumsum(kept.sum(1))))
-        values, columns = np.stack(weights, 1)[kept], np.stack(places, 1)[kept]
-        return scipy.sparse.csr_array((values, columns, starts), shape)
+        return kept, places.T[kept], starts
+
+
+def _crossed(combine: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Each of one dimension's elements around a point with each of the next one's."""
+    return combine(left[:, None], right).reshape(-1, left.shape[1])
 
 
 def rows_of(images: np.ndarray) -> np.ndarray:
