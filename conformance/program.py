@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,6 +75,12 @@ class Program:
     def statements(self) -> list[Statement]:
         """The given tensors' statements, then the source's, in order."""
         return _statements(self)
+
+    @property
+    def about(self) -> dict[str, str | None]:
+        """What the program is about, as run files and exports say it."""
+        names = ("id", "area", "rule", "operator", "sentence", "dtype")
+        return {name: getattr(self, name) for name in names}
 
     def paste(self) -> str:
         """Return the whole source, which runs as it stands in a Python prompt."""
@@ -241,8 +248,21 @@ def _expectations(
     return found
 
 
+_QUOTED = re.compile("['\"]")
+_SPANNING = ('"""', "'''", "\\\n")  # a string that does not end on its line
+
+
 def _trailing_comments(text: str) -> Iterator[tuple[int, str]]:
     """Yield line and text of every comment that has code before it on its line."""
+    rows = [row.partition("#") for row in text.split("\n")]
+    if not any(mark and _QUOTED.search(code) for code, mark, _ in rows) and not any(
+        mark in text for mark in _SPANNING
+    ):
+        # Where no string can hold it, a "#" begins a comment; to tokenize takes twice a parse.
+        for line, (code, mark, comment) in enumerate(rows, 1):
+            if mark and code.strip():
+                yield line, comment.lstrip("#").strip()
+        return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.line[: token.start[1]].strip():
             yield token.start[0], token.string.lstrip("#").strip()

@@ -397,18 +397,18 @@ class Differentiable:
         if anomaly.MODE.enabled:
             anomaly.note(node)
         node.plan = plan
-        node.run = plan.straight if plan.versions is None else None
+        node._run = plan.straight if plan.versions is None else None
         if plan.versions is not None:
             node.versions = plan.versions
         if self.mixes(args, (outputs or targets)[0]):
             node.mixed = True
-            node.run = None
+            node._run = None
         elif self.ordered and self.reorders(args):
-            node.run = None
+            node._run = None
         node.connect(edges)
-        node.only = None if plan.single is None or node.run is None else node.branches[plan.single]
+        node.only = None if plan.single is None or node._run is None else node.branches[plan.single]
         if node.only is None and plan.single is not None:
-            node.run = None  # an edge that leads nowhere
+            node._run = None  # an edge that leads nowhere
         node.describe(self._tracked(outputs or targets))
         node.saved = [
             None

@@ -98,7 +98,7 @@ class Task:
                     wanted = [target in needed for target in node.branches]
             marks = fitting = passed = None  # what is known of the gradients that come out
             if (
-                (run := node.run) is not None
+                (run := node._run) is not None
                 and straight
                 and gradient is not None
                 and (needed is None or node not in self.captures)
@@ -305,14 +305,14 @@ class Task:
             # What passes through is captured before the tensor's own hooks, what ends here after.
             self._capture(node, grads)
         hooks = node.hooks_of_outputs()
-        if hooks or node.retained:
+        if hooks or node._retained:
             self._tensor_hooks(node, hooks, grads, runs)
         if not runs:
             self._capture(node, grads)
             return None
-        if node.pre_hooks:
+        if node._pre_hooks:
             arrived = tuple(self._at(node, i, g) for i, g in enumerate(grads))
-            results = run_node_hooks(node.pre_hooks, arrived)
+            results = run_node_hooks(node._pre_hooks, arrived)
             grads[:] = [self._put(node, i, g, True) for i, g in enumerate(results)]
             del arrived, results
         if type(node) is AccumulateGrad:
@@ -324,10 +324,10 @@ class Task:
         else:
             self.marks = marks = self._marks(node, grads)
             outputs = node.evaluate(grads, self.interpretation, wanted)
-            shown = tuple(self._lift(g) for g in grads) if node.post_hooks else None
-        if node.post_hooks:
+            shown = tuple(self._lift(g) for g in grads) if node._post_hooks else None
+        if node._post_hooks:
             inputs = self._as_inputs(node, outputs, marks)
-            left = list(run_node_hooks(node.post_hooks, inputs, shown))
+            left = list(run_node_hooks(node._post_hooks, inputs, shown))
             writes = {i: _writes(g) for i, g in enumerate(left) if g is not None}
             self.marks = Marks(writes, (), ())
             # So that nobody holds them any longer but who kept them.
@@ -343,12 +343,12 @@ class Task:
 
     def _accumulate(self, node, grads) -> None:
         leaf, version = node.variable, self.additions.pop(node, 0)
-        shown = list(grads) if node.post_hooks else None
+        shown = list(grads) if node._post_hooks else None
         accumulate(self.interpretation, leaf, grads, version, 0 if shown is None else 1)
         if leaf._post_accumulate:
             run_post_accumulate(leaf)
         if shown is not None:
-            run_node_hooks(node.post_hooks, (), tuple(self._lift(g) for g in shown))
+            run_node_hooks(node._post_hooks, (), tuple(self._lift(g) for g in shown))
 
     def will_run(self, node) -> bool:
         """Whether the pass runs a node, or captures what arrives there.
@@ -375,7 +375,7 @@ class Task:
         What is returned is made to fit, or refused, before anything is freed.
         """
         grads[:] = [self._at(node, i, g) for i, g in enumerate(grads)]
-        shown = tuple(grads) if node.post_hooks else None
+        shown = tuple(grads) if node._post_hooks else None
         values = node.evaluate(grads, self.interpretation, wanted)
         for i, (target, number) in enumerate(node.next_functions):
             if target is None or values[i] is None:
@@ -444,7 +444,7 @@ class Task:
                 result = run_tensor_hooks(registered, self._at(node, number, grads[number]))
                 grads[number] = self._put(node, number, result, runs)
                 result = None
-        for number, reference in (node.retained or {}).items():
+        for number, reference in (node._retained or {}).items():
             tensor, gradient = reference(), self._lift(grads[number])
             if tensor is not None and gradient is not None:
                 held = tensor._grad

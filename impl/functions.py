@@ -278,13 +278,12 @@ def _writes(tensor: Tensor | None) -> int:
     return 0 if memory is None else memory.version
 
 
-# The names that nodes use for themselves, less those that users know them by, and those of hooks,
-# which may be registered in a forward. An author may set any of them on the context.
+# The names that nodes use for themselves, less those that users know them by. An author may set any
+# of them on the context.
 _FIELDS = frozenset({n for n in dir(BackwardCFunction) if not n.startswith("_")} | {"sequence"}) - {
     *dir(FunctionCtx),
     *("needs_input_grad", "saved_tensors", "saved_variables", "materialize_grads"),
     *("next_functions", "requires_grad", "metadata", "register_hook", "register_prehook"),
-    *("run", "tensor_hooks", "retained", "pre_hooks", "post_hooks"),
 }
 
 

@@ -53,14 +53,14 @@ class Node:
     takes_real_part = False  # of a complex gradient, for an input that is real
     # The plan's straight function; None where the node needs the general way: it has none, or
     # somebody wants to see what happens here.
-    run: Any = None
+    _run: Any = None
     # The node at the only edge, if there is but one and `run` returns only its gradient.
     only: Any = None
     plan: Any = None  # an operator's node: what it saves, and how it runs
-    tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
-    retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
-    pre_hooks: Any = None
-    post_hooks: Any = None
+    _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
+    _retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
+    _pre_hooks: Any = None
+    _post_hooks: Any = None
     makes_gradient = False  # whether it never passes a gradient on, but makes a new one
     _tangent: Any = None  # {output number: tangent} of what it saved (see `impl.forward`)
     versions: Any = None  # {edge: version} of gradients that were written in place when made
@@ -124,7 +124,7 @@ class Node:
 
     def hooks_of_outputs(self):
         """The hooks on gradients of outputs: [(number, {handle id: hook})], or None."""
-        return self.tensor_hooks
+        return self._tensor_hooks
 
     def name(self) -> str:
         """The node's name, which is its class's; torch qualifies those that are no operator's."""
@@ -160,13 +160,13 @@ class Node:
         """Call `hook(grad_inputs, grad_outputs)` after this node; returns a removable handle."""
         from impl.hooks import register_node_hook
 
-        return register_node_hook(self, "post_hooks", *hook, **named)
+        return register_node_hook(self, "_post_hooks", *hook, **named)
 
     def register_prehook(self, *hook, **named):
         """Call `hook(grad_outputs)` before this node; returns a removable handle."""
         from impl.hooks import register_node_hook
 
-        return register_node_hook(self, "pre_hooks", *hook, **named)
+        return register_node_hook(self, "_pre_hooks", *hook, **named)
 
     def __call__(self, *grads):
         """Run the formula alone; see `impl.execution.run_alone`."""

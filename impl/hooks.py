@@ -52,8 +52,8 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
         tensor._hooks = {}
         node = tensor.grad_fn
         if node is not None:
-            node.tensor_hooks = [*(node.tensor_hooks or ()), (tensor._nr, tensor._hooks)]
-            node.run = None
+            node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, tensor._hooks)]
+            node._run = None
     return RemovableHandle.add(tensor._hooks, hook)
 
 
@@ -73,19 +73,19 @@ def register_post_accumulate(leaf, hook) -> RemovableHandle:
 
 
 def register_node_hook(node, kind: str, *hook, **named) -> RemovableHandle:
-    """Call `hook` when `node` runs: before it (`pre_hooks`) or after it (`post_hooks`).
+    """Call `hook` when `node` runs: before it (`_pre_hooks`) or after it (`_post_hooks`).
 
     Raises TypeError unless there is one hook, given by position.
     """
     if named or len(hook) != 1:
-        what = "register_prehook" if kind == "pre_hooks" else "register_hook"
+        what = "register_prehook" if kind == "_pre_hooks" else "register_hook"
         count = "no keyword arguments" if named else f"exactly one argument ({len(hook)} given)"
         raise TypeError(f"{type(node).__name__}.{what}() takes {count}")
     hooks = getattr(node, kind)
     if hooks is None:
         hooks = {}
         setattr(node, kind, hooks)
-        node.run = None
+        node._run = None
     return RemovableHandle.add(hooks, hook[0])
 
 
@@ -106,10 +106,10 @@ def retain_grad(tensor) -> None:
 
 def keep_for(node, tensor) -> None:
     """Let `node` store the gradient of its output `tensor`, which it does not keep alive."""
-    if node.retained is None:
-        node.retained = {}
-        node.run = None
-    node.retained[tensor._nr] = weakref.ref(tensor)
+    if node._retained is None:
+        node._retained = {}
+        node._run = None
+    node._retained[tensor._nr] = weakref.ref(tensor)
 
 
 def move_to(node, tensor, number: int = 0) -> None:
@@ -120,8 +120,8 @@ def move_to(node, tensor, number: int = 0) -> None:
     tensor._hooks = None
     if tensor._retains_grad:
         old = tensor._node
-        if old is not None and old.retained:
-            old.retained.pop(tensor._nr, None)
+        if old is not None and old._retained:
+            old._retained.pop(tensor._nr, None)
         tensor._nr = number
         keep_for(node, tensor)
 

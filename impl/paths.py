@@ -68,6 +68,6 @@ def leading(roots, targets, run_targets: bool) -> dict:
                 reaches[node] = True
                 leads[node] = True
                 break
-    if len(roots) == 1 and roots[0].run is None:
+    if len(roots) == 1 and roots[0]._run is None:
         leads.setdefault(roots[0], False)  # its tensors' hooks run in any case, as torch's do
     return leads

@@ -33,7 +33,7 @@ def _run_row_major(node: CopySlices, gradient, keep: bool, wanted):
     mine = sys.getrefcount(gradient) == 3 and gradient.base is None
     whole = gradient if mine and gradient.flags.c_contiguous else np.array(gradient, order="C")
     part = node._part(whole)
-    part[...] = inner.run(inner, part, True, None)
+    part[...] = inner._run(inner, part, True, None)
     if not keep:
         node.inner = None
     return whole
@@ -63,7 +63,7 @@ class CopySlices(Node):
 
     def __init__(self, base: Tensor, target: Tensor, inner: Node) -> None:
         super().__init__()
-        self.only = self.run = None
+        self.only = self._run = None
         self._geometries: tuple | None = (geometry(base), geometry(target))
         self.offset = target._offset - base._offset
         assert target._view is not None
@@ -86,11 +86,11 @@ class CopySlices(Node):
         self.inner = inner
         self.kind = type(inner)
         self.meta = meta
-        if inner.run is not None and inner.only is not None and inner.plan.single == 0:
+        if inner._run is not None and inner.only is not None and inner.plan.single == 0:
             self.only = base._node
-            self.run = _run_row_major
+            self._run = _run_row_major
         else:
-            self.only = self.run = None
+            self.only = self._run = None
             self.branches = (base._node, *inner.targets()[1:])
         if base._nr:
             self.numbers = (base._nr,) + (0,) * (len(self.targets()) - 1)
@@ -174,9 +174,9 @@ class CopySlices(Node):
     def _of_slice(self, gradient, interpretation, wanted) -> list:
         inner = self.inner
         assert inner is not None
-        if inner.run is None or interpretation.records:
+        if inner._run is None or interpretation.records:
             return inner.evaluate([gradient], interpretation, wanted)
-        result = inner.run(inner, gradient, True, wanted)
+        result = inner._run(inner, gradient, True, wanted)
         if inner.only is None:
             return result
         gradients = [None] * len(self.targets())

@@ -257,9 +257,9 @@ class Call:
         self._add(f"node.plan = P{mask}")
         if plan.versions is None:
             self.scope[f"R{mask}"] = plan.straight
-            self._add(f"node.run = R{mask}")
+            self._add(f"node._run = R{mask}")
         else:
-            self._add("node.run = None")
+            self._add("node._run = None")
             self._add(f"node.versions = P{mask}.versions")
         order = sorted(self.bits, key=lambda i: self.bits[i])
         if plan.single is not None and plan.versions is None:
