@@ -95,7 +95,7 @@ class Plan:
 class OperatorNode(Node):
     """A node of an operator: runs the operator's formulas on what its plan saved."""
 
-    __slots__ = ("branches", "meta", "only", "plan", "run", "saved", "sequence")
+    __slots__ = ("_run", "branches", "meta", "only", "plan", "saved", "sequence")
 
     operator: Differentiable
     mixed = False  # whether its operands had different dtypes; see `Operator.mixes`

@@ -44,6 +44,7 @@ class CopySlices(Node):
 
     __slots__ = (
         "_geometries",
+        "_run",
         "branches",
         "inner",
         "kind",
@@ -51,7 +52,6 @@ class CopySlices(Node):
         "offset",
         "only",
         "remake",
-        "run",
         "sequence",
     )
 
