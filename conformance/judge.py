@@ -236,12 +236,7 @@ def blank_line(program: Program) -> dict[str, Any]:
     """A program's line of the run file before anything is known about it."""
     return {
         "type": "program",
-        "id": program.id,
-        "area": program.area,
-        "rule": program.rule,
-        "operator": program.operator,
-        "sentence": program.sentence,
-        "dtype": program.dtype,
+        **program.about,
         "file": program.file,
         "line": program.line,
         "source": program.paste(),

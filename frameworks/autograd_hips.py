@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -13,7 +12,7 @@ from autograd.builtins import tuple as boxed_tuple
 from autograd.scipy import special
 
 from frameworks.numpy_shaped import operators
-from frameworks.tape import Library
+from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
 
@@ -47,12 +46,7 @@ class Autograd(Library):
     def cotangent(self, output: Any) -> Any:
         return np.asarray(autograd.grad(lambda x: x)(output))
 
-    def vjp(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Sequence[Any]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         places = tuple(range(len(inputs)))
         pull, _ = autograd.make_vjp(lambda *given: boxed_tuple(function(*given)), places)(*inputs)
         return tuple(pull(boxed_tuple(tuple(cotangents))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -10,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax, nn
 
-from frameworks.numpy_shaped import Operators, Selected, operators
-from frameworks.tape import Library
+from frameworks.forms import Operators, selected
+from frameworks.numpy_shaped import operators
+from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
 jax.config.update("jax_platforms", "cpu")
@@ -36,12 +36,7 @@ class Jax(Library):
     def cotangent(self, output: Any) -> Any:
         return jax.grad(lambda x: x, holomorphic=jnp.iscomplexobj(output))(output)
 
-    def vjp(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Sequence[Any]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         _, pull = jax.vjp(function, *inputs)
         return pull(tuple(cotangents))
 
@@ -106,12 +101,8 @@ def _own() -> Operators:
     }
     # What torch.cummax and torch.topk return has names.
     for name in ("cummax", "cummin", "topk"):
-        found[name] = _named(found[name])
+        found[name] = selected(found[name])
     return found
-
-
-def _named(run: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: Selected(*run(*args))
 
 
 backend = Ported("frameworks.jax:backend", Jax())

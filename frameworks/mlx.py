@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -10,8 +9,9 @@ import mlx.core as mx
 import numpy as np
 from mlx import nn
 
-from frameworks.numpy_shaped import Operators, Selected, operators
-from frameworks.tape import Library
+from frameworks.forms import Operators, Selected
+from frameworks.numpy_shaped import operators
+from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
 mx.set_default_device(mx.cpu)
@@ -38,12 +38,7 @@ class Mlx(Library):
     def cotangent(self, output: Any) -> Any:
         return mx.grad(lambda x: x)(output)
 
-    def vjp(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Sequence[Any]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         try:
             _, found = mx.vjp(lambda *given: list(function(*given)), list(inputs), list(cotangents))
         except ValueError as error:

@@ -6,12 +6,10 @@ gradient of what this module composes would say nothing of the library.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-Selected = namedtuple("Selected", "values indices")
-Operators = dict[str, Callable[..., Any]]
+from frameworks.forms import Operators, Selected, find, positional, reduction, sizes
 
 # torch's name, and NumPy's.
 _SAME = {
@@ -109,37 +107,19 @@ _REDUCTIONS = {
 def operators(xp: Any) -> Operators:
     """The operators that `xp` has, by torch's names."""
     found: Operators = {
-        name: _plain(function)
+        name: positional(function)
         for name, numpys in _SAME.items()
-        if (function := _find(xp, numpys)) is not None
+        if (function := find(xp, numpys)) is not None
     }
     for name, numpys in _REDUCTIONS.items():
-        if (function := _find(xp, numpys)) is not None:
-            found[name] = _reduction(function)
+        if (function := find(xp, numpys)) is not None:
+            found[name] = reduction(function)
     if hasattr(xp, "einsum"):
-        found["einsum"] = lambda form, *factors: xp.einsum(form, *_sizes(factors))
+        found["einsum"] = lambda form, *factors: xp.einsum(form, *sizes(factors))
     found.update(_extrema(xp))
     found.update(_shapes(xp))
     found.update(_statistics(xp))
     return found
-
-
-def _find(xp: Any, path: str) -> Any:
-    for name in path.split("."):
-        xp = getattr(xp, name, None)
-    return xp
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: function(*args)
-
-
-def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
-    def reduced(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        axis = tuple(dim) if isinstance(dim, list | tuple) else dim
-        return function(x, axis=axis, keepdims=keepdim)
-
-    return reduced
 
 
 def _extrema(xp: Any) -> Operators:
@@ -185,7 +165,7 @@ def _statistics(xp: Any) -> Operators:
     for name in ("cumsum", "cumprod"):
         if hasattr(xp, name):
             made[name] = _along(getattr(xp, name))
-    if _find(xp, "linalg.norm") is not None:
+    if find(xp, "linalg.norm") is not None:
         made["linalg.vector_norm"] = lambda x, ord=2, dim=None: xp.linalg.norm(x, ord, axis=dim)
     return made
 
@@ -212,15 +192,11 @@ def _along(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, dim: function(x, axis=dim)
 
 
-def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
-
-
 def _shapes(xp: Any) -> Operators:
     """What moves elements; `squeeze` and its like are NumPy's under other argument names."""
 
-    def expand(x: Any, *sizes: Any) -> Any:
-        wanted = _sizes(sizes)
+    def expand(x: Any, *shape: Any) -> Any:
+        wanted = sizes(shape)
         lead = len(wanted) - x.ndim
         kept = [x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted)]
         return xp.broadcast_to(x, tuple(kept))
@@ -230,11 +206,11 @@ def _shapes(xp: Any) -> Operators:
         return xp.reshape(x, (*x.shape[:first], -1, *x.shape[last + 1 :]))
 
     return {
-        "reshape": lambda x, *shape: xp.reshape(x, _sizes(shape)),
-        "view": lambda x, *shape: xp.reshape(x, _sizes(shape)),
+        "reshape": lambda x, *shape: xp.reshape(x, sizes(shape)),
+        "view": lambda x, *shape: xp.reshape(x, sizes(shape)),
         "flatten": flatten,
         "expand": expand,
-        "permute": lambda x, *dims: xp.transpose(x, _sizes(dims)),
+        "permute": lambda x, *dims: xp.transpose(x, sizes(dims)),
         "transpose": lambda x, a, b: xp.swapaxes(x, a, b),
         "t": lambda x: xp.transpose(x),
         "squeeze": lambda x, dim=None: xp.squeeze(x, axis=dim),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ with warnings.catch_warnings():
     import paddle
     import paddle.nn.functional as F
 
-from frameworks.numpy_shaped import Operators, Selected
-from frameworks.tape import Library
+from frameworks.forms import Operators, Selected, either, find, selected, sizes
+from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
 _SAME = {
@@ -74,12 +74,7 @@ class Paddle(Library):
         (seed,) = paddle.grad(root, root)
         return seed.detach()
 
-    def vjp(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Sequence[Any]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         nested = self._depth > 0
         given = [self._differentiable(x) for x in inputs]
         self._depth += 1
@@ -101,13 +96,9 @@ class Paddle(Library):
 
 
 def _operators() -> Operators:
-    found: Operators = {}
-    for name, paddles in _SAME.items():
-        function: Any = paddle
-        for part in paddles.split("."):
-            function = getattr(function, part, None)
-        if function is not None:
-            found[name] = function
+    found: Operators = {
+        name: function for name, own in _SAME.items() if (function := find(paddle, own)) is not None
+    }
     for name in _REDUCTIONS:
         found[name] = _reduction(getattr(paddle, name))
     for name in _FUNCTIONAL:
@@ -115,9 +106,9 @@ def _operators() -> Operators:
     for name in ("max_pool1d", "adaptive_max_pool1d"):
         found[f"nn.functional.{name}"] = _batched(getattr(F, name))
     for name in ("max", "min"):
-        found[name] = _either(getattr(paddle, name), getattr(paddle, f"{name}imum"))
+        found[name] = either(getattr(paddle, name), getattr(paddle, f"{name}imum"))
     for name in ("kthvalue", "mode", "topk", "cummax", "cummin"):
-        found[name] = _selected(getattr(paddle, name))
+        found[name] = selected(getattr(paddle, name))
     for name in ("median", "nanmedian"):
         found[name] = _of_all(getattr(paddle, name), name)
     return {
@@ -138,11 +129,11 @@ def _operators() -> Operators:
         "linalg.vector_norm": lambda x, ord=2: paddle.linalg.vector_norm(x, ord),
         "nn.functional.huber_loss": lambda x, y: F.smooth_l1_loss(x, y, is_huber=True),
         "nn.functional.threshold": lambda x, at, value: F.thresholded_relu(x, at, value),
-        "reshape": lambda x, *shape: paddle.reshape(x, _sizes(shape)),
-        "view": lambda x, *shape: paddle.reshape(x, _sizes(shape)),
-        "expand": lambda x, *shape: paddle.expand(x, _sizes(shape)),
+        "reshape": lambda x, *shape: paddle.reshape(x, sizes(shape)),
+        "view": lambda x, *shape: paddle.reshape(x, sizes(shape)),
+        "expand": lambda x, *shape: paddle.expand(x, sizes(shape)),
         "flatten": paddle.flatten,
-        "permute": lambda x, *dims: paddle.transpose(x, _sizes(dims)),
+        "permute": lambda x, *dims: paddle.transpose(x, sizes(dims)),
         "transpose": _swapped,
         "t": paddle.t,
         "squeeze": lambda x, dim=None: paddle.squeeze(x, dim),
@@ -163,21 +154,6 @@ def _batched(pool: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, size: pool(x[None], size)[0] if x.ndim == 2 else pool(x, size)
 
 
-def _either(whole: Callable[..., Any], between: Callable[..., Any]) -> Callable[..., Any]:
-    def called(x: Any, other: Any = None) -> Any:
-        if other is None:
-            return whole(x)
-        if isinstance(other, int):
-            raise NotImplementedError("an extremum with its place")
-        return between(x, other)
-
-    return called
-
-
-def _selected(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, *args: Selected(*function(x, *args))
-
-
 def _of_all(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def called(x: Any, dim: int | None = None) -> Any:
         if dim is None:
@@ -187,11 +163,6 @@ def _of_all(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return Selected(*function(x, dim, mode="min"))
 
     return called
-
-
-def _sizes(shape: tuple[Any, ...]) -> list[int]:
-    nested = len(shape) == 1 and isinstance(shape[0], list | tuple)
-    return list(shape[0] if nested else shape)
 
 
 def _swapped(x: Any, a: int, b: int) -> Any:

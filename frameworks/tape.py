@@ -17,6 +17,9 @@ import numpy as np
 
 Native = Any
 """A library's array."""
+Arrays = Sequence[Native]
+Function = Callable[..., tuple[Native, ...]]
+"""Of arrays, one by one."""
 
 
 class Library(ABC):
@@ -40,12 +43,7 @@ class Library(ABC):
         """What the library seeds with where a caller names no cotangent, or what it raises."""
 
     @abstractmethod
-    def vjp(
-        self,
-        function: Callable[..., tuple[Native, ...]],
-        inputs: Sequence[Native],
-        cotangents: Sequence[Native],
-    ) -> Sequence[Native | None]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         """The gradient for each input, None where the library says that there is none."""
 
 
@@ -53,7 +51,7 @@ class Library(ABC):
 class Call:
     """One recorded call: `run` takes the inputs' arrays and returns a tuple of arrays."""
 
-    run: Callable[..., tuple[Native, ...]]
+    run: Function
     inputs: tuple[Tensor, ...]
     freed: bool = False
 

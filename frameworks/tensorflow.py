@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import tensorflow as tf
 
-from frameworks.numpy_shaped import Operators, Selected
-from frameworks.tape import Library
+from frameworks.forms import Operators, Selected, either, positional, reduction, sizes
+from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
 # torch's name, and that within tf.math unless it has a dot.
@@ -70,12 +70,7 @@ class TensorFlow(Library):
             root = tf.identity(output)
         return tape.gradient(root, output)
 
-    def vjp(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Sequence[Any]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         with tf.GradientTape() as tape:
             given = [tf.identity(x) for x in inputs]
             tape.watch(given)
@@ -86,10 +81,12 @@ class TensorFlow(Library):
 
 def _operators() -> Operators:
     found: Operators = {
-        name: _plain(getattr(tf.math, own)) for name, own in _SAME.items() if hasattr(tf.math, own)
+        name: positional(getattr(tf.math, own))
+        for name, own in _SAME.items()
+        if hasattr(tf.math, own)
     }
     for name, own in _REDUCTIONS.items():
-        found[name] = _reduction(getattr(tf.math, f"reduce_{own}"))
+        found[name] = reduction(getattr(tf.math, f"reduce_{own}"))
     nn = tf.nn
     functional = {
         "relu": nn.relu,
@@ -108,7 +105,7 @@ def _operators() -> Operators:
     }
     found |= {f"nn.functional.{name}": run for name, run in functional.items()}
     for name in ("max", "min"):
-        found[name] = _either(found[f"a{name}"], getattr(tf.math, f"{name}imum"))
+        found[name] = either(found[f"a{name}"], getattr(tf.math, f"{name}imum"))
     return {
         **found,
         "relu": nn.relu,
@@ -120,11 +117,11 @@ def _operators() -> Operators:
         "linalg.vector_norm": lambda x, ord=2: tf.norm(x, ord if ord != float("inf") else np.inf),
         "where": tf.where,
         "scatter_reduce": _onto,
-        "reshape": lambda x, *shape: tf.reshape(x, _sizes(shape)),
-        "view": lambda x, *shape: tf.reshape(x, _sizes(shape)),
-        "permute": lambda x, *dims: tf.transpose(x, _sizes(dims)),
+        "reshape": lambda x, *shape: tf.reshape(x, sizes(shape)),
+        "view": lambda x, *shape: tf.reshape(x, sizes(shape)),
+        "permute": lambda x, *dims: tf.transpose(x, sizes(dims)),
         "t": tf.transpose,
-        "expand": lambda x, *shape: tf.broadcast_to(x, _sizes(shape)),
+        "expand": lambda x, *shape: tf.broadcast_to(x, sizes(shape)),
         "squeeze": lambda x, dim=None: tf.squeeze(x, dim),
         "unsqueeze": lambda x, dim: tf.expand_dims(x, dim),
         "stack": lambda tensors, dim=0: tf.stack(tensors, dim),
@@ -138,25 +135,6 @@ def _operators() -> Operators:
         "linalg.cholesky": tf.linalg.cholesky,
         "linalg.solve": tf.linalg.solve,
     }
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: function(*args)
-
-
-def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, dim=None, keepdim=False: function(x, axis=dim, keepdims=keepdim)
-
-
-def _either(whole: Callable[..., Any], between: Callable[..., Any]) -> Callable[..., Any]:
-    def called(x: Any, other: Any = None) -> Any:
-        if other is None:
-            return whole(x)
-        if isinstance(other, int):
-            raise NotImplementedError("an extremum with its place")
-        return between(x, other)
-
-    return called
 
 
 def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:
@@ -188,11 +166,6 @@ def _pool1d(x: Any, size: int) -> Any:
 def _pool2d(x: Any, size: int) -> Any:
     pooled = tf.nn.max_pool2d(tf.transpose(x, (0, 2, 3, 1)), size, size, "VALID")
     return tf.transpose(pooled, (0, 3, 1, 2))
-
-
-def _sizes(shape: tuple[Any, ...]) -> list[int]:
-    nested = len(shape) == 1 and isinstance(shape[0], list | tuple)
-    return list(shape[0] if nested else shape)
 
 
 backend = Ported("frameworks.tensorflow:backend", TensorFlow())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 os.environ.setdefault("DEV", "PYTHON")
 from tinygrad import Device, Tensor
 
-from frameworks.numpy_shaped import Operators, Selected
-from frameworks.tape import Library
+from frameworks.forms import Operators, either, selected
+from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
 # Methods that are torch's by name and arguments.
@@ -56,12 +56,7 @@ class Tinygrad(Library):
         (seed,) = output.gradient(output)
         return seed
 
-    def vjp(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Sequence[Any]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         outputs = function(*inputs)
         total = None
         for output, cotangent in zip(outputs, cotangents, strict=True):
@@ -79,9 +74,9 @@ def _operators() -> Operators:
     for name in _FUNCTIONAL:
         found[f"nn.functional.{name}"] = getattr(Tensor, name)
     for name, between in (("max", "maximum"), ("min", "minimum")):
-        found[name] = _either(getattr(Tensor, name), getattr(Tensor, between))
+        found[name] = either(getattr(Tensor, name), getattr(Tensor, between))
     for name in ("sort", "topk", "cummax", "cummin"):
-        found[name] = _selected(getattr(Tensor, name))
+        found[name] = selected(getattr(Tensor, name))
     found["clamp"] = lambda x, min=None, max=None: x.clamp(min, max)
     found["std"] = lambda x, dim=None, *, correction=1: x.std(dim, correction=correction)
     found["var"] = lambda x, dim=None, *, correction=1: x.var(dim, correction=correction)
@@ -96,24 +91,6 @@ def _operators() -> Operators:
 
 def _reduction(method: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, dim=None, keepdim=False: method(x, dim, keepdim=keepdim)
-
-
-def _either(whole: Callable[..., Any], between: Callable[..., Any]) -> Callable[..., Any]:
-    def called(x: Any, other: Any = None) -> Any:
-        if other is None:
-            return whole(x)
-        if isinstance(other, int):
-            raise NotImplementedError("an extremum with its place")
-        return between(x, other)
-
-    return called
-
-
-def _selected(method: Callable[..., Any]) -> Callable[..., Any]:
-    def called(x: Any, *args: Any) -> Any:
-        return Selected(*method(x, *args))
-
-    return called
 
 
 backend = Ported("frameworks.tinygrad:backend", Tinygrad())

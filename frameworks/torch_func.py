@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch.overrides import get_overridable_functions
 
-from frameworks.numpy_shaped import Operators
-from frameworks.tape import Library
+from frameworks.forms import Operators
+from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
 # Folders of torch from which operators come, and what they are called in a program.
@@ -49,12 +49,7 @@ class Func(Library):
     def cotangent(self, output: Any) -> Any:
         return torch.func.grad(lambda x: x)(output)
 
-    def vjp(
-        self,
-        function: Callable[..., tuple[Any, ...]],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Sequence[Any]:
+    def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
         pull: Any = torch.func.vjp(function, *inputs)[1]
         return pull(tuple(cotangents))
 

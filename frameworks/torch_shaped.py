@@ -1,53 +1,20 @@
-"""A torch-shaped namespace over a library on the tape: tensors, dtypes, modes, `autograd`."""
+"""A torch-shaped namespace over a library on the tape: its operators, modes, `autograd`."""
 
 from __future__ import annotations
 
-import builtins
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ContextDecorator, contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from conformance.backends import Backend
+from frameworks.forms import sizes
 from frameworks.tape import Library, Tape, Tensor, backward, gradients
+from frameworks.torch_tensor import DTYPES, Dtype, Size, TorchTensor
 
-_NAMES = (
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "bool",
-)
-
-
-class Dtype:
-    """A dtype under torch's name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.numpy = np.dtype(getattr(ml_dtypes, name, None) or name)
-        self.is_floating_point = "float" in name
-        self.is_complex = name.startswith("complex")
-
-    def __repr__(self) -> str:
-        return f"torch.{self.name}"
-
-
-class Size(tuple[int, ...]):
-    """A tensor's shape."""
-
-
-DTYPES = {name: Dtype(name) for name in (*_NAMES, "bfloat16")}
 _ALIASES = {"float": "float32", "double": "float64", "long": "int64", "int": "int32"}
 _LIKE = ("zeros", "ones", "empty", "full")
 
@@ -73,7 +40,7 @@ class Namespace:
 
     def __init__(self, library: Library) -> None:
         self.__name__ = "torch"
-        self.Tensor = type("Tensor", (_Tensor,), {"torch": self})
+        self.Tensor = type("Tensor", (TorchTensor,), {"torch": self})
         self._tape = tape = Tape(library, self.Tensor)
         self.Size = Size
         self.dtype = Dtype
@@ -132,7 +99,7 @@ class Namespace:
         values = np.asarray(_plain(data))
         if dtype is not None:
             values = values.astype(dtype.numpy)
-        elif not isinstance(data, _Tensor | np.ndarray):
+        elif not isinstance(data, TorchTensor | np.ndarray):
             default = DTYPES[self._tape.default].numpy
             wide = np.dtype("complex64" if default.name == "float32" else "complex128")
             values = values.astype({"f": default, "c": wide}.get(values.dtype.kind, values.dtype))
@@ -155,11 +122,11 @@ class Namespace:
 
     def zeros(self, *shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
         """A leaf of zeros."""
-        return self.full(_shape(shape), 0.0, dtype=dtype, requires_grad=requires_grad)
+        return self.full(sizes(shape), 0.0, dtype=dtype, requires_grad=requires_grad)
 
     def ones(self, *shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
         """A leaf of ones."""
-        return self.full(_shape(shape), 1.0, dtype=dtype, requires_grad=requires_grad)
+        return self.full(sizes(shape), 1.0, dtype=dtype, requires_grad=requires_grad)
 
     def empty(self, *shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
         """A leaf of no values in particular."""
@@ -175,7 +142,7 @@ class Namespace:
 
     def is_tensor(self, value: Any) -> bool:
         """Say whether `value` is a tensor."""
-        return isinstance(value, _Tensor)
+        return isinstance(value, TorchTensor)
 
     def is_grad_enabled(self) -> bool:
         """Say whether calls are recorded."""
@@ -232,150 +199,6 @@ class Namespace:
         backward(roots, cotangents, retained, create_graph, wanted)
 
 
-class _Tensor(Tensor):
-    """What every tensor offers besides the library's operators."""
-
-    torch: Any
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            found = self.tape.library.operators.get(name)
-            if found is not None:
-                operator = getattr(self.torch, name)
-                return lambda *args, **options: operator(self, *args, **options)
-        raise AttributeError(f"a tensor on this tape has no {name!r}", name=name, obj=self)
-
-    @property
-    def shape(self) -> Size:
-        return Size(self.values.shape)
-
-    @property
-    def dtype(self) -> Dtype:
-        return DTYPES[self.values.dtype.name]
-
-    @property
-    def ndim(self) -> int:
-        return self.values.ndim
-
-    def dim(self) -> int:
-        return self.values.ndim
-
-    def size(self, dim: int | None = None) -> Any:
-        return self.shape if dim is None else self.shape[dim]
-
-    def numel(self) -> int:
-        return self.values.size
-
-    def tolist(self) -> Any:
-        return self.values.tolist()
-
-    def item(self) -> Any:
-        return self.values.item()
-
-    def is_floating_point(self) -> builtins.bool:
-        return self.dtype.is_floating_point
-
-    def is_complex(self) -> builtins.bool:
-        return self.dtype.is_complex
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __bool__(self) -> builtins.bool:
-        return bool(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self.torch.getitem(self, i) for i in range(len(self)))
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __repr__(self) -> str:
-        return f"tensor({self.tolist()})"
-
-    def requires_grad_(self, flag: bool = True) -> Any:
-        if flag and self.values.dtype.kind not in "fcV":
-            raise RuntimeError("only tensors of floating point and complex dtype require grad")
-        if not flag and self.call is not None:
-            raise RuntimeError("only a leaf can stop requiring grad")
-        self.requires_grad = self.requires_grad or flag if self.call else flag
-        return self
-
-    def detach(self) -> Any:
-        return self.torch.Tensor(self.tape, self.native)
-
-    def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        self.torch._backward(self, gradient, retain_graph, create_graph, inputs)
-
-    @property
-    def real(self) -> Any:
-        return self.torch.real(self) if self.is_complex() else self
-
-    @property
-    def imag(self) -> Any:
-        return self.torch.imag(self)
-
-    @property
-    def T(self) -> Any:
-        return self.torch.permute(self, tuple(range(self.ndim))[::-1])
-
-    @property
-    def mT(self) -> Any:
-        return self.torch.transpose(self, -1, -2)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        raise NotImplementedError("writing in place")
-
-
-def _written(*_: Any) -> Any:
-    raise NotImplementedError("writing in place")
-
-
-def _infix(name: str, turned: bool = False) -> Callable[..., Any]:
-    def method(self: Any, *others: Any) -> Any:
-        run = getattr(self.torch, name, None)
-        if run is None:
-            raise NotImplementedError(f"torch.{name}")
-        return run(*others, self) if turned else run(self, *others)
-
-    return method
-
-
-_INFIX = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "pow": "pow",
-    "matmul": "matmul",
-    "mod": "remainder",
-    "floordiv": "floor_divide",
-}
-for _symbol, _name in _INFIX.items():
-    setattr(_Tensor, f"__{_symbol}__", _infix(_name))
-    setattr(_Tensor, f"__r{_symbol}__", _infix(_name, turned=True))
-    setattr(_Tensor, f"__i{_symbol}__", _written)
-for _symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(_Tensor, f"__{_symbol}__", _infix(_symbol))
-for _symbol in ("neg", "abs", "getitem"):
-    setattr(_Tensor, f"__{_symbol}__", _infix(_symbol))
-
-
 def _modal(tape: Tape, recording: bool) -> type[ContextDecorator]:
     class Modal(ContextDecorator):
         """A block in which calls are recorded, or are not."""
@@ -397,17 +220,13 @@ def _signature(run: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _plain(data: Any) -> Any:
-    if isinstance(data, _Tensor):
+    if isinstance(data, TorchTensor):
         return data.values
     return [_plain(part) for part in data] if isinstance(data, list | tuple) else data
 
 
-def _shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
-
-
 def _listed(tensors: Any) -> list[Any]:
-    return [tensors] if isinstance(tensors, _Tensor) else list(tensors)
+    return [tensors] if isinstance(tensors, TorchTensor) else list(tensors)
 
 
 def _seeds(given: Any, count: int) -> Sequence[Any]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from conformance.runs import Run
 from reports.conventions import conventions
-from reports.page import render, write_atomically
-from reports.run import FIRST, ReportError
+from reports.page import render
+from reports.run import ReportError, save
 from reports.text import visible
 
 LACKS = "—"
@@ -100,7 +100,6 @@ def page(shown: Table) -> str:
     return render(
         "frameworks.html.j2",
         styles=("colours.css", "page.css", "summary.css", "narrow.css"),
-        first=FIRST,
         scripts=("theme.js", "frameworks.js"),
         table=shown,
         lacks=LACKS,
@@ -114,9 +113,4 @@ def write(runs: Sequence[Run], path: str | os.PathLike[str]) -> Path:
     """
     shown = table(runs)
     text = markdown(shown) if Path(path).suffix == ".md" else page(shown)
-    try:
-        return write_atomically(path, text)
-    except OSError as error:
-        raise ReportError(
-            f"{os.fspath(path)}: cannot be written: {error.strerror or error}."
-        ) from error
+    return save(path, text)

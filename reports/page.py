@@ -20,6 +20,12 @@ from markupsafe import Markup, escape
 
 from reports.text import count, shortened, visible
 
+STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
+"""What a page that lists programs wears."""
+
+FIRST = ("first.js",)
+"""What runs before anything is painted."""
+
 
 @cache
 def _environment() -> Environment:
@@ -67,20 +73,19 @@ def render(
     name: str,
     *,
     styles: Iterable[str],
-    first: Iterable[str],
     scripts: Iterable[str],
     shards: bool = False,
     **values: Any,
 ) -> str:
     """The page of the template `name`, with the named static files inlined.
 
-    `first` runs before anything is painted, `scripts` once the page's index is there. The policy
-    lets nothing else run and nothing be fetched: every inline text is named by its hash, and no
-    string can become markup or code (`require-trusted-types-for`). With `shards` the page's own
-    script may load others: data files, which a page from disk can get in no other way.
+    `scripts` run once the page's index is there. The policy lets nothing else run and nothing be
+    fetched: every inline text is named by its hash, and no string can become markup or code
+    (`require-trusted-types-for`). With `shards` the page's own script may load others: data files,
+    which a page from disk can get in no other way.
     """
     style = asset(styles)
-    early = asset(first)
+    early = asset(FIRST)
     script = '(() => {\n"use strict";\n' + asset(scripts) + "\n})();"
     loading, types = (" 'strict-dynamic'", "shard") if shards else ("", "'none'")
     policy = (

@@ -10,7 +10,7 @@ from conformance.runs import LEVELS, NOT_COMPARED, OUTCOMES, Run
 from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
 from reports.conventions import conventions
-from reports.page import render, write_atomically
+from reports.page import STYLES, render, write_atomically
 from reports.payload import payload
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
@@ -20,8 +20,6 @@ from reports.times import times
 STATIC_FAILURES = 2000
 """Failures that a page lists for readers without JavaScript; more would only slow it down."""
 
-STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
-FIRST = ("first.js",)
 SCRIPTS = (
     "text.js",
     "verdicts.js",
@@ -62,6 +60,11 @@ def write(run: Run, path: str | os.PathLike[str]) -> Path:
             f"the run {run.header['run']} has a shape that the report does not know: "
             f"{type(error).__name__}: {error}. Read it with conformance.runs.read_run to see where."
         ) from error
+    return save(path, text)
+
+
+def save(path: str | os.PathLike[str], text: str) -> Path:
+    """Put a report's text at `path`, atomically; raises ReportError where that is impossible."""
     try:
         return write_atomically(path, text)
     except OSError as error:
@@ -76,7 +79,6 @@ def page(run: Run) -> str:
     return render(
         "run.html.j2",
         styles=STYLES,
-        first=FIRST,
         scripts=SCRIPTS,
         summary=found,
         failures=found.attention[:STATIC_FAILURES],

@@ -8,7 +8,7 @@ from typing import Any
 import made_runs
 import pytest
 from chromium import chromium, prefer, resize
-from report_page import READY, report, wait
+from report_page import ready, report
 
 
 @pytest.fixture(scope="session")
@@ -32,13 +32,14 @@ def many_report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def opened(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens an address in a fresh page and waits until it can be searched."""
+    """Opens an address in a fresh page and waits for its mark, if it sets one."""
     browser.get_log("browser")
 
-    def open_(url: str, fragment: str = "") -> Any:
+    def open_(url: str, fragment: str = "", mark: str | None = "search-ready") -> Any:
         browser.get("about:blank")
         browser.get(url + fragment)
-        wait(lambda: browser.execute_script(READY))
+        if mark:
+            ready(browser, mark)
         return browser
 
     yield open_

@@ -11,8 +11,6 @@ import made_runs
 from conformance.runs import read_run
 from reports.run import write
 
-READY = "return performance.getEntriesByName('search-ready').length > 0"
-
 
 def report(folder: Path, lines: list[dict[str, Any]], **how: Any) -> str:
     """Write the report of a made run into `folder`; its address."""
@@ -27,6 +25,12 @@ def wait(condition: Callable[[], Any]) -> Any:
     # The page may redraw between finding an element and reading it.
     patience = WebDriverWait(None, 20, 0.02, [StaleElementReferenceException])
     return patience.until(lambda _: condition())
+
+
+def ready(browser: Any, mark: str = "search-ready") -> None:
+    """Wait until the page has set this mark, which it does when it can be used."""
+    marks = "return performance.getEntriesByName(arguments[0]).length"
+    wait(lambda: browser.execute_script(marks, mark))
 
 
 def all_of(browser: Any, selector: str) -> list[Any]:

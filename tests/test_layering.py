@@ -1,4 +1,4 @@
-"""Who may import whom: the four packages against the design's table, with and without torch."""
+"""Who may import whom: the packages against the design's table, with and without torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-ROOMS = ("impl", "reference", "conformance", "reports")
+ROOMS = ("impl", "reference", "conformance", "reports", "frameworks")
 
 # Beyond the standard library and itself. torch has its row of its own, below.
 MAY_IMPORT = {
@@ -23,12 +23,27 @@ MAY_IMPORT = {
     "reference": {"conformance", "numpy"},
     "conformance": {"numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it"},
     "reports": {"conformance", "jinja2", "markupsafe", "msgspec", "pygments", "markdown_it"},
+    "frameworks": {"conformance", "numpy", "ml_dtypes"},
+}
+# The module of `frameworks` that is about a library, and what it alone imports.
+LIBRARIES = {
+    "frameworks.autograd_hips": "autograd",
+    "frameworks.jax": "jax",
+    "frameworks.mlx": "mlx",
+    "frameworks.paddle": "paddle",
+    "frameworks.tensorflow": "tensorflow",
+    "frameworks.tinygrad": "tinygrad",
+    "frameworks.torch_func": "torch",
 }
 MAY_IMPORT_TORCH = {f"reference.{name}" for name in ("compiled", "opinfo", "oracle", "subjects")}
 
 # Where a package's name is not its distribution's; markupsafe comes with jinja2, of which it is
 # part in all but name.
-DISTRIBUTIONS = {"markdown_it": "markdown-it-py", "markupsafe": "jinja2"}
+DISTRIBUTIONS = {
+    "markdown_it": "markdown-it-py",
+    "markupsafe": "jinja2",
+    "paddle": "paddlepaddle",
+}
 
 
 def directory(room: str) -> Path:
@@ -39,7 +54,7 @@ def directory(room: str) -> Path:
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the four packages, by its full name; the listings are data of the suite."""
+    """Every module of the packages, by its full name; the listings are data of the suite."""
     found = {}
     for room in ROOMS:
         base = directory(room)
@@ -119,6 +134,7 @@ def test_a_room_imports_only_what_the_design_allows(room):
         for name in imported(module)
         if (top := name.partition(".")[0]) not in allowed
         and not (top == "torch" and module in MAY_IMPORT_TORCH)
+        and top != LIBRARIES.get(module)
     }
     assert not forbidden
 
@@ -132,14 +148,14 @@ def test_every_dependency_is_declared():
         foreign = MAY_IMPORT[room] - set(ROOMS)
         assert {DISTRIBUTIONS.get(name, name) for name in foreign} <= required, room
     assert "torch" not in required
-    assert [_distribution(d) for d in declared["optional-dependencies"]["torch"]] == [
-        "torch",
-        "expecttest",
-    ]
+    extras = declared["optional-dependencies"]
+    assert [_distribution(d) for d in extras["torch"]] == ["torch", "expecttest"]
+    libraries = {DISTRIBUTIONS.get(name, name) for name in LIBRARIES.values()} - {"torch"}
+    assert {_distribution(d) for d in extras["frameworks"]} == libraries
 
 
 def _distribution(requirement: str) -> str:
-    return requirement.partition(">")[0].partition("=")[0].strip()
+    return requirement.partition(">")[0].partition("=")[0].partition("[")[0].strip()
 
 
 def test_no_module_needs_itself_to_be_imported():
@@ -193,7 +209,7 @@ print(json.dumps([failures, {room: sorted(names) for room, names in company.item
 def alone() -> tuple[dict[str, str], dict[str, list[str]]]:
     """What failed when each module was the first to be imported, and who came along, by room."""
     rooms = {room: str(directory(room)) for room in ROOMS}
-    names = [m for m in modules() if m.partition(".")[0] != "reference"]
+    names = [m for m in modules() if m.partition(".")[0] != "reference" and m not in LIBRARIES]
     script = [sys.executable, "-W", "ignore", "-c", ALONE, json.dumps(rooms), json.dumps(names)]
     done = subprocess.run(script, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -208,9 +224,10 @@ def test_every_module_can_be_imported_first_and_without_torch(alone):
 def test_importing_a_room_brings_no_other_that_it_must_not_know(alone):
     _, company = alone
     for room, others in {
-        "impl": {"conformance", "reports", "reference", "torch"},
-        "conformance": {"impl", "reports", "reference", "torch"},
-        "reports": {"impl", "reference", "torch"},
+        "impl": {"conformance", "reports", "reference", "frameworks", "torch"},
+        "conformance": {"impl", "reports", "reference", "frameworks", "torch"},
+        "reports": {"impl", "reference", "frameworks", "torch"},
+        "frameworks": {"impl", "reports", "reference", "torch"},
     }.items():
         assert room in company[room]
         assert not others & set(company[room]), room

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -19,15 +20,7 @@ def report(options: argparse.Namespace) -> int:
 
     with one_paragraph():
         run = read_run(options.run_file)
-    check_writable(options.output)
-    try:
-        write = importlib.import_module("reports.run").write
-    except ImportError as error:
-        raise WrongInput(f"reports cannot be made here: {error}.") from None
-    try:
-        write(run, options.output)
-    except Exception as error:
-        raise WrongInput(f"{options.output}: not written: {error}") from error
+    _write("reports.run", "reports", run, options.output)
     state = "" if run.complete else " (the run was interrupted)"
     print(f"report: {options.output}{state}")
     return 0
@@ -39,17 +32,22 @@ def frameworks(options: argparse.Namespace) -> int:
 
     with one_paragraph():
         runs = [read_run(path) for path in options.run_files]
-    check_writable(options.output)
-    try:
-        write = importlib.import_module("reports.frameworks").write
-    except ImportError as error:
-        raise WrongInput(f"tables cannot be made here: {error}.") from None
-    try:
-        write(runs, options.output)
-    except Exception as error:
-        raise WrongInput(f"{options.output}: not written: {error}") from error
+    _write("reports.frameworks", "tables", runs, options.output)
     print(f"frameworks: {options.output}")
     return 0
+
+
+def _write(module: str, what: str, shown: Any, output: Path) -> None:
+    """Let a module write the page of what was read; raises WrongInput where it cannot."""
+    check_writable(output)
+    try:
+        write = importlib.import_module(module).write
+    except ImportError as error:
+        raise WrongInput(f"{what} cannot be made here: {error}.") from None
+    try:
+        write(shown, output)
+    except Exception as error:
+        raise WrongInput(f"{output}: not written: {error}") from error
 
 
 def cache() -> Path:

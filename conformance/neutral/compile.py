@@ -65,12 +65,7 @@ def neutral(program: Program) -> dict[str, Any]:
     compiler = _Compiler(Names(assigned - imported))
     return {
         "form": FORM,
-        "id": program.id,
-        "area": program.area,
-        "rule": program.rule,
-        "operator": program.operator,
-        "sentence": program.sentence,
-        "dtype": program.dtype,
+        **program.about,
         "source": program.paste(),
         "statements": [compiler.statement(statement) for statement in program.statements],
     }

@@ -84,7 +84,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     result = _Factored(*linalg_cholesky_ex(input, upper))
     if check_errors:
         lapack.check_infos("linalg.cholesky_ex", result.info._raw)
-    return result if out is None else lapack.store("linalg_cholesky_ex", out, result)
+    return lapack.stored("linalg_cholesky_ex", out, result)
 
 
 def linalg_cholesky(input, *, upper=False, out=None):
@@ -94,7 +94,7 @@ def linalg_cholesky(input, *, upper=False, out=None):
     """
     factors, infos = cholesky_ex(input, upper=upper)
     lapack.check_infos("linalg.cholesky", infos._raw)
-    return factors if out is None else lapack.store("linalg_cholesky_ex", out, factors)
+    return lapack.stored("linalg_cholesky_ex", out, factors)
 
 
 @function()
@@ -104,7 +104,7 @@ def cholesky(input, upper=False, *, out=None):
     if input._raw.size:
         lapack.check_square("cholesky", input._raw)
     result = cholesky_checked(input, upper)
-    return result if out is None else lapack.store("cholesky", out, result)
+    return lapack.stored("cholesky", out, result)
 
 
 # -- from a factor --------------------------------------------------------------------------------

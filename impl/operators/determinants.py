@@ -134,7 +134,7 @@ def det(A, *, out=None):
     lapack.check_square("linalg.det", A._raw)
     lapack.check_floating("linalg.det", A._raw)
     result = linalg_det(A)[0]
-    return result if out is None else lapack.store("_linalg_det", out, result)
+    return lapack.stored("_linalg_det", out, result)
 
 
 @function("det")
@@ -210,7 +210,7 @@ def slogdet(A, *, out=None):
     lapack.check_square("linalg.slogdet", A._raw)
     lapack.check_floating("linalg.slogdet", A._raw, low_precision=False)
     result = _SignAndLogarithm(*linalg_slogdet(A)[:2])
-    return result if out is None else lapack.store("linalg_slogdet", out, result)
+    return lapack.stored("linalg_slogdet", out, result)
 
 
 @function("slogdet")

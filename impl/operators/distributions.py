@@ -6,38 +6,28 @@ import math
 
 import numpy as np
 
-from impl import dtypes, inplace, random
-from impl.allocation import empty_like
-from impl.operator import Array, function, operator
+from impl import dtypes, random
+from impl.operator import function
+from impl.operators.sampling import fill, filling
 from impl.refusals import not_implemented
-from impl.tensor import Tensor, requires_grad
+from impl.tensor import Tensor
 
 _DOUBLE = np.dtype(np.float64)
 
 
-def _drawn(name: str, node: str):
-    def kernel(self: Array, drawn) -> Array:
-        return drawn
-
-    kernel.__name__ = name
-    kernel.__annotations__ = {"self": "Array"}
-    op = operator(function=False, method=False, node=node)(kernel)
-    return op.gradient(self=lambda F, grad: F.zeros_like(grad)).forward("zeroed")
+_cauchy = filling("cauchy_drawn", "CauchyBackward0")
+_geometric = filling("geometric_drawn", "GeometricBackward0")
+_log_normal = filling("log_normal_drawn", "LogNormalBackward0")
 
 
-_cauchy = _drawn("cauchy_drawn", "CauchyBackward0")
-_geometric = _drawn("geometric_drawn", "GeometricBackward0")
-_log_normal = _drawn("log_normal_drawn", "LogNormalBackward0")
-
-
-def _write(op, tensor: Tensor, numbers) -> Tensor:
+def _fill_with(op, tensor: Tensor, numbers) -> Tensor:
     """Fill the tensor, in the order of its memory, with as many of `numbers` as it has elements."""
-    inplace.check(tensor, requires_grad(tensor))
-    inplace.check_overlap(tensor)
-    fresh = empty_like(tensor)
-    target = random.memory_order(fresh)
-    target[...] = np.array(numbers(target.size), _DOUBLE).reshape(target.shape)
-    return op.inplace(tensor, fresh._raw)
+
+    def draw(fresh: Tensor) -> None:
+        target = random.memory_order(fresh)
+        target[...] = np.array(numbers(target.size), _DOUBLE).reshape(target.shape)
+
+    return fill(op, tensor, draw)
 
 
 def _require_floating(tensor: Tensor, kernel: str) -> None:
@@ -58,7 +48,7 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     _require_floating(self, "cauchy_cpu")
-    return _write(
+    return _fill_with(
         _cauchy,
         self,
         lambda n: [median + sigma * math.tan(math.pi * (u - 0.5)) for u in _uniforms(n, generator)],
@@ -74,7 +64,7 @@ def geometric_(self, p, *, generator=None):
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     scale = math.log1p(-p)
-    return _write(
+    return _fill_with(
         _geometric,
         self,
         lambda n: [math.ceil(math.log(u) / scale) for u in _uniforms(n, generator)],
@@ -91,7 +81,7 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     _require_floating(self, "log_normal_cpu")
     source = generator or random.default_generator
-    return _write(
+    return _fill_with(
         _log_normal,
         self,
         lambda n: [math.exp(random.fused(z, std, mean)) for z in source.normal_numbers(n)],

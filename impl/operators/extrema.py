@@ -15,7 +15,7 @@ from impl import inplace
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY
 from impl.operator import TAPED, Array, formula_operation, function, operator, written
-from impl.operators.lapack import store
+from impl.operators.lapack import stored
 from impl.operators.reductions import restore
 from impl.overloads import OUT, refusal
 from impl.tensor import Tensor
@@ -301,7 +301,7 @@ aminmax_dim.forward(
 def aminmax(input, *, dim=None, keepdim=False, out=None):
     """The minimum and the maximum, ties of each sharing evenly (torch.aminmax)."""
     result = _Extremes(*aminmax_dim(input, dim, keepdim))
-    return result if out is None else store("aminmax", out, result)
+    return stored("aminmax", out, result)
 
 
 # -- reductions that return an index ----------------------------------------------------------

@@ -189,9 +189,7 @@ def householder_product(input, tau, *, out=None):
             f"{name}: tau dtype {tau.dtype.legacy} does not match input dtype {input.dtype.legacy}"
         )
     result = linalg_householder_product(input, tau)
-    if out is None:
-        return result
-    return lapack.store("linalg_householder_product", out, result)
+    return lapack.stored("linalg_householder_product", out, result)
 
 
 @function()
@@ -251,7 +249,7 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
                 f"dtype{input.dtype.legacy} and {name} has dtype {given.dtype.legacy}"
             )
     result = ormqr_product(input, tau, other, left, transpose)
-    return result if out is None else lapack.store("ormqr", out, result)
+    return lapack.stored("ormqr", out, result)
 
 
 def _check_ormqr(vectors, factors, other, left: bool) -> None:

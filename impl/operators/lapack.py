@@ -209,6 +209,11 @@ def check_infos(name: str, infos) -> None:
     raise error(f"{name}{where}: {text.format(info)}")
 
 
+def stored(name: str, out, result):
+    """What an operator computed, in `out=` where that is given. Raises as `store` does."""
+    return result if out is None else store(name, out, result)
+
+
 def store(name: str, out, result):
     """Store in `out=` what an operator computed, a tensor or a tuple of them; returns `out`.
 

@@ -58,7 +58,7 @@ def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     result = _FactorsEx(*linalg_ldl_factor_ex(input, hermitian))
     if check_errors:
         _check_infos("torch.linalg.ldl_factor_ex", result.info._raw)
-    return result if out is None else lapack.store("linalg_ldl_factor_ex", out, result)
+    return lapack.stored("linalg_ldl_factor_ex", out, result)
 
 
 def ldl_factor(input, *, hermitian=False, out=None):
@@ -66,7 +66,7 @@ def ldl_factor(input, *, hermitian=False, out=None):
     LD, pivots, infos = ldl_factor_ex(input, hermitian=hermitian)
     _check_infos("torch.linalg.ldl_factor", infos._raw)
     result = _Factors(LD, pivots)
-    return result if out is None else lapack.store("linalg_ldl_factor", out, result)
+    return lapack.stored("linalg_ldl_factor", out, result)
 
 
 def _check_infos(name: str, infos) -> None:
@@ -114,4 +114,4 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
                 "pass the result of ldl_factor?"
             )
     result = linalg_ldl_solve(LD, pivots, B, hermitian)
-    return result if out is None else lapack.store("linalg_ldl_solve", out, result)
+    return lapack.stored("linalg_ldl_solve", out, result)

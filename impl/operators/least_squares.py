@@ -168,7 +168,7 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     if rcond is None:
         rcond = float(np.finfo(input._raw.dtype).eps) * max(input._raw.shape[-2:])
     result = _LeastSquares(*linalg_lstsq(input, b, rcond, driver))
-    return result if out is None else lapack.store("linalg_lstsq", out, result)
+    return lapack.stored("linalg_lstsq", out, result)
 
 
 def _check(A, b, A_name: str, b_name: str) -> None:

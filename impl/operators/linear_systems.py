@@ -100,7 +100,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     if check_errors:
         lapack.check_infos("torch.linalg.solve_ex", infos._raw)
     pair = _Solved(result, infos)
-    return pair if out is None else lapack.store("linalg_solve_ex", out, pair)
+    return lapack.stored("linalg_solve_ex", out, pair)
 
 
 def solve(A, B, *, left=True, out=None):
@@ -110,7 +110,7 @@ def solve(A, B, *, left=True, out=None):
     """
     result, infos = solve_ex(A, B, left=left)
     lapack.check_infos("torch.linalg.solve", infos._raw)
-    return result if out is None else lapack.store("_linalg_solve_ex", out, result)
+    return lapack.stored("_linalg_solve_ex", out, result)
 
 
 # -- inverses -----------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def inv_ex(A, *, check_errors=False, out=None):
     result = _Inverted(*linalg_inv_ex(A))
     if check_errors:
         lapack.check_infos("linalg.inv_ex", result.info._raw)
-    return result if out is None else lapack.store("linalg_inv_ex", out, result)
+    return lapack.stored("linalg_inv_ex", out, result)
 
 
 def inv(A, *, out=None):
@@ -158,7 +158,7 @@ def inv(A, *, out=None):
     """
     result, infos = inv_ex(A)
     lapack.check_infos("linalg.inv", infos._raw)
-    return result if out is None else lapack.store("linalg_inv_ex", out, result)
+    return lapack.stored("linalg_inv_ex", out, result)
 
 
 @function()

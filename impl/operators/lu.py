@@ -165,7 +165,7 @@ def lu(A, *, pivot=True, out=None):
     """
     _check("linalg.lu", A, pivot)
     result = _Factors(*linalg_lu_plu(A, pivot))
-    return result if out is None else lapack.store("linalg_lu", out, result)
+    return lapack.stored("linalg_lu", out, result)
 
 
 def _check(name: str, A, pivot: bool) -> None:
@@ -233,7 +233,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     result = _PackedEx(*linalg_lu_factor_ex(A, pivot))
     if check_errors:
         lapack.check_infos("torch.linalg.lu_factor_ex", result.info._raw)
-    return result if out is None else lapack.store("linalg_lu_factor_ex", out, result)
+    return lapack.stored("linalg_lu_factor_ex", out, result)
 
 
 def lu_factor(A, *, pivot=True, out=None):
@@ -242,7 +242,7 @@ def lu_factor(A, *, pivot=True, out=None):
     LU, pivots, infos = lu_factor_ex(A, pivot=pivot)
     lapack.check_infos("torch.linalg.lu_factor", infos._raw)
     result = _Packed(LU, pivots)
-    return result if out is None else lapack.store("linalg_lu_factor", out, result)
+    return lapack.stored("linalg_lu_factor", out, result)
 
 
 @function("lu")
@@ -253,7 +253,7 @@ def packed(A, pivot=True, get_infos=False, out=None):
     result = lu_factor_ex(A, pivot=pivot)
     if not get_infos:
         result = tuple(result[:2])
-    return result if out is None else lapack.store("lu", out, result)
+    return lapack.stored("lu", out, result)
 
 
 # -- lu_unpack --------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
             "torch.linalg.lu_factor"
         )
     result = _Factors(*lu_unpack_all(LU_data, LU_pivots, unpack_data, unpack_pivots))
-    return result if out is None else lapack.store("lu_unpack", out, result)
+    return lapack.stored("lu_unpack", out, result)
 
 
 _DEPRECATED = (

@@ -103,7 +103,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
             f"pivots with shape {[*given]} instead"
         )
     result = linalg_lu_solve(LU, pivots, B, left, adjoint)
-    return result if out is None else lapack.store("linalg_lu_solve", out, result)
+    return lapack.stored("linalg_lu_solve", out, result)
 
 
 @function("lu_solve")
@@ -112,7 +112,7 @@ def solve_packed(input, LU_data, LU_pivots, *, out=None):
     deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     result = lu_solve(LU_data, LU_pivots, input)
-    return result if out is None else lapack.store("lu_solve", out, result)
+    return lapack.stored("lu_solve", out, result)
 
 
 _DEPRECATED = (

@@ -116,7 +116,7 @@ def qr(A, mode="reduced", *, out=None):
             "or 'complete'"
         )
     result = _Factors(*linalg_qr(A, mode))
-    return result if out is None else lapack.store("linalg_qr", out, result)
+    return lapack.stored("linalg_qr", out, result)
 
 
 @function("qr")
@@ -124,7 +124,7 @@ def qr_of(input, some=True, *, out=None):
     """`qr`, "complete" unless `some` (torch.qr). Warns that it is deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     result = qr(input, "reduced" if some else "complete")
-    return result if out is None else lapack.store("qr", out, result)
+    return lapack.stored("qr", out, result)
 
 
 # -- geqrf ----------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def geqrf(input, *, out=None):
     if input._raw.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     result = _Reflections(*geqrf_pair(input))
-    return result if out is None else lapack.store("geqrf", out, result)
+    return lapack.stored("geqrf", out, result)
 
 
 _DEPRECATED = (

@@ -12,7 +12,7 @@ from impl.refusals import no_derivative, not_implemented
 from impl.tensor import Tensor, requires_grad
 
 
-def _fill(name: str, node: str):
+def filling(name: str, node: str):
     """An operator whose value is drawn beforehand: it only records that its input is gone."""
 
     def kernel(self: Array, drawn) -> Array:
@@ -24,16 +24,20 @@ def _fill(name: str, node: str):
     return op.gradient(self=lambda F, grad: F.zeros_like(grad)).forward("zeroed")
 
 
-uniform_drawn = _fill("uniform_drawn", "UniformBackward0")
-normal_drawn = _fill("normal_drawn", "NormalBackward0")
-bernoulli_drawn = _fill("bernoulli_drawn", "BernoulliBackward2")
-random_range_drawn = _fill("random_range_drawn", "RandomBackward0")
-random_below_drawn = _fill("random_below_drawn", "RandomBackward1")
-random_drawn = _fill("random_drawn", "RandomBackward2")
-exponential_drawn = _fill("exponential_drawn", "ExponentialBackward0")
+uniform_drawn = filling("uniform_drawn", "UniformBackward0")
+normal_drawn = filling("normal_drawn", "NormalBackward0")
+bernoulli_drawn = filling("bernoulli_drawn", "BernoulliBackward2")
+random_range_drawn = filling("random_range_drawn", "RandomBackward0")
+random_below_drawn = filling("random_below_drawn", "RandomBackward1")
+random_drawn = filling("random_drawn", "RandomBackward2")
+exponential_drawn = filling("exponential_drawn", "ExponentialBackward0")
 
 
-def _write(op, tensor: Tensor, draw) -> Tensor:
+def fill(op, tensor: Tensor, draw) -> Tensor:
+    """Let `draw` fill fresh memory like the tensor's, and make that the tensor's values.
+
+    Raises RuntimeError where a tensor cannot be written in place.
+    """
     inplace.check(tensor, requires_grad(tensor))
     inplace.check_overlap(tensor)
     # Drawn in the order of the tensor's memory, into memory of the same order.
@@ -53,7 +57,7 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **named):
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={to:g}"
         )
-    return _write(uniform_drawn, self, lambda t: random.draw_uniform(t, low, to, generator))
+    return fill(uniform_drawn, self, lambda t: random.draw_uniform(t, low, to, generator))
 
 
 @function("normal_", torch=False)
@@ -64,7 +68,7 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """
     check_deviation(std)
     singly = not self.is_contiguous()
-    return _write(normal_drawn, self, lambda t: random.draw_normal(t, mean, std, generator, singly))
+    return fill(normal_drawn, self, lambda t: random.draw_normal(t, mean, std, generator, singly))
 
 
 def check_deviation(std) -> None:
@@ -86,12 +90,12 @@ def random_(self, from_=None, to=None, *, generator=None, **named):
     """
     low = named.get("from", from_)
     if low is None and to is None:
-        return _write(random_drawn, self, lambda t: random.draw_any(t, generator))
+        return fill(random_drawn, self, lambda t: random.draw_any(t, generator))
     if to is None:
         op, low, to = random_below_drawn, 0, low
     else:
         op = random_range_drawn
-    return _write(op, self, lambda t: random.draw_integers(t, int(low), int(to), generator))
+    return fill(op, self, lambda t: random.draw_integers(t, int(low), int(to), generator))
 
 
 @function("exponential_", torch=False)
@@ -99,7 +103,7 @@ def exponential_(self, lambd=1.0, *, generator=None):
     """Fill with numbers of an exponential distribution (torch.Tensor.exponential_)."""
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    return _write(exponential_drawn, self, lambda t: random.draw_exponential(t, lambd, generator))
+    return fill(exponential_drawn, self, lambda t: random.draw_exponential(t, lambd, generator))
 
 
 # -- bernoulli --------------------------------------------------------------------------------
@@ -179,4 +183,4 @@ def bernoulli_(self, p=0.5, *, generator=None):
     _check_probability(p)
     if self.is_complex():
         raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
-    return _write(bernoulli_drawn, self, lambda t: random.draw_bernoulli(t, p, generator))
+    return fill(bernoulli_drawn, self, lambda t: random.draw_bernoulli(t, p, generator))

@@ -81,7 +81,7 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
     """
     lapack.check_equation("linalg.solve_triangular", input._raw, B._raw, left)
     result = solution(TAPED, input, B, upper, left, unitriangular)
-    return result if out is None else lapack.store("linalg_solve_triangular", out, result)
+    return lapack.stored("linalg_solve_triangular", out, result)
 
 
 # -- triangular_solve -----------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
             )
     check_together("triangular_solve", input._raw, A._raw)
     result = _Solution(*triangular_solve_pair(input, A, upper, transpose, unitriangular))
-    return result if out is None else lapack.store("triangular_solve", out, result)
+    return lapack.stored("triangular_solve", out, result)
 
 
 def check_together(name: str, right, A) -> None:

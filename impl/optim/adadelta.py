@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import Optimizer, as_real, check_least, decayed, differentiated
 
 
 class Adadelta(Optimizer):
@@ -39,21 +38,11 @@ class Adadelta(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _state(self, param) -> dict:
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            for name in ("square_avg", "acc_delta"):
-                state[name] = FUNCTIONS["zeros_like"](param)
-        return state
-
     def _update(self, group) -> None:
         rho, eps = group["rho"], group["eps"]
         for param, gradient in differentiated(group):
-            state = self._state(param)
-            state["step"] += 1
-            if group["weight_decay"] != 0:
-                gradient = gradient.add(param, alpha=group["weight_decay"])
+            state = self._counted(param, "square_avg", "acc_delta")
+            gradient = decayed(group, param, gradient)
             param, gradient, squares, steps = as_real(
                 param, gradient, state["square_avg"], state["acc_delta"]
             )

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import (
+    Optimizer,
+    as_real,
+    check_least,
+    decayed,
+    differentiated,
+    step_count,
+)
 
 
 class Adagrad(Optimizer):
@@ -56,8 +63,7 @@ class Adagrad(Optimizer):
         for param, gradient in differentiated(group):
             state = self.state[param] or self._begin(param)
             state["step"] += 1
-            if group["weight_decay"] != 0:
-                gradient = gradient.add(param, alpha=group["weight_decay"])
+            gradient = decayed(group, param, gradient)
             rate = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
             param, gradient, total = as_real(param, gradient, state["sum"])
             total.addcmul_(gradient, gradient, value=1)

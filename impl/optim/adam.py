@@ -6,7 +6,14 @@ D. P. Kingma and J. Ba, ICLR 2015; I. Loshchilov and F. Hutter, ICLR 2019.
 from __future__ import annotations
 
 from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import (
+    Optimizer,
+    as_real,
+    check_betas,
+    check_least,
+    decayed,
+    differentiated,
+)
 
 
 class Adam(Optimizer):
@@ -33,9 +40,7 @@ class Adam(Optimizer):
     ) -> None:
         check_least("learning rate", lr)
         check_least("epsilon value", eps)
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_betas(betas)
         check_least("weight_decay value", weight_decay)
         defaults = {
             "lr": lr,
@@ -52,26 +57,13 @@ class Adam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _state(self, param, amsgrad: bool) -> dict:
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            names = ["exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if amsgrad else [])]
-            for name in names:
-                state[name] = FUNCTIONS["zeros_like"](param)
-        return state
-
     def _update(self, group) -> None:
-        lr, decay, eps = group["lr"], group["weight_decay"], group["eps"]
+        lr, eps = group["lr"], group["eps"]
         beta1, beta2 = group["betas"]
+        moments = ["exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else [])]
         for param, gradient in differentiated(group):
-            state = self._state(param, group["amsgrad"])
-            state["step"] += 1
-            if decay != 0:
-                if group["decoupled_weight_decay"]:
-                    param.mul_(1 - lr * decay)
-                else:
-                    gradient = gradient.add(param, alpha=decay)
+            state = self._counted(param, *moments)
+            gradient = decayed(group, param, gradient, lr)
             param, gradient, mean, square, largest = as_real(
                 param, gradient, state["exp_avg"], state["exp_avg_sq"], state.get("max_exp_avg_sq")
             )

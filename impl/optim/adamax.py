@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import (
+    Optimizer,
+    as_real,
+    check_betas,
+    check_least,
+    decayed,
+    differentiated,
+)
 
 
 class Adamax(Optimizer):
@@ -24,9 +31,7 @@ class Adamax(Optimizer):
     ) -> None:
         check_least("learning rate", lr)
         check_least("epsilon value", eps)
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_betas(betas)
         check_least("weight_decay value", weight_decay)
         defaults = {
             "lr": lr,
@@ -40,21 +45,11 @@ class Adamax(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _state(self, param) -> dict:
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            for name in ("exp_avg", "exp_inf"):
-                state[name] = FUNCTIONS["zeros_like"](param)
-        return state
-
     def _update(self, group) -> None:
         beta1, beta2 = group["betas"]
         for param, gradient in differentiated(group):
-            state = self._state(param)
-            state["step"] += 1
-            if group["weight_decay"] != 0:
-                gradient = gradient.add(param, alpha=group["weight_decay"])
+            state = self._counted(param, "exp_avg", "exp_inf")
+            gradient = decayed(group, param, gradient)
             param, gradient, mean, largest = as_real(
                 param, gradient, state["exp_avg"], state["exp_inf"]
             )

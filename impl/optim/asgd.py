@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from impl.creation import tensor as tensor_of
-from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import Optimizer, as_real, check_least, decayed, differentiated
 
 
 class ASGD(Optimizer):
@@ -39,24 +38,13 @@ class ASGD(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _state(self, param, lr) -> dict:
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            state["eta"] = tensor_of(float(lr))
-            state["mu"] = tensor_of(1.0)
-            state["ax"] = FUNCTIONS["zeros_like"](param)
-        return state
-
     def _update(self, group) -> None:
         lr, decay = float(group["lr"]), group["lambd"]
         for param, gradient in differentiated(group):
-            state = self._state(param, lr)
+            state = self._counted(param, "ax", eta=lr, mu=1.0)
             eta, mu = state["eta"], state["mu"]
             param, gradient, average = as_real(param, gradient, state["ax"])
-            state["step"] += 1
-            if group["weight_decay"] != 0:
-                gradient = gradient.add(param, alpha=group["weight_decay"])
+            gradient = decayed(group, param, gradient)
             rate = eta.item()
             param.mul_(1 - decay * rate)
             param.add_(gradient, alpha=-rate)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from impl.creation import tensor as tensor_of
-from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import (
+    Optimizer,
+    as_real,
+    check_betas,
+    check_least,
+    decayed,
+    differentiated,
+)
 
 
 class NAdam(Optimizer):
@@ -27,9 +32,7 @@ class NAdam(Optimizer):
     ) -> None:
         check_least("learning rate", lr)
         check_least("epsilon value", eps)
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_betas(betas)
         check_least("weight_decay value", weight_decay)
         check_least("momentum_decay value", momentum_decay)
         defaults = {
@@ -46,35 +49,21 @@ class NAdam(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _state(self, param) -> dict:
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            state["mu_product"] = tensor_of(1.0)
-            for name in ("exp_avg", "exp_avg_sq"):
-                state[name] = FUNCTIONS["zeros_like"](param)
-        return state
-
     def _update(self, group) -> None:
-        lr, decay, eps = float(group["lr"]), group["weight_decay"], group["eps"]
+        lr, eps = float(group["lr"]), group["eps"]
         beta1, beta2 = group["betas"]
 
         def momentum(step):
             return beta1 * (1.0 - 0.5 * (0.96 ** (step * group["momentum_decay"])))
 
         for param, gradient in differentiated(group):
-            state = self._state(param)
+            state = self._counted(param, "exp_avg", "exp_avg_sq", mu_product=1.0)
             product = state["mu_product"]
             param, gradient, mean, square = as_real(
                 param, gradient, state["exp_avg"], state["exp_avg_sq"]
             )
-            state["step"] += 1
             step = state["step"].item()
-            if decay != 0:
-                if group["decoupled_weight_decay"]:
-                    param.mul_(1 - lr * decay)
-                else:
-                    gradient = gradient.add(param, alpha=decay)
+            gradient = decayed(group, param, gradient, lr)
             now, following = momentum(step), momentum(step + 1)
             product *= now
             mean.lerp_(gradient, 1 - beta1)

@@ -33,6 +33,13 @@ def check_least(name: str, value, least: float = 0.0) -> None:
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def check_betas(betas) -> None:
+    """Raise ValueError for a factor of a running mean that is outside [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def refuse(group: dict, *names: str) -> None:
     """Raise NotImplementedError for ways of updating that are not offered."""
     for name in names:
@@ -139,6 +146,21 @@ class Optimizer:
     def _update(self, group: dict[str, Any]) -> None:
         raise NotImplementedError
 
+    def _counted(self, param: Tensor, *moments: str, **numbers: float) -> dict[str, Any]:
+        """The parameter's state, with this step counted.
+
+        At the first step the numbers are there as tensors and each of the moments as zeros.
+        """
+        state = self.state[param]
+        if not state:
+            state["step"] = step_count()
+            for name, number in numbers.items():
+                state[name] = creation.tensor(number)
+            for name in moments:
+                state[name] = FUNCTIONS["zeros_like"](param)
+        state["step"] += 1
+        return state
+
     def _run(self, hooks: dict) -> None:
         for hook in list(hooks.values()):
             hook(self, (), {})
@@ -235,6 +257,20 @@ def differentiated(group: dict[str, Any]):
     for param in group["params"]:
         if param._grad is not None:
             yield param, -param._grad if group["maximize"] else param._grad
+
+
+def decayed(group: dict[str, Any], param: Tensor, gradient: Tensor, lr=None) -> Tensor:
+    """The gradient of the loss with the group's penalty on large weights.
+
+    Where the decay is decoupled from the gradient, the weights shrink at once by the rate `lr`.
+    """
+    decay = group["weight_decay"]
+    if decay == 0:
+        return gradient
+    if group.get("decoupled_weight_decay"):
+        param.mul_(1 - lr * decay)
+        return gradient
+    return gradient.add(param, alpha=decay)
 
 
 def as_real(*tensors):

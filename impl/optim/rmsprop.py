@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import Optimizer, as_real, check_least, decayed, differentiated
 
 
 class RMSprop(Optimizer):
@@ -42,26 +41,16 @@ class RMSprop(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _state(self, param, group) -> dict:
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            names = ["square_avg"]
-            if group["momentum"] > 0:
-                names.append("momentum_buffer")
-            if group["centered"]:
-                names.append("grad_avg")
-            for name in names:
-                state[name] = FUNCTIONS["zeros_like"](param)
-        return state
-
     def _update(self, group) -> None:
         lr, alpha, momentum = group["lr"], group["alpha"], group["momentum"]
+        moments = ["square_avg"]
+        if momentum > 0:
+            moments.append("momentum_buffer")
+        if group["centered"]:
+            moments.append("grad_avg")
         for param, gradient in differentiated(group):
-            state = self._state(param, group)
-            state["step"] += 1
-            if group["weight_decay"] != 0:
-                gradient = gradient.add(param, alpha=group["weight_decay"])
+            state = self._counted(param, *moments)
+            gradient = decayed(group, param, gradient)
             param, gradient, square, mean, running = as_real(
                 param,
                 gradient,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated, step_count
+from impl.optim.optimizer import Optimizer, as_real, check_least, differentiated
 
 
 class Rprop(Optimizer):
@@ -36,20 +36,14 @@ class Rprop(Optimizer):
         }
         super().__init__(params, defaults)
 
-    def _state(self, param, lr) -> dict:
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            state["prev"] = FUNCTIONS["zeros_like"](param)
-            first = complex(lr, lr) if param.is_complex() else lr
-            state["step_size"] = FUNCTIONS["full_like"](param._grad, first)
-        return state
-
     def _update(self, group) -> None:
+        rate = float(group["lr"])
         shorter, longer = group["etas"]
         for param, gradient in differentiated(group):
-            state = self._state(param, float(group["lr"]))
-            state["step"] += 1
+            state = self._counted(param, "prev")
+            if "step_size" not in state:
+                first = complex(rate, rate) if param.is_complex() else rate
+                state["step_size"] = FUNCTIONS["full_like"](param._grad, first)
             param, gradient, previous, size = as_real(
                 param, gradient, state["prev"], state["step_size"]
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.optim.optimizer import Optimizer, differentiated
+from impl.optim.optimizer import Optimizer, decayed, differentiated
 
 
 class SGD(Optimizer):
@@ -47,10 +47,9 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
 
     def _update(self, group) -> None:
-        momentum, decay = group["momentum"], group["weight_decay"]
+        momentum = group["momentum"]
         for param, gradient in differentiated(group):
-            if decay != 0:
-                gradient = gradient.add(param, alpha=decay)
+            gradient = decayed(group, param, gradient)
             if momentum != 0:
                 state = self.state[param]
                 running = state.get("momentum_buffer")

@@ -32,7 +32,7 @@ from reports.dashboard.overview import (
 from reports.dashboard.series import Configuration, Series, configurations, named
 from reports.dashboard.store import Store
 from reports.folder import write_site
-from reports.page import render, template
+from reports.page import STYLES, render, template
 from reports.payload import json_text, packed
 from reports.text import visible
 
@@ -45,16 +45,6 @@ LISTED = 40
 COLUMNS = 8
 """Versions that a page's matrix shows; earlier ones are folded away."""
 
-STYLES = (
-    "colours.css",
-    "page.css",
-    "summary.css",
-    "list.css",
-    "program.css",
-    "narrow.css",
-    "dashboard/site.css",
-)
-FIRST = ("first.js",)
 STATIC = ("theme.js", "dashboard/static.js")
 LOADING = (
     "text.js",
@@ -184,8 +174,7 @@ def _files(archive: Archive) -> dict[str, str]:
 def _page(name: str, scripts: Iterable[str], shards: bool = False, **values: Any) -> str:
     return render(
         f"dashboard/{name}.html.j2",
-        styles=STYLES,
-        first=FIRST,
+        styles=(*STYLES, "dashboard/site.css"),
         scripts=scripts,
         shards=shards,
         page=name,

@@ -17,7 +17,7 @@ from conformance.runs import LEVELS, Run
 from conformance.trace import Trace
 from reports.categories import SYMBOLS, WORDS
 from reports.folder import write_site
-from reports.page import render
+from reports.page import STYLES, render
 from reports.payload import json_text, packed
 from reports.specification.prose import Prose
 from reports.specification.source import highlighted
@@ -27,16 +27,6 @@ from reports.summary import described
 from reports.text import listed, visible
 
 PAGES = (("index", "index.html", "Chapters"), ("checklist", "checklist.html", "Checklist"))
-STYLES = (
-    "colours.css",
-    "page.css",
-    "summary.css",
-    "list.css",
-    "program.css",
-    "narrow.css",
-    "specification/site.css",
-)
-FIRST = ("first.js",)
 SCRIPTS = {
     "index": ("text.js", "unpack.js", "theme.js", "specification/search.js"),
     "checklist": ("text.js", "theme.js", "specification/checklist.js"),
@@ -250,8 +240,7 @@ def _files(parts: list[Part], recording: Recording, made: list[Column]) -> dict[
 def _page(name: str, **values: Any) -> str:
     return render(
         f"specification/{name}.html.j2",
-        styles=STYLES,
-        first=FIRST,
+        styles=(*STYLES, "specification/site.css"),
         scripts=SCRIPTS[name],
         **values,
     )

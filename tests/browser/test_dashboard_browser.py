@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import http.server
-import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import made_archive
 import made_runs
 import pytest
+from access import contrast, focus_is_seen, headings_are_in_order, nameless, unfold, width
 from chromium import chromium, prefer, resize
-from report_page import address, all_of, one, texts, wait
+from report_page import address, all_of, one, ready, texts, wait
 
 from conformance.changes import KINDS, changes, standings
 from conformance.runs import read_run
@@ -22,8 +22,7 @@ from reports.dashboard.site import build
 
 pytestmark = pytest.mark.browser
 
-CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
-READY = "return performance.getEntriesByName('site-ready').length > 0"
+MARK = "site-ready"
 PAGES = (
     "index.html",
     "backend-impl-cpu.html",
@@ -48,21 +47,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def go(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+def go(opened: Callable[..., Any], site: Path) -> Callable[..., Any]:
     """Opens a page of the site afresh and waits until it can be used."""
-    browser.get_log("browser")
 
     def open_(page: str, base: str = site.as_uri()) -> Any:
-        browser.get("about:blank")
-        browser.get(f"{base}/{page}")
-        if page.startswith(("programs", "compare")):
-            wait(lambda: browser.execute_script(READY))
-        return browser
+        loads = page.startswith(("programs", "compare"))
+        return opened(f"{base}/{page}", mark=MARK if loads else None)
 
-    yield open_
-    prefer(browser, "light")
-    resize(browser, 1280, 900)
-    assert browser.get_log("browser") == [], "the page complained"
+    return open_
 
 
 def kinds(page: Any) -> dict[str, int]:
@@ -148,7 +140,7 @@ def test_a_program_has_its_history(go: Any) -> None:
     assert "conform show TIES-02.1 --backend impl --oracle torch" in history.text
     compare = history.find_elements("css selector", "tbody a[href^='compare']")[1]
     compare.click()
-    wait(lambda: page.execute_script(READY))
+    ready(page, MARK)
     assert address(page) == "#run001..run002"
 
 
@@ -166,11 +158,11 @@ def test_a_cell_of_the_matrix_leads_to_its_programs(go: Any) -> None:
     page = go("index.html")
     cell = one(page, '.grid a[aria-label="impl 0.2.0 (cpu), ties, values: 1 diverges"]')
     cell.click()
-    wait(lambda: page.execute_script(READY))
+    ready(page, MARK)
     assert ids(page) == ["TIES-02.1"]
     page = go("index.html")
     one(page, '.grid a[aria-label="impl 0.2.0 (cpu), ties: 1 unsupported"]').click()
-    wait(lambda: page.execute_script(READY))
+    ready(page, MARK)
     assert ids(page) == ["TIES-02.2"]
     one(page, "#filter-q").send_keys("no such program")
     wait(lambda: ids(page) == [])
@@ -222,7 +214,7 @@ def test_nothing_a_backend_says_is_believed(go: Any) -> None:
 
 def test_the_policy_forbids_scripts_that_are_not_the_pages(browser: Any, site: Path) -> None:
     browser.get((site / "compare.html").as_uri())
-    wait(lambda: browser.execute_script(READY))
+    ready(browser, MARK)
     with pytest.raises(Exception, match="TrustedHTML"):
         browser.execute_script("document.body.innerHTML = '<b>x</b>'")
     with pytest.raises(Exception, match="TrustedScriptURL"):
@@ -253,8 +245,7 @@ def test_without_javascript_the_overview_is_whole(site: Path) -> None:
 def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go: Any) -> None:
     prefer(browser, scheme)
     page = go(name)
-    page.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = true))")
-    found = page.execute_script(CONTRAST)
+    found = contrast(page)
     assert found["checked"] > 10
     assert found["faint"] == []
 
@@ -263,18 +254,15 @@ def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go
 def test_a_narrow_window_needs_no_sideways_scrolling(name: str, browser: Any, go: Any) -> None:
     resize(browser, 360, 800)
     page = go(name)
-    page.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = true))")
-    assert page.execute_script("return document.scrollingElement.scrollWidth") <= 360
+    unfold(page)
+    assert width(page) <= 360
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_controls_have_names_and_headings_their_order(name: str, go: Any) -> None:
     page = go(name)
-    for control in all_of(page, "a, button, input, select, summary, [tabindex='0']"):
-        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
-    levels = [int(h.tag_name[1]) for h in all_of(page, "h1, h2, h3")]
-    assert levels[0] == 1 and levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert nameless(page) == []
+    assert headings_are_in_order(page)
 
 
 def test_a_page_can_be_used_by_keyboard(go: Any) -> None:
@@ -283,8 +271,4 @@ def test_a_page_can_be_used_by_keyboard(go: Any) -> None:
     page = go("compare.html#run002..run003")
     for _ in range(14):
         page.switch_to.active_element.send_keys(Keys.TAB)
-        outline = page.execute_script(
-            "const style = getComputedStyle(document.activeElement);"
-            "return [style.outlineStyle, parseFloat(style.outlineWidth)]"
-        )
-        assert outline[0] != "none" and outline[1] >= 1
+        assert focus_is_seen(page)

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from access import contrast, focus_is_seen, nameless, width
 from chromium import chromium, prefer, resize
-from report_page import READY, address, all_of, choose, keys, one, shows, texts, urgent, wait
+from report_page import address, all_of, choose, keys, one, ready, shows, texts, urgent, wait
 
 pytestmark = pytest.mark.browser
-
-CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
 
 
 def test_everything_can_be_done_with_the_keyboard(opened: Any, small_report: str) -> None:
@@ -50,11 +49,7 @@ def test_focus_can_be_seen(opened: Any, small_report: str) -> None:
     page = opened(small_report)
     for _ in range(25):
         keys(page, Keys.TAB)
-        outline = page.execute_script(
-            "const style = getComputedStyle(document.activeElement);"
-            "return [style.outlineStyle, parseFloat(style.outlineWidth)]"
-        )
-        assert outline[0] != "none" and outline[1] >= 1
+        assert focus_is_seen(page)
 
 
 def test_going_back_finds_the_list_as_it_was(opened: Any, many_report: str) -> None:
@@ -87,7 +82,7 @@ def test_nothing_a_backend_says_is_believed(opened: Any, small_report: str) -> N
     assert "__proto__" in text
     assert not [a for a in all_of(page, "a") if (a.get_attribute("href") or "").startswith("java")]
     assert "show all" in text and len(text) < 20_000
-    assert page.execute_script("return document.scrollingElement.scrollWidth") <= 1280
+    assert width(page) <= 1280
 
 
 def test_the_policy_forbids_scripts_that_are_not_the_pages(browser: Any, small_report: str) -> None:
@@ -134,12 +129,11 @@ def test_every_text_has_contrast_enough(
 ) -> None:
     prefer(browser, scheme)
     page = opened(small_report, fragment)
-    page.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(21, 23, 27)") == (scheme == "dark")
-    faint = page.execute_script(CONTRAST)
-    assert faint["checked"] > 20
-    assert faint["faint"] == []
+    found = contrast(page)
+    assert found["checked"] > 20
+    assert found["faint"] == []
 
 
 def test_the_theme_can_be_chosen_and_is_kept(opened: Any, small_report: str) -> None:
@@ -154,7 +148,7 @@ def test_the_theme_can_be_chosen_and_is_kept(opened: Any, small_report: str) -> 
     assert dark != light
     # Loaded anew, and not by another page: what is stored reaches other processes some time later.
     page.refresh()
-    wait(lambda: page.execute_script(READY))
+    ready(page)
     assert page.execute_script(ground) == dark
     one(page, "#theme").click()
     assert page.execute_script(ground) == light
@@ -166,16 +160,12 @@ def test_a_narrow_window_needs_no_sideways_scrolling(
 ) -> None:
     resize(browser, 360, 800)
     page = opened(small_report, fragment)
-    assert page.execute_script("return document.scrollingElement.scrollWidth") <= 360
+    assert width(page) <= 360
 
 
 def test_controls_have_names(opened: Any, small_report: str) -> None:
-    page = opened(small_report, "")
-    for control in all_of(page, "a, button, input, select, summary, [tabindex='0']"):
-        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
-    page = opened(small_report, "#TIES-02.1")
-    for control in all_of(page, "a, button, input, [tabindex='0']"):
-        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
+    for fragment in ("", "#TIES-02.1"):
+        assert nameless(opened(small_report, fragment)) == []
 
 
 def test_ten_thousand_programs_stay_responsive(opened: Any, many_report: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import made_runs
 import pytest
+from access import contrast, headings_are_in_order, nameless, unfold, width
 from chromium import chromium, prefer, resize
 from command import SPEC
 from report_page import address, all_of, one, texts, wait
@@ -21,9 +21,7 @@ from reports.specification.site import build
 
 pytestmark = pytest.mark.browser
 
-CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
-READY = "return performance.getEntriesByName('site-ready').length > 0"
-UNFOLD = "document.querySelectorAll('details').forEach((one) => (one.open = true))"
+MARK = "site-ready"
 PAGES = ("index.html", "index.html#?q=leaf", "leaves.html", "checklist.html")
 HEADER = {
     "suite": "0",
@@ -59,20 +57,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def go(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
+def go(opened: Callable[..., Any], site: Path) -> Callable[..., Any]:
     """Opens a page of the site afresh and waits until it can be used."""
-    browser.get_log("browser")
-
-    def open_(page: str) -> Any:
-        browser.get("about:blank")
-        browser.get(f"{site.as_uri()}/{page}")
-        wait(lambda: browser.execute_script(READY))
-        return browser
-
-    yield open_
-    prefer(browser, "light")
-    resize(browser, 1280, 900)
-    assert browser.get_log("browser") == [], "the page complained"
+    return lambda page: opened(f"{site.as_uri()}/{page}", mark=MARK)
 
 
 def test_the_search_finds_rules_by_id_and_by_words(go: Any) -> None:
@@ -119,7 +106,7 @@ def test_the_checklist_is_filtered_and_has_an_address(go: Any) -> None:
 def test_nothing_a_backend_says_is_believed(go: Any) -> None:
     for name in ("leaves.html", "checklist.html", "ties.html"):
         page = go(name)
-        page.execute_script(UNFOLD)
+        unfold(page)
         assert page.execute_script("return window.hacked") is None
         assert not page.find_elements("css selector", "img, iframe, object")
         shown = page.find_element("css selector", "main").text
@@ -141,8 +128,7 @@ def test_without_javascript_the_chapters_are_whole(site: Path) -> None:
 def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go: Any) -> None:
     prefer(browser, scheme)
     page = go(name)
-    page.execute_script(UNFOLD)
-    found = page.execute_script(CONTRAST)
+    found = contrast(page)
     assert found["checked"] > 10
     assert found["faint"] == []
 
@@ -151,15 +137,12 @@ def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go
 def test_a_narrow_window_needs_no_sideways_scrolling(name: str, browser: Any, go: Any) -> None:
     resize(browser, 360, 800)
     page = go(name)
-    page.execute_script(UNFOLD)
-    assert page.execute_script("return document.scrollingElement.scrollWidth") <= 360
+    unfold(page)
+    assert width(page) <= 360
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_controls_have_names_and_headings_their_order(name: str, go: Any) -> None:
     page = go(name)
-    for control in all_of(page, "a, button, input, select, summary, [tabindex='0']"):
-        assert control.accessible_name.strip(), control.get_attribute("outerHTML")
-    levels = [int(h.tag_name[1]) for h in all_of(page, "h1, h2, h3")]
-    assert levels[0] == 1 and levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert nameless(page) == []
+    assert headings_are_in_order(page)

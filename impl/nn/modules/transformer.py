@@ -12,7 +12,7 @@ from typing import Any
 from impl.creation import full
 from impl.nn import functional as F
 from impl.nn.init import xavier_uniform_
-from impl.nn.modules.activation import MultiheadAttention
+from impl.nn.modules.attention import MultiheadAttention
 from impl.nn.modules.container import ModuleList
 from impl.nn.modules.dropout import Dropout
 from impl.nn.modules.linear import Linear
@@ -32,14 +32,6 @@ def _activation(activation):
 def square_subsequent_mask(size: int, dtype=None) -> Tensor:
     """(size, size): minus infinity above the diagonal, zero elsewhere."""
     return full((size, size), float("-inf"), dtype=dtype).triu(diagonal=1)
-
-
-def _is_causal(mask: Any, claimed: bool | None, size: int | None) -> bool:
-    """Whether a mask is that of the future, as `claimed` or, if that is None, as it looks."""
-    if claimed is not None or mask is None:
-        return claimed is True
-    causal = square_subsequent_mask(mask.size(-2) if size is None else size, mask.dtype)
-    return mask.shape == causal.shape and bool((mask == causal).all())
 
 
 class _Layer(Module):
@@ -151,11 +143,30 @@ class TransformerDecoderLayer(_Layer):
         return self.norm3(x + self._mapped(x, self.dropout3))
 
 
-def _copies(layer: Module, count: int) -> ModuleList:
-    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+class _Stack(Module):
+    """Copies of a layer, one after the other, and a normalisation if there is one."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def _is_causal(self, x: Tensor, mask: Any, claimed: bool | None) -> bool:
+        """Whether a mask is that of the future, as `claimed` or, if that is None, as it looks."""
+        first = self.layers[0].self_attn.batch_first
+        length = x.size(1 if first else 0) if x._raw.ndim == 3 else x.size(0)
+        if claimed is not None or mask is None:
+            return claimed is True
+        causal = square_subsequent_mask(length, mask.dtype)
+        return mask.shape == causal.shape and bool((mask == causal).all())
+
+    def _passed(self, x: Tensor, *memory: Tensor, **settings: Any) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, *memory, **settings)
+        return x if self.norm is None else self.norm(x)
 
 
-class TransformerEncoder(Module):
+class TransformerEncoder(_Stack):
     """Several encoder layers, copies of one (torch.nn.TransformerEncoder)."""
 
     def __init__(
@@ -166,9 +177,7 @@ class TransformerEncoder(Module):
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
-        super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
-        self.num_layers, self.norm = num_layers, norm
+        super().__init__(encoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -177,27 +186,19 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        first = self.layers[0].self_attn.batch_first
-        length = src.size(1 if first else 0) if src._raw.ndim == 3 else src.size(0)
-        causal = _is_causal(mask, is_causal, length)
-        output = src
-        for layer in self.layers:
-            output = layer(
-                output,
-                src_mask=mask,
-                is_causal=causal,
-                src_key_padding_mask=src_key_padding_mask,
-            )
-        return output if self.norm is None else self.norm(output)
+        return self._passed(
+            src,
+            src_mask=mask,
+            is_causal=self._is_causal(src, mask, is_causal),
+            src_key_padding_mask=src_key_padding_mask,
+        )
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(_Stack):
     """Several decoder layers, copies of one (torch.nn.TransformerDecoder)."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
-        self.num_layers, self.norm = num_layers, norm
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -210,22 +211,16 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        first = self.layers[0].self_attn.batch_first
-        length = tgt.size(1 if first else 0) if tgt._raw.ndim == 3 else tgt.size(0)
-        causal = _is_causal(tgt_mask, tgt_is_causal, length)
-        output = tgt
-        for layer in self.layers:
-            output = layer(
-                output,
-                memory,
-                tgt_mask=tgt_mask,
-                memory_mask=memory_mask,
-                tgt_key_padding_mask=tgt_key_padding_mask,
-                memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=causal,
-                memory_is_causal=memory_is_causal,
-            )
-        return output if self.norm is None else self.norm(output)
+        return self._passed(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=self._is_causal(tgt, tgt_mask, tgt_is_causal),
+            memory_is_causal=memory_is_causal,
+        )
 
 
 class Transformer(Module):
