@@ -16,6 +16,7 @@ from impl import forward
 from impl.dtypes import BY_NUMPY
 from impl.modes import STATE
 from impl.operator import RAW, TAPED, new
+from impl.operators.vanishing import is_zeros
 from impl.pending import Pending, marked, source_of
 from impl.precision import widened
 from impl.saved import raw_of, tensor_of
@@ -36,10 +37,13 @@ def sum_to(raw, shape):
 
     Reduced-precision sums are accumulated in float32, as torch does.
     """
-    axes = broadcast_dims(shape, raw.shape)
     wide = widened(raw)
     if not shape:  # torch sums everything then, which makes no view
         return wide.sum().astype(raw.dtype)
+    if shape == raw.shape[-1:]:  # such as the gradient of a bias
+        total = np.add.reduce(wide, tuple(range(raw.ndim - 1)), keepdims=True).reshape(shape)
+        return total if wide is raw else total.astype(raw.dtype)
+    axes = broadcast_dims(shape, raw.shape)
     kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
     # Row-major whatever the order of the input's dimensions, as ATen's reductions are.
     total = wide.sum(axes, keepdims=True, out=np.empty(kept, wide.dtype))
@@ -177,7 +181,8 @@ class RawInterpretation:
         """The sum of two gradients, in new memory, laid out as ATen's sums are."""
         if a.ndim < 2 or (a.flags.c_contiguous and b.flags.c_contiguous):
             return a + b
-        strides = elementwise_strides(a.shape, [(x.shape, element_strides(x)) for x in (a, b)])
+        terms = [x for x in (a, b) if not is_zeros(x)]  # to which ATen adds nothing
+        strides = elementwise_strides(a.shape, [(x.shape, element_strides(x)) for x in terms])
         if strides is None:
             return np.ascontiguousarray(a + b)
         pattern = empty_strided(a.shape, strides, a.dtype)

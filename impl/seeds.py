@@ -80,7 +80,7 @@ def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {d}"
         )
-    return new(np.ones(shape, dtype)[()])
+    return new(np.ones(shape, dtype) if shape else dtype.type(1))
 
 
 def _check_cotangent(grads: tuple, out, shape, dtype, cotangent: Any, batched: bool) -> None:
