@@ -74,8 +74,12 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def _named(run: Run, side: str) -> str:
+    """Name and version; an adapter of `frameworks` is named as its library is."""
     known = run.header[side]
-    return f"{known['name']} {known.get('version') or ''}".strip()
+    name = known["name"]
+    if name.startswith("frameworks."):
+        name = name.removeprefix("frameworks.").partition(":")[0]
+    return f"{name} {known.get('version') or ''}".strip()
 
 
 def markdown(shown: Table) -> str:
