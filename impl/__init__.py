@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math as _math
 
-from impl import autograd, fft, linalg, masked, nn, ops, optim, random, special, utils
+from impl import autograd, fft, func, linalg, masked, nn, ops, optim, random, special, utils
 from impl import copying as _copying
 from impl import creation as _creation
 from impl import inquiries as _inquiries

@@ -123,7 +123,7 @@ _WORDS: dict[str, tuple[type[Exception], str]] = {
     ),
 }
 # The operators that compute with complex numbers but do not record, and what torch calls them.
-_UNDIFFERENTIATED = {"embedding_rows": "embedding"} | {
+_UNDIFFERENTIATED = {"embedding_rows": "embedding", "pack_padded": "_pack_padded_sequence"} | {
     name: name
     for name in (
         "conv_tbc",

@@ -21,6 +21,7 @@ from conformance.samples.selection import COMPARISONS, ROUNDING, SELECTION
 from conformance.samples.sequences import SEQUENCES
 from conformance.samples.systems import SYSTEMS
 from conformance.samples.transcendental import TRANSCENDENTAL
+from conformance.samples.utilities import UTILITIES
 from conformance.samples.variants import programs_of
 from conformance.samples.views import VIEWS
 
@@ -46,6 +47,7 @@ OPERATORS: tuple[Operator, ...] = (
     *SEQUENCES,
     *SYSTEMS,
     *COMPOSED,
+    *UTILITIES,
 )
 
 

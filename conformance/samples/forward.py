@@ -27,7 +27,12 @@ UNRECORDED = frozenset((
 ))
 # fmt: on
 # Operators that refuse dual tensors, and one case that does (FIND-35).
-UNSUPPORTED = ("scaled_dot_product_attention", "norm_except_dim/none")
+UNSUPPORTED = (
+    "_pack_padded_sequence",
+    "_weight_norm",
+    "norm_except_dim/none",
+    "scaled_dot_product_attention",
+)
 COMPLEX = ("complex", ("complex128",))
 ENTER = ("import torch.autograd.forward_ad as fw", "fw.enter_dual_level()")
 

@@ -2,6 +2,14 @@
 
 from impl.nn import functional, init, utils
 from impl.nn.modules import *  # noqa: F403
-from impl.nn.parameter import Parameter
+from impl.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Parameter", "functional", "init", "utils"]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "utils",
+]

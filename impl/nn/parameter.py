@@ -1,13 +1,18 @@
-"""`torch.nn.Parameter`: a leaf that requires grad."""
+"""Tensors that a module keeps by name: parameters and buffers, with values or yet without."""
 
 from __future__ import annotations
+
+import types
+from typing import Any
 
 import numpy as np
 
 from impl import inference
+from impl.creation import empty
 from impl.dtypes import FLOATING, get_default_dtype
 from impl.operator import new
 from impl.pending import Pending
+from impl.sizes import Size
 from impl.tensor import PLAIN, Tensor, assume, blank
 
 
@@ -48,3 +53,160 @@ class Parameter(Tensor):
 
 
 PLAIN.add(Parameter)
+
+
+class _BufferType(type(Tensor)):  # type: ignore[misc]
+    """A tensor that was marked as a buffer counts as an instance of `Buffer`."""
+
+    def __instancecheck__(cls, instance) -> bool:
+        marked = isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+        return (marked and cls is Buffer) or super().__instancecheck__(instance)
+
+
+class Buffer(Tensor, metaclass=_BufferType):
+    """A detached alias of `data` that a module takes as a buffer where it is assigned; it is part
+    of the state if `persistent` (torch.nn.Buffer)."""
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True):
+        if data is None:
+            data = empty(0)
+        result = data.detach().requires_grad_(data.requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+
+# -- without values yet -------------------------------------------------------------------------
+
+
+_METHODS = (types.FunctionType, types.MethodDescriptorType)
+_ALLOWED = {"size", "is_complex", "is_floating_point", "get_device", "cpu"}
+
+
+class UninitializedTensorMixin:
+    """A tensor of which only the dtype is known, until `materialize`.
+
+    Raises RuntimeError where its shape is asked for, ValueError where an operator is applied.
+    """
+
+    __slots__ = ()
+
+    cls_to_become: type[Tensor] = Tensor
+    _requires_grad: bool
+    _kind: Any
+
+    def materialize(self, shape, device=None, dtype=None) -> None:
+        """Become a tensor of that shape, and of another dtype if one is given, of any values."""
+        value = empty(shape, dtype=dtype or self._kind)
+        itself: Any = self
+        required = itself._requires_grad
+        del itself._kind
+        itself.__class__ = self.cls_to_become
+        assume(itself, value)
+        itself._requires_grad = required
+
+    def convert(self, function) -> None:
+        """Take the dtype that `function` gives to a tensor of the present one."""
+        self._kind = function(empty(0, dtype=self._kind)).dtype
+
+    def size(self, dim: int | None = None):
+        """That of what has no elements."""
+        return Size((0,)) if dim is None else 0
+
+    def __getattribute__(self, name: str):
+        found = super().__getattribute__(name)
+        public = name == "_is_view" or not name.startswith("_")
+        if public and name not in _ALLOWED and isinstance(getattr(Tensor, name, None), _METHODS):
+            return lambda *args, **kwargs: self._refuse(
+                f"<method '{name}' of 'torch._C.TensorBase' objects>"
+            )
+        return found
+
+    @property
+    def _raw(self):
+        self._refuse("an operator")
+
+    def _refuse(self, what: str):
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {what}. This error happens when you "
+            "are using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
+            f"{type(self).__name__}` objects. When using LazyModules Call `forward` with a dummy "
+            "batch to initialize the parameters before calling torch functions"
+        )
+
+    @property
+    def dtype(self):
+        return self._kind
+
+    @property
+    def data(self):
+        return empty(0, dtype=self._kind)
+
+    @data.setter
+    def data(self, value) -> None:
+        self._kind = value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return 1
+
+    @property
+    def itemsize(self) -> int:
+        return self._kind.itemsize
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self._requires_grad, None, self._kind)  # type: ignore[call-arg]
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self._requires_grad,)
+
+
+def is_lazy(param) -> bool:
+    """Whether a parameter or a buffer has no values yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+def _without_value(cls, requires_grad: bool, dtype):
+    result = blank(cls)
+    result._kind = dtype or get_default_dtype()
+    result._requires_grad = requires_grad
+    return result
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet (torch.nn.UninitializedParameter)."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return _without_value(cls, requires_grad, dtype)
+
+    def __init__(self, requires_grad=True, device=None, dtype=None) -> None:
+        pass
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is not known yet (torch.nn.UninitializedBuffer)."""
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        result = _without_value(cls, requires_grad, dtype)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+    def __init__(self, requires_grad=False, device=None, dtype=None, persistent=True) -> None:
+        pass

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 
 from impl.operator import FUNCTIONS, function
 from impl.operators.dropout import dropout
+from impl.operators.packed_sequences import backwards, forwards
 from impl.operators.products import linear
 from impl.operators.recurrent_layer import fits_recurrent_layer, recurrent_layer
 from impl.operators.splitting import unsafe_chunk
@@ -23,14 +25,15 @@ def _sum(gates, state: Tensor, w_hh, b_hh) -> Tensor:
     return total.add_(gates if isinstance(gates, Tensor) else gates())
 
 
-def _lstm_step(gates, state, w_hh, b_hh):
+def _lstm_step(gates, state, w_hh, b_hh, w_hr=None):
     h, c = state
     total = _sum(gates, h, w_hh, b_hh)
     enter, forget, cell, leave = unsafe_chunk(total, 4, 1)
     enter, forget = enter.sigmoid_(), forget.sigmoid_()
     cell, leave = cell.tanh_(), leave.sigmoid_()
     c = (forget * c).add_(enter * cell)
-    return leave * c.tanh(), c
+    h = leave * c.tanh()
+    return (h if w_hr is None else h.matmul(w_hr.t())), c
 
 
 def _gru_step(gates, state: Tensor, w_hh, b_hh) -> Tensor:
@@ -103,12 +106,27 @@ def _run(step, gates: Sequence[Tensor], state, w_hh, b_hh):
     return outputs, state
 
 
+def _split(step, weights):
+    """The step, and the weights and biases of a layer in one direction; a weight more than these
+    is the step's projection."""
+    if len(weights) % 2:
+        step, weights = partial(step, w_hr=weights[-1]), weights[:-1]
+    return step, *(*weights, None, None)[:4]
+
+
 def _direction(step, input: Tensor, state, weights, reverse: bool):
     """A layer in one direction: stacked outputs, and the last state."""
-    w_ih, w_hh, b_ih, b_hh = (*weights, None, None)[:4]
+    step, w_ih, w_hh, b_ih, b_hh = _split(step, weights)
     gates = list(linear(input, w_ih, b_ih).unbind(0))
     outputs, last = _run(step, gates[::-1] if reverse else gates, state, w_hh, b_hh)
     return FUNCTIONS["stack"](outputs[::-1] if reverse else outputs, 0), last
+
+
+def _packed_direction(step, sizes: list[int], input: Tensor, state, weights, reverse: bool):
+    """A layer in one direction over packed sequences: packed outputs, and the last states."""
+    step, w_ih, w_hh, b_ih, b_hh = _split(step, weights)
+    walk = backwards if reverse else forwards
+    return walk(step, linear(input, w_ih, b_ih), sizes, state, w_hh, b_hh)
 
 
 def lstm_direction(input: Tensor, state, weights, reverse: bool):
@@ -122,13 +140,12 @@ def _fused_direction(input: Tensor, state, weights, reverse: bool):
     return output, last
 
 
-def _layers(run, input, states, params, has_biases, num_layers, p, train, bidirectional):
+def _layers(run, input, states, params, each, num_layers, p, train, bidirectional):
     """All layers: the last one's output, and the last state of each layer and direction.
 
-    `run` is one layer in one direction, of an input, a state, two or four weights, and whether it
-    goes backwards.
+    `run` is one layer in one direction, of an input, a state, `each` weights, and whether it goes
+    backwards.
     """
-    each = 4 if has_biases else 2
     weights = [params[i : i + each] for i in range(0, len(params), each)]
     directions = 2 if bidirectional else 1
     lasts = []
@@ -145,45 +162,88 @@ def _layers(run, input, states, params, has_biases, num_layers, p, train, bidire
     return input, lasts
 
 
+def _is_projected(hx) -> bool:
+    return hx[0]._raw.shape[2] != hx[1]._raw.shape[2]
+
+
 def lstm(input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
     """An LSTM over (L, N, input), or (N, L, input) if `batch_first`: output and two last states.
 
-    `params` are, for each layer and direction, two weights and, if `has_biases`, two biases.
+    `params` are, for each layer and direction, two weights and, if `has_biases`, two biases, and
+    one weight more if the two states differ in width, which projects the first. Warns of the
+    latter where torch would else take its fused operator.
     """
+    fused, projected = fits_recurrent_layer(input, params), _is_projected(hx)
+    if fused and projected:
+        warnings.warn(
+            "LSTM with projections is not supported with oneDNN. Using default implementation.",
+            stacklevel=4,
+        )
     if batch_first:
         input = input.transpose(0, 1)
-    if fits_recurrent_layer(input, params):
+    if fused and not projected:
         states, run = [(hx[0][i], hx[1][i]) for i in range(len(hx[0]))], _fused_direction
     else:
         states = list(zip(hx[0].unbind(0), hx[1].unbind(0), strict=True))
         run = lstm_direction
-    output, lasts = _layers(
-        run, input, states, params, has_biases, num_layers, p, train, bidirectional
-    )
+    each = (4 if has_biases else 2) + projected
+    output, lasts = _layers(run, input, states, params, each, num_layers, p, train, bidirectional)
     if batch_first:
         output = output.transpose(0, 1)
+    return output, *_stacked(lasts)
+
+
+def _stacked(lasts):
     stack = FUNCTIONS["stack"]
-    return output, stack([h for h, _ in lasts], 0), stack([c for _, c in lasts], 0)
+    return stack([h for h, _ in lasts], 0), stack([c for _, c in lasts], 0)
+
+
+def packed_lstm(data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional):
+    """An LSTM over packed sequences (steps, input): packed output and two last states; see
+    `lstm`."""
+    states = list(zip(hx[0].unbind(0), hx[1].unbind(0), strict=True))
+    run = partial(_packed_direction, _lstm_step, batch_sizes._raw.tolist())
+    each = (4 if has_biases else 2) + _is_projected(hx)
+    output, lasts = _layers(run, data, states, params, each, num_layers, p, train, bidirectional)
+    return output, *_stacked(lasts)
 
 
 def simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
     """A layer with one state: "GRU", "RNN_TANH" or "RNN_RELU"; see `lstm`."""
     if batch_first:
         input = input.transpose(0, 1)
-    states = hx.unbind(0)
     run = partial(_direction, _STEPS[mode])
+    each = 4 if has_biases else 2
     output, lasts = _layers(
-        run, input, states, params, has_biases, num_layers, p, train, bidirectional
+        run, input, hx.unbind(0), params, each, num_layers, p, train, bidirectional
     )
     if batch_first:
         output.transpose_(0, 1)
     return output, FUNCTIONS["stack"](lasts, 0)
 
 
+def packed_simple(
+    mode, data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional
+):
+    """A layer with one state over packed sequences: packed output and last states."""
+    run = partial(_packed_direction, _STEPS[mode], batch_sizes._raw.tolist())
+    each = 4 if has_biases else 2
+    output, lasts = _layers(
+        run, data, hx.unbind(0), params, each, num_layers, p, train, bidirectional
+    )
+    return output, FUNCTIONS["stack"](lasts, 0)
+
+
 @function("lstm", method=False)
 def _lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
     """An LSTM of several layers: output and two last states (torch.lstm). RuntimeError unless `hx`
-    are two states."""
+    are two states.
+
+    Also of packed data, batch sizes, states, weights, and all settings but the last.
+    """
+    if isinstance(hx, Tensor):
+        rest = has_biases, num_layers, dropout, train, bidirectional, batch_first
+        return packed_lstm(input, hx, params, *rest)
     if len(hx) != 2:
         raise RuntimeError("lstm expects two hidden states")
     return lstm(
@@ -196,6 +256,8 @@ def _named(name: str, mode: str) -> None:
         input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
     ):
         settings = has_biases, num_layers, dropout, train, bidirectional, batch_first
+        if isinstance(params, Tensor):  # packed data, batch sizes, states, weights, settings
+            return packed_simple(mode, input, hx, params, *settings)
         return simple(mode, input, hx, params, *settings)
 
     layers.__doc__ = f"Layers with one state: output and last states (torch.{name})."

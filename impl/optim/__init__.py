@@ -1,6 +1,6 @@
 """`torch.optim`: optimizers, each of which updates one parameter after the other, and schedules."""
 
-from impl.optim import lr_scheduler
+from impl.optim import lr_scheduler, swa_utils
 from impl.optim.adadelta import Adadelta
 from impl.optim.adagrad import Adagrad
 from impl.optim.adam import Adam, AdamW
@@ -29,4 +29,5 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "lr_scheduler",
+    "swa_utils",
 ]

@@ -5,114 +5,35 @@ What a schedule keeps is seen in its `state_dict`, so its attributes carry torch
 
 from __future__ import annotations
 
-import functools
 import math
 import types
-import warnings
-import weakref
+from bisect import bisect_right
 from collections import Counter
 from typing import Any
 
+from impl.optim.composed_schedules import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from impl.optim.cyclic_schedules import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from impl.optim.optimizer import Optimizer
+from impl.optim.schedule import LRScheduler
 
-_BEFORE_OPTIMIZER = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, "
-    "you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  "
-    "Failure to do this will result in PyTorch skipping the first value of the learning rate "
-    "schedule. See more details at "
-    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
-)
-
-
-class LRScheduler:
-    """The base of schedules: a subclass defines `get_lr`, the rates for `last_epoch`.
-
-    Raises TypeError for anything but an optimizer, KeyError when resumed without initial rates.
-    """
-
-    _get_lr_called_within_step = False
-    _is_initial = False
-
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.optimizer = optimizer
-        for i, group in enumerate(optimizer.param_groups):
-            if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
-            elif "initial_lr" not in group:
-                raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
-                    "scheduler with last_epoch >= 0.\nThis typically happens when:\n1. You're "
-                    "trying to resume training from a checkpoint but haven't properly loaded the "
-                    "optimizer state\n2. You're using last_epoch >= 0 for a fresh training run "
-                    "(not recommended)"
-                )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = last_epoch
-        _watch_steps(optimizer)
-        self._step_count = 0
-        self._is_initial = True
-        self.step()
-        self._is_initial = False
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that the schedule keeps, but for its optimizer."""
-        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` returned."""
-        self.__dict__.update(state_dict)
-
-    def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
-        return self._last_lr
-
-    def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def get_lr(self) -> list[float]:
-        """The rates for `last_epoch`, one for each group."""
-        raise NotImplementedError
-
-    def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch; warns when the optimizer has not stepped yet."""
-        if epoch is not None:
-            raise NotImplementedError("lr_scheduler.step(epoch)")
-        if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(_BEFORE_OPTIMIZER, UserWarning, stacklevel=2)
-        self._step_count += 1
-        self._get_lr_called_within_step = True
-        self.last_epoch += 1
-        rates = self.get_lr()
-        self._get_lr_called_within_step = False
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
-        self._last_lr = self._rates()
-
-    def _check_within_step(self) -> None:
-        if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use "
-                "`get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
-
-
-def _watch_steps(optimizer: Optimizer) -> None:
-    """Let the optimizer remember that it has stepped."""
-    if "step" in optimizer.__dict__:
-        return
-    method, reference = type(optimizer).step, weakref.ref(optimizer)
-
-    @functools.wraps(method)
-    def step(*args, **kwargs):
-        stepping: Any = reference()
-        stepping._opt_called = True
-        return method(stepping, *args, **kwargs)
-
-    optimizer.step = step  # type: ignore[method-assign]
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "CyclicLR",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "MultiplicativeLR",
+    "OneCycleLR",
+    "PolynomialLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]
 
 
 class LambdaLR(LRScheduler):
@@ -179,6 +100,9 @@ class StepLR(LRScheduler):
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
 
+    def _get_closed_form_lr(self) -> list:
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
 
 class MultiStepLR(LRScheduler):
     """Times `gamma` at each milestone."""
@@ -198,6 +122,10 @@ class MultiStepLR(LRScheduler):
         factor = self.gamma ** self.milestones[self.last_epoch]
         return [rate * factor for rate in self._rates()]
 
+    def _get_closed_form_lr(self) -> list:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
 
 class ExponentialLR(LRScheduler):
     """Times `gamma` every epoch."""
@@ -212,6 +140,104 @@ class ExponentialLR(LRScheduler):
         if self._is_initial:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
+
+    def _get_closed_form_lr(self) -> list:
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """Times `factor` until epoch `total_iters`. ValueError for a factor outside [0, 1]."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if factor > 1.0 or factor < 0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list:
+        """The rates, scaled in the first epoch and back in the last."""
+        self._check_within_step()
+        if self.last_epoch == 0:
+            return [rate * self.factor for rate in self._rates()]
+        if self.last_epoch != self.total_iters:
+            return self._rates()
+        return [rate * (1.0 / self.factor) for rate in self._rates()]
+
+    def _get_closed_form_lr(self) -> list:
+        over = self.last_epoch >= self.total_iters
+        return [base * (self.factor + over * (1 - self.factor)) for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """Times a factor that goes from one to another in `total_iters` epochs. ValueError for factors
+    outside (0, 1] and [0, 1]."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if start_factor > 1.0 or start_factor <= 0:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal "
+                "to 1."
+            )
+        if end_factor > 1.0 or end_factor < 0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list:
+        """The next rates, by recurrence from the last."""
+        self._check_within_step()
+        if self.last_epoch == 0:
+            return [rate * self.start_factor for rate in self._rates()]
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._rates()
+        rise = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
+        return [rate * (1.0 + rise / before) for rate in self._rates()]
+
+    def _get_closed_form_lr(self) -> list:
+        rise, done = self.end_factor - self.start_factor, min(self.total_iters, self.last_epoch)
+        factor = self.start_factor + rise * done / self.total_iters
+        return [base * factor for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """Down to zero in `total_iters` epochs, along a power of what is left of them."""
+
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list:
+        """The next rates, by recurrence from the last."""
+        self._check_within_step()
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._rates()
+        left, before = (1.0 - (self.last_epoch - i) / self.total_iters for i in (0, 1))
+        factor = (left / before) ** self.power
+        return [rate * factor for rate in self._rates()]
+
+    def _get_closed_form_lr(self) -> list:
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -242,3 +268,8 @@ class CosineAnnealingLR(LRScheduler):
             for epoch in (self.last_epoch, self.last_epoch - 1)
         )
         return [now / before * (rate - lowest) + lowest for rate in rates]
+
+    def _get_closed_form_lr(self) -> list:
+        height = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        lowest = self.eta_min
+        return [lowest + (base - lowest) * height / 2 for base in self.base_lrs]

@@ -1,7 +1,9 @@
 """`torch.nn.modules`: the layers."""
 
-from impl.nn.modules.activation import MultiheadAttention, PReLU, RReLU, Softmax2d
+from impl.nn.modules.activation import PReLU, RReLU, Softmax2d
 from impl.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
+from impl.nn.modules.attention import MultiheadAttention
+from impl.nn.modules.channel_normalization import CrossMapLRN2d
 from impl.nn.modules.container import (
     ModuleDict,
     ModuleList,
@@ -99,6 +101,21 @@ from impl.nn.modules.functions import (
     UpsamplingNearest2d,
 )
 from impl.nn.modules.instance_norm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from impl.nn.modules.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from impl.nn.modules.linear import Bilinear, Flatten, Identity, Linear, Unflatten
 from impl.nn.modules.module import Module
 from impl.nn.modules.normalization import (
@@ -126,7 +143,9 @@ from impl.nn.modules.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from impl.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from impl.nn.modules.power_pooling import LPPool1d, LPPool2d, LPPool3d
+from impl.nn.modules.recurrent_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from impl.nn.modules.rnn import GRU, LSTM, RNN, RNNBase
 from impl.nn.modules.sparse import Embedding, EmbeddingBag
 from impl.nn.modules.transformer import (
     Transformer,

@@ -7,6 +7,9 @@ from typing import Any
 
 from impl.hooks import RemovableHandle
 from impl.modes import STATE
+from impl.nn.modules import every_module as every
+from impl.nn.modules.every_module import Settings
+from impl.nn.modules.last_node import hook_last_node
 from impl.tensor import Tensor
 
 
@@ -20,24 +23,14 @@ def _register(hooks: dict, hook, prepend: bool = False) -> RemovableHandle:
     return handle
 
 
-class _Settings:
-    """How a hook on the forward pass wants to be called."""
-
-    __slots__ = ("always", "hook", "named")
-
-    def __init__(self, hook, named: bool, always: bool = False) -> None:
-        self.hook = hook
-        self.named = named
-        self.always = always
-
-
 class Calling:
     """The part of a module that calls `forward` with hooks around it."""
 
-    _before: dict[int, _Settings]
-    _after: dict[int, _Settings]
+    _before: dict[int, Settings]
+    _after: dict[int, Settings]
     _entering: dict[int, Any]
     _leaving: dict[int, Any]
+    _is_full_backward_hook: bool | None = None  # of which kind those are that leave
 
     def _without_hooks(self) -> None:
         for name in ("_before", "_after", "_entering", "_leaving"):
@@ -48,7 +41,18 @@ class Calling:
 
         With `with_kwargs`, `hook(module, args, kwargs)`, which may return both.
         """
-        return _register(self._before, _Settings(hook, with_kwargs), prepend)
+        return _register(self._before, Settings(hook, with_kwargs), prepend)
+
+    def _hooks_before(self) -> list:
+        return [settings.hook for settings in self._before.values()]
+
+    def _take_hook_before(self, chosen):
+        """The first hook before `forward` that `chosen` says yes to, which is no more; or None."""
+        for number, settings in self._before.items():
+            if chosen(settings.hook):
+                del self._before[number]
+                return settings.hook
+        return None
 
     def register_forward_hook(
         self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -58,7 +62,7 @@ class Calling:
         With `with_kwargs`, `hook(module, args, kwargs, output)`; with `always_call`, also when
         `forward` has raised.
         """
-        return _register(self._after, _Settings(hook, with_kwargs, always_call), prepend)
+        return _register(self._after, Settings(hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend: bool = False):
         """Call `hook(module, grad_output)` when the outputs' gradients are known; it may return
@@ -67,11 +71,28 @@ class Calling:
 
     def register_full_backward_hook(self, hook, prepend: bool = False):
         """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it
-        may return other gradients of the inputs."""
+        may return other gradients of the inputs. RuntimeError after `register_backward_hook`."""
+        return self._register_leaving(hook, True, prepend)
+
+    def register_backward_hook(self, hook):
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the call's last node
+        (deprecated). RuntimeError after `register_full_backward_hook`."""
+        return self._register_leaving(hook, False)
+
+    def _register_leaving(self, hook, full: bool, prepend: bool = False) -> RemovableHandle:
+        kinds = () if self._is_full_backward_hook is None else (self._is_full_backward_hook,)
+        every.check_one_kind(kinds, full, "on a single Module")
+        self._is_full_backward_hook = full
         return _register(self._leaving, hook, prepend)
 
+    def _backward_hooks_of(self, full: bool) -> list:
+        hooks = [hook for hook, kind in every.LEAVING.values() if kind is full]
+        own = self._leaving.values() if self._is_full_backward_hook is full else ()
+        return [*hooks, *own]
+
     def __call__(self, *args, **kwargs):
-        if not (self._before or self._after or self._entering or self._leaving):
+        hooked = self._before or self._after or self._entering or self._leaving
+        if not (hooked or every.are_hooked()):
             return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
         called: set[int] = set()
         try:
@@ -81,14 +102,16 @@ class Calling:
             raise
 
     def _call(self, args, kwargs, called):
-        for settings in list(self._before.values()):
+        for settings in (*every.BEFORE.values(), *self._before.values()):
             args, kwargs = self._prepared(settings, args, kwargs)
         around = None
-        if self._entering or self._leaving:
-            around = _Around(self, list(self._leaving.values()), list(self._entering.values()))
+        leaving = self._backward_hooks_of(True)
+        entering = [*every.ENTERING.values(), *self._entering.values()]
+        if entering or leaving:
+            around = _Around(self, leaving, entering)
             args = around.enter(args)
         result = self.forward(*args, **kwargs)  # type: ignore[attr-defined]
-        for number, settings in list(self._after.items()):
+        for number, settings in (*every.AFTER.items(), *self._after.items()):
             if settings.always:
                 called.add(number)
             given = (args, kwargs, result) if settings.named else (args, result)
@@ -103,9 +126,12 @@ class Calling:
                     stacklevel=3,
                 )
             result = around.leave(result)
+        older = self._backward_hooks_of(False)
+        if older:
+            hook_last_node(self, older, args, result)
         return result
 
-    def _prepared(self, settings: _Settings, args, kwargs):
+    def _prepared(self, settings: Settings, args, kwargs):
         if not settings.named:
             changed = settings.hook(self, args)
             if changed is None:
@@ -122,15 +148,16 @@ class Calling:
         return changed
 
     def _after_failure(self, args, kwargs, called) -> None:
-        for number, settings in self._after.items():
+        for number, settings in (*every.AFTER.items(), *self._after.items()):
             if not settings.always or number in called:
                 continue
+            which = "global module" if number in every.AFTER else "module"
             try:
                 given = (args, kwargs, None) if settings.named else (args, None)
                 settings.hook(self, *given)
             except Exception as error:
                 warnings.warn(
-                    "module forward hook with ``always_call=True`` raised an exception that was "
+                    f"{which} forward hook with ``always_call=True`` raised an exception that was "
                     f"silenced as another error was raised in forward: {error}",
                     stacklevel=3,
                 )

@@ -55,6 +55,12 @@ class _Numbered(Module):
         modules.insert(index, module)
         self._renumber(modules)
 
+    def pop(self, index):
+        """Take a module, or those of a slice, away and return it."""
+        taken = self[index]  # type: ignore[index]
+        del self[index]
+        return taken
+
     def extend(self, modules: Iterable[Module]):
         """Add modules at the end; returns itself."""
         for module in modules:
@@ -119,6 +125,27 @@ class ModuleList(_Numbered):
         return f"{name}(\n  " + "\n  ".join(lines) + "\n)" if lines else f"{name}()"
 
 
+def _pairs(kind: str, method: str, given) -> list[tuple]:
+    """Names with values, from a mapping or from pairs."""
+    if not isinstance(given, Iterable):
+        raise TypeError(
+            f"{method} should be called with an iterable of key/value pairs, but got "
+            f"{type(given).__name__}"
+        )
+    if isinstance(given, (Mapping, ModuleDict, ParameterDict)):
+        return list(given.items())
+    pairs = []
+    for i, pair in enumerate(given):
+        element = f"{kind} update sequence element #{i}"
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{element} should be Iterable; is{type(pair).__name__}")
+        values = tuple(pair)
+        if len(values) != 2:
+            raise ValueError(f"{element} has length {len(values)}; 2 is required")
+        pairs.append(values)
+    return pairs
+
+
 class ModuleDict(Module):
     """Modules by name (torch.nn.ModuleDict)."""
 
@@ -145,8 +172,9 @@ class ModuleDict(Module):
         return key in self._modules
 
     def update(self, modules) -> None:
-        """Add modules from a mapping or from pairs."""
-        for key, module in modules.items() if isinstance(modules, Mapping) else modules:
+        """Add modules from a mapping or from pairs. Raises TypeError for anything else, ValueError
+        for what are no pairs."""
+        for key, module in _pairs("ModuleDict", "ModuleDict.update", modules):
             self[key] = module
 
     def keys(self):
@@ -160,6 +188,10 @@ class ModuleDict(Module):
     def items(self):
         """The names with the modules."""
         return self._modules.items()
+
+    def clear(self) -> None:
+        """Take all modules away."""
+        self._modules.clear()
 
     def pop(self, key: str) -> Module:
         """Take a module away and return it."""
@@ -214,10 +246,10 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """Parameters by name; a tensor that is put in becomes one (torch.nn.ParameterDict)."""
 
-    def __init__(self, parameters: Mapping | None = None) -> None:
+    def __init__(self, parameters: Mapping | Iterable | None = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
-        self.update(parameters or {})
+        self.update({} if parameters is None else parameters)
 
     def __getitem__(self, key: str):
         return getattr(self, key)
@@ -239,10 +271,59 @@ class ParameterDict(Module):
     def __contains__(self, key: str) -> bool:
         return key in self._keys
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __or__(self, other: ParameterDict) -> ParameterDict:
+        joined = self.copy()
+        joined.update(other)
+        return joined
+
+    def __call__(self, input):
+        raise RuntimeError("ParameterDict should not be called.")
+
     def update(self, parameters) -> None:
-        """Add parameters from a mapping or from pairs."""
-        for key, value in parameters.items() if isinstance(parameters, Mapping) else parameters:
+        """Add parameters from a mapping, sorted by name unless it has an order of its own, or from
+        pairs. Raises TypeError for anything else, ValueError for what are no pairs."""
+        pairs = _pairs("ParameterDict", "ParametersDict.update", parameters)
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs = sorted(pairs)
+        for key, value in pairs:
             self[key] = value
+
+    def copy(self) -> ParameterDict:
+        """Another dictionary of the same parameters."""
+        return ParameterDict(OrderedDict(self.items()))
+
+    def fromkeys(self, keys: Iterable[str], default=None) -> ParameterDict:
+        """Another dictionary with one value under all names."""
+        return ParameterDict([(key, default) for key in keys])
+
+    def get(self, key: str, default=None):
+        """The parameter of a name, or `default`."""
+        return getattr(self, key) if key in self._keys else default
+
+    def setdefault(self, key: str, default=None):
+        """The parameter of a name, which is put in if there is none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str):
+        """Take a parameter away and return it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self) -> tuple[str, object]:
+        """Take the last parameter away and return it with its name."""
+        key = next(reversed(self._keys))
+        return key, self.pop(key)
+
+    def clear(self) -> None:
+        """Take all parameters away."""
+        for key in list(self._keys):
+            del self[key]
 
     def keys(self):
         """The names."""

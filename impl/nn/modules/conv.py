@@ -210,11 +210,40 @@ class _Transposed(_Convolution):
         )
 
     def forward(self, input: Tensor, output_size=None) -> Tensor:
-        if output_size is not None:
-            raise NotImplementedError("ConvTranspose with output_size")
+        more = self._output_padding(input, output_size)
         convolve = getattr(F, f"conv_transpose{self.ndim}d")
-        settings = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        settings = (self.stride, self.padding, more, self.groups, self.dilation)
         return convolve(input, self.weight, self.bias, *settings)
+
+    def _output_padding(self, input: Tensor, output_size) -> tuple[int, ...]:
+        """What is added at the ends so that the output has a size (of the spatial dimensions, or
+        of all). Raises ValueError for a size that the strides do not reach."""
+        if output_size is None:
+            return self.output_padding
+        rank, ndim = input._raw.ndim, self.ndim
+        others = 2 if rank == ndim + 2 else 1
+        if len(output_size) == others + ndim:
+            output_size = output_size[others:]
+        if len(output_size) != ndim:
+            raise ValueError(
+                f"ConvTranspose{ndim}D: for {rank}D input, output_size must have {ndim} or "
+                f"{others + ndim} elements (got {len(output_size)})"
+            )
+        least = [
+            (input.size(others + d) - 1) * self.stride[d]
+            - 2 * int(self.padding[d])
+            + self.dilation[d] * (self.kernel_size[d] - 1)
+            + 1
+            for d in range(ndim)
+        ]
+        most = [size + step - 1 for size, step in zip(least, self.stride, strict=True)]
+        triples = list(zip(least, output_size, most, strict=True))
+        if any(not low <= size <= high for low, size, high in triples):
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range from {least} "
+                f"to {most} (for an input of {input.size()[2:]})"
+            )
+        return tuple(size - low for low, size, _ in triples)
 
 
 class ConvTranspose1d(_Transposed):

@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from impl.dtypes import FLOATING
-from impl.dtypes import dtype as element_type
-from impl.modes import no_grad
-from impl.nn.modules import state
 from impl.nn.modules.calling import Calling
-from impl.nn.parameter import Parameter
+from impl.nn.modules.conversion import Convertible
+from impl.nn.modules.every_module import (
+    named,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from impl.nn.modules.state import Stateful
+from impl.nn.parameter import Buffer, Parameter
 from impl.tensor import Tensor
+
+__all__ = [
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+    "type_name",
+]
 
 
 def type_name(value) -> str:
@@ -27,7 +48,7 @@ def type_name(value) -> str:
     return f"{module}.{kind.__qualname__}"
 
 
-class Module(Calling):
+class Module(Calling, Convertible, Stateful):
     """The base of all layers and models (torch.nn.Module).
 
     Parameters and modules that are assigned as attributes are known by their names; buffers are
@@ -47,6 +68,7 @@ class Module(Calling):
         set_attribute("_non_persistent", set())
         set_attribute("_modules", {})
         self._without_hooks()
+        self._without_state_hooks()
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(
@@ -59,7 +81,7 @@ class Module(Calling):
         if isinstance(value, Parameter):
             if "_parameters" not in self.__dict__:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name)
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
             return
         known = self.__dict__.get("_parameters")
@@ -75,8 +97,8 @@ class Module(Calling):
         if isinstance(value, Module):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name)
-            modules[name] = value
+            self._forget(name, "_modules")
+            modules[name] = named("module", self, name, value)
             return
         if modules is not None and name in modules:
             if value is not None:
@@ -84,16 +106,19 @@ class Module(Calling):
                     f"cannot assign '{type_name(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
-            modules[name] = value
+            modules[name] = named("module", self, name, value)
             return
         buffers = self.__dict__.get("_buffers")
-        if buffers is not None and name in buffers:
+        if isinstance(value, Buffer) or (buffers is not None and name in buffers):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
                     f"cannot assign '{type_name(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
-            buffers[name] = value
+            if isinstance(value, Buffer):
+                self.register_buffer(name, value, value.persistent)
+            else:
+                self.register_buffer(name, value, name not in self._non_persistent)
             return
         super().__setattr__(name, value)
 
@@ -110,9 +135,10 @@ class Module(Calling):
         if not self._forget(name):
             super().__delattr__(name)
 
-    def _forget(self, name: str) -> bool:
+    def _forget(self, name: str, but: str = "") -> bool:
+        """Remove whatever has the name, but what is of one kind; whether there was something."""
         found = False
-        for kind in ("_parameters", "_buffers", "_modules"):
+        for kind in {"_parameters", "_buffers", "_modules"} - {but}:
             found = self.__dict__[kind].pop(name, self) is not self or found
         self._non_persistent.discard(name)
         if name in self.__dict__:
@@ -151,7 +177,7 @@ class Module(Calling):
                 f"created explicitly. To express '{name}' as a function of another Tensor, "
                 "compute the value in the forward() method."
             )
-        self._parameters[name] = param
+        self._parameters[name] = param if param is None else named("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor, persistent: bool = True) -> None:
         """Add a tensor that is no parameter; it is saved with the state if `persistent`.
@@ -166,7 +192,7 @@ class Module(Calling):
                 f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = named("buffer", self, name, tensor)
         (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
 
     def add_module(self, name: str, module) -> None:
@@ -174,7 +200,7 @@ class Module(Calling):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        self._modules[name] = named("module", self, name, module)
 
     register_module = add_module
 
@@ -188,6 +214,24 @@ class Module(Calling):
             if not isinstance(module, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module in the place of a dotted name; if `strict` there must be one already.
+
+        Raises ValueError for an empty name and for what is no module, AttributeError for a place
+        that is missing or holds something else.
+        """
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
 
     def _owner(self, target: str) -> tuple[Module, str]:
         """The module that has what a dotted name names, and its name there; errors as above."""
@@ -325,96 +369,6 @@ class Module(Calling):
                 gradient.requires_grad_(False)
             gradient.zero_()
 
-    # -- conversion -----------------------------------------------------------------------------
-
-    def _apply(self, fn, recurse: bool = True) -> Module:
-        """Replace the data of parameters, of their gradients, and the buffers by `fn` of them."""
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is None:
-                continue
-            with no_grad():
-                converted = fn(parameter)
-            parameter.data = converted
-            if parameter._grad is not None:
-                with no_grad():
-                    gradient = fn(parameter._grad)
-                parameter._grad.data = gradient
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args, **kwargs) -> Module:
-        """Convert floating parameters and buffers to a dtype, given as such or by a tensor.
-
-        Raises TypeError for a dtype that is not floating or complex.
-        """
-        target = kwargs.get("dtype")
-        for value in args:
-            if isinstance(value, element_type):
-                target = value
-            elif isinstance(value, Tensor):
-                target = value.dtype
-        if target is not None and target.category < FLOATING:
-            raise TypeError(
-                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                f"dtype={target}"
-            )
-        return self._apply(lambda t: _converted(t, target))
-
-    def type(self, dst_type) -> Module:
-        """Convert all parameters and buffers to a dtype."""
-        return self._apply(lambda t: t.to(dst_type))
-
-    def _floating_to(self, name: str) -> Module:
-        return self._apply(lambda t: getattr(t, name)() if t.is_floating_point() else t)
-
-    def float(self) -> Module:
-        """Convert floating parameters and buffers to float32."""
-        return self._floating_to("float")
-
-    def double(self) -> Module:
-        """Convert floating parameters and buffers to float64."""
-        return self._floating_to("double")
-
-    def half(self) -> Module:
-        """Convert floating parameters and buffers to float16."""
-        return self._floating_to("half")
-
-    def bfloat16(self) -> Module:
-        """Convert floating parameters and buffers to bfloat16."""
-        return self._floating_to("bfloat16")
-
-    def cpu(self) -> Module:
-        """Nothing: all memory is the CPU's."""
-        return self._apply(lambda t: t)
-
-    # -- state ----------------------------------------------------------------------------------
-
-    def state_dict(self, *, destination=None, prefix: str = "", keep_vars: bool = False):
-        """Parameters and persistent buffers by their dotted names, detached unless `keep_vars`."""
-        result = OrderedDict() if destination is None else destination
-        for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
-            if value is not None and name not in self._non_persistent:
-                result[prefix + name] = value if keep_vars else value.detach()
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(
-                    destination=result, prefix=f"{prefix}{name}.", keep_vars=keep_vars
-                )
-        return result
-
-    def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
-        """Copy values into parameters and buffers of the same names; with `assign`, take them.
-
-        Returns the missing and the unexpected names. Raises TypeError for what is no mapping,
-        RuntimeError for wrong sizes and, if `strict`, for missing and unexpected names.
-        """
-        return state.load(self, state_dict, strict, assign)
-
     # -- text -----------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
@@ -440,7 +394,3 @@ class Module(Calling):
         held = (self._parameters, self._buffers, self._modules)
         names = itertools.chain(super().__dir__(), *held)
         return sorted(name for name in set(names) if not name[0].isdigit())
-
-
-def _converted(tensor: Tensor, target) -> Tensor:
-    return tensor if target is None or tensor.dtype.category < FLOATING else tensor.to(target)

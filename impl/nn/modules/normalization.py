@@ -27,6 +27,7 @@ def _begin(module: Module) -> None:
 
 
 class _BatchNorm(Module):
+    _version = 2  # the second has `num_batches_tracked`
     ranks: tuple[int, ...]
 
     def __init__(
@@ -65,6 +66,12 @@ class _BatchNorm(Module):
         """Set weight to ones, bias to zeros, and the statistics to their beginning."""
         self.reset_running_stats()
         _begin(self)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest) -> None:
+        old = local_metadata.get("version") is None or local_metadata["version"] < 2
+        if old and self.track_running_stats:
+            state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def forward(self, input: Tensor) -> Tensor:
         if input._raw.ndim not in self.ranks:

@@ -1,13 +1,16 @@
-"""Recurrent layers and cells."""
+"""Recurrent layers, over padded or packed sequences."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
+from impl.autocast import is_autocast_enabled
 from impl.creation import empty, zeros
 from impl.nn import init
 from impl.nn.modules.module import Module
+from impl.nn.packed_sequence import PackedSequence
 from impl.nn.parameter import Parameter
 from impl.operators import recurrence
 from impl.tensor import Tensor
@@ -16,7 +19,10 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """What the recurrent layers share: weights for each layer and direction, and the states."""
+    """What the recurrent layers share: weights for each layer and direction, and the states.
+
+    Raises TypeError and ValueError for settings of no sense.
+    """
 
     def __init__(
         self,
@@ -33,43 +39,29 @@ class RNNBase(Module):
         dtype=None,
     ) -> None:
         super().__init__()
-        if proj_size:
-            raise NotImplementedError("LSTM with proj_size")
-        if (
-            not isinstance(dropout, (int, float))
-            or isinstance(dropout, bool)
-            or not (0 <= dropout <= 1)
-        ):
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an "
-                "element being zeroed"
-            )
-        if dropout > 0 and num_layers == 1:
-            warnings.warn(
-                "dropout option adds dropout after all but last recurrent layer, so non-zero "
-                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
-                f"num_layers={num_layers}",
-                stacklevel=3,
-            )
-        if hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
+        _check_dropout(dropout, num_layers)
+        _check_kinds(bool, bias=bias, batch_first=batch_first)
+        _check_sizes(input_size, hidden_size, num_layers, proj_size)
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
         self.mode = mode
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = float(dropout), bidirectional
-        rows = _GATES[mode] * hidden_size
+        self.proj_size = proj_size
+        rows, state = _GATES[mode] * hidden_size, proj_size or hidden_size
         self._names: list[list[str]] = []
         for layer in range(num_layers):
-            width = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
+            width = input_size if layer == 0 else state * self._directions
             for suffix in ("", "_reverse") if bidirectional else ("",):
                 shapes: dict[str, tuple[int, ...]] = {
                     "weight_ih": (rows, width),
-                    "weight_hh": (rows, hidden_size),
+                    "weight_hh": (rows, state),
                 }
                 if bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
                 names = []
                 for name, shape in shapes.items():
                     names.append(f"{name}_l{layer}{suffix}")
@@ -91,37 +83,34 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Nothing: this is for another device's memory."""
 
-    def _zero_state(self, input: Tensor, batch: int) -> Tensor:
-        count = self.num_layers * (2 if self.bidirectional else 1)
-        return zeros((count, batch, self.hidden_size), dtype=input.dtype)
+    @property
+    def _directions(self) -> int:
+        return 2 if self.bidirectional else 1
 
-    def _check_input(self, input: Tensor) -> None:
-        if input._raw.ndim not in (2, 3):
+    def _zero_state(self, input: Tensor, batch: int, width: int) -> Tensor:
+        return zeros((self.num_layers * self._directions, batch, width), dtype=input.dtype)
+
+    def _check_input(self, input: Tensor, dims: int) -> None:
+        kind = getattr(self, self._names[0][0]).dtype
+        if input.dtype is not kind and not is_autocast_enabled("cpu"):
             raise ValueError(
-                f"{type(self).__name__}: Expected input to be 2D or 3D, got {input._raw.ndim}D "
-                "instead"
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
+                f"Convert input: input.to({kind}), or convert model: model.to({input.dtype})"
             )
-        if input.dtype is not self.weight_ih_l0.dtype:
-            raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype "
-                f"({self.weight_ih_l0.dtype}). Convert input: input.to({self.weight_ih_l0.dtype}), "
-                f"or convert model: model.to({input.dtype})"
-            )
+        if input._raw.ndim != dims:
+            raise RuntimeError(f"input must have {dims} dimensions, got {input._raw.ndim}")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. Expected "
                 f"{self.input_size}, got {input.size(-1)}"
             )
 
-    def _check_state(self, state: Tensor, input: Tensor, name: str = "hidden") -> None:
-        batch = input.size(0 if self.batch_first else 1)
-        count = self.num_layers * (2 if self.bidirectional else 1)
-        expected = (count, batch, self.hidden_size)
+    def _check_state(self, state: Tensor, batch: int, width: int, name: str) -> None:
+        expected = (self.num_layers * self._directions, batch, width)
         if tuple(state.shape) != expected:
-            shown = "hidden size" if name == "hidden" else name
-            raise RuntimeError(f"Expected {shown} {expected}, got {[*state.shape]}")
+            raise RuntimeError(f"Expected {name} {expected}, got {[*state.shape]}")
 
-    def _settings(self):
+    def _settings(self) -> tuple:
         return (
             [weight for weights in self.all_weights for weight in weights],
             self.bias,
@@ -129,11 +118,20 @@ class RNNBase(Module):
             self.dropout,
             self.training,
             self.bidirectional,
-            self.batch_first,
         )
+
+    def _check_dims(self, input: Tensor, more: str = "") -> bool:
+        """Whether there is a dimension of the batch. Raises ValueError for other ranks."""
+        rank = input._raw.ndim
+        if rank not in (2, 3):
+            name = type(self).__name__
+            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {rank}D{more} instead")
+        return rank == 3
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size:
+            text += f", proj_size={self.proj_size}"
         if self.num_layers != 1:
             text += f", num_layers={self.num_layers}"
         if not self.bias:
@@ -145,39 +143,102 @@ class RNNBase(Module):
         return text + (f", bidirectional={self.bidirectional}" if self.bidirectional else "")
 
 
+def _check_dropout(dropout, num_layers: int) -> None:
+    number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
+    if not (number and 0 <= dropout <= 1):
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an "
+            "element being zeroed"
+        )
+    if dropout > 0 and num_layers == 1:
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
+            f"expects num_layers greater than 1, but got dropout={dropout} and "
+            f"num_layers={num_layers}",
+            stacklevel=4,
+        )
+
+
+def _check_kinds(kind: type, **values) -> None:
+    for name, value in values.items():
+        if not isinstance(value, kind):
+            raise TypeError(
+                f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
+            )
+
+
+def _check_sizes(input_size: int, hidden_size: int, num_layers: int, proj_size: int) -> None:
+    for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
+        _check_kinds(int, **{name: size})
+        if size <= 0:
+            raise ValueError(f"{name} must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+
+
+def _permuted(state: Tensor, order: Tensor | None) -> Tensor:
+    return state if order is None else state.index_select(1, order)
+
+
 class _Simple(RNNBase):
     """A layer with one state."""
 
-    def forward(self, input: Tensor, hx: Tensor | None = None):
-        self._check_input(input)
-        batched = input._raw.ndim == 3
+    _named = ""  # how a message goes on where the input has another rank
+
+    def forward(self, input: Any, hx: Tensor | None = None):
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        batched = self._check_dims(input, self._named)
         dim = 0 if self.batch_first else 1
         if not batched:
             input = input.unsqueeze(dim)
-            if hx is not None:
-                if hx._raw.ndim != 2:
-                    raise RuntimeError(
-                        f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D "
-                        "tensor"
-                    )
-                hx = hx.unsqueeze(1)
-        elif hx is not None and hx._raw.ndim != 3:
-            raise RuntimeError(
-                f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor"
+        if hx is not None and hx._raw.ndim != (3 if batched else 2):
+            what = (
+                "batched 3-D input, hx should also be 3-D"
+                if batched
+                else ("unbatched 2-D input, hx should also be 2-D")
             )
+            raise RuntimeError(f"For {what} but got {hx.dim()}-D tensor")
+        batch = input.size(dim)
         if hx is None:
-            hx = self._zero_state(input, input.size(dim))
-        self._check_state(hx, input)
-        output, state = recurrence.simple(self.mode, input, hx, *self._settings())
+            hx = self._zero_state(input, batch, self.hidden_size)
+        elif not batched:
+            hx = hx.unsqueeze(1)
+        self._check_input(input, 3)
+        self._check_state(hx, batch, self.hidden_size, "hidden size")
+        settings = *self._settings(), self.batch_first
+        output, state = recurrence.simple(self.mode, input, hx, *settings)
         if not batched:
             output, state = output.squeeze(dim), state.squeeze(1)
         return output, state
+
+    def _forward_packed(self, input: PackedSequence, hx: Tensor | None):
+        data, sizes, order, back = input
+        batch = int(sizes[0])
+        width = self.hidden_size
+        hx = self._zero_state(data, batch, width) if hx is None else _permuted(hx, order)
+        self._check_input(data, 2)
+        self._check_state(hx, batch, width, "hidden size")
+        made, state = recurrence.packed_simple(self.mode, data, sizes, hx, *self._settings())
+        return PackedSequence(made, sizes, order, back), _permuted(state, back)
+
+
+def _refuse_projection(settings: dict) -> None:
+    if "proj_size" in settings:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
 class RNN(_Simple):
     """A layer with tanh or relu between the steps (torch.nn.RNN)."""
 
+    _named = " tensor"
+
     def __init__(self, *args, **kwargs) -> None:
+        _refuse_projection(kwargs)
         if len(args) > 3:
             nonlinearity, args = args[3], (*args[:3], *args[4:])
         else:
@@ -186,149 +247,65 @@ class RNN(_Simple):
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
             )
-        self_nonlinearity = nonlinearity
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
-        self.nonlinearity = self_nonlinearity
+        self.nonlinearity = nonlinearity
 
 
 class GRU(_Simple):
     """Gated recurrent units (torch.nn.GRU); K. Cho et al., EMNLP 2014."""
 
     def __init__(self, *args, **kwargs) -> None:
+        _refuse_projection(kwargs)
         super().__init__("GRU", *args, **kwargs)
 
 
 class LSTM(RNNBase):
-    """Long short-term memory (torch.nn.LSTM); S. Hochreiter and J. Schmidhuber, 1997."""
+    """Long short-term memory (torch.nn.LSTM); S. Hochreiter and J. Schmidhuber, 1997. With
+    `proj_size` the output goes through one matrix more (H. Sak et al., 2014)."""
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None):
-        self._check_input(input)
-        batched = input._raw.ndim == 3
+    def _zero_states(self, input: Tensor, batch: int) -> tuple[Tensor, Tensor]:
+        widths = self.proj_size or self.hidden_size, self.hidden_size
+        h, c = (self._zero_state(input, batch, width) for width in widths)
+        return h, c
+
+    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None):
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        batched = self._check_dims(input)
         dim = 0 if self.batch_first else 1
-        rank = 3 if batched else 2
-        if hx is not None and any(h._raw.ndim != rank for h in hx):
-            what = "batched 3-D" if batched else "unbatched 2-D"
-            raise RuntimeError(
-                f"For {what} input, hx and cx should also be {rank}-D but got "
-                f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
-            )
         if not batched:
             input = input.unsqueeze(dim)
-            if hx is not None:
-                hx = (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
+        batch = input.size(dim)
         if hx is None:
-            batch = input.size(dim)
-            hx = (self._zero_state(input, batch), self._zero_state(input, batch))
-        self._check_state(hx[0], input, "hidden[0] size")
-        self._check_state(hx[1], input, "hidden[1] size")
-        output, h, c = recurrence.lstm(input, hx, *self._settings())
+            hx = self._zero_states(input, batch)
+        else:
+            rank = 3 if batched else 2
+            if any(h._raw.ndim != rank for h in hx):
+                what = "batched 3-D" if batched else "unbatched 2-D"
+                raise RuntimeError(
+                    f"For {what} input, hx and cx should also be {rank}-D but got "
+                    f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+                )
+            if not batched:
+                hx = (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
+        self._check_input(input, 3)
+        self._check_state(hx[0], batch, self.proj_size or self.hidden_size, "hidden[0] size")
+        self._check_state(hx[1], batch, self.hidden_size, "hidden[1] size")
+        settings = *self._settings(), self.batch_first
+        output, h, c = recurrence.lstm(input, hx, *settings)
         if not batched:
             output, h, c = output.squeeze(dim), h.squeeze(1), c.squeeze(1)
         return output, (h, c)
 
-
-class RNNCellBase(Module):
-    """What the cells share: the weights of one step."""
-
-    gates: int
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
-    ) -> None:
-        super().__init__()
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = self.gates * hidden_size
-        self.weight_ih = Parameter(empty((rows, input_size), dtype=dtype))
-        self.weight_hh = Parameter(empty((rows, hidden_size), dtype=dtype))
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(empty(rows, dtype=dtype)) if bias else None)
-        bound = 1.0 / math.sqrt(hidden_size) if hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
-
-    def _weights(self):
-        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-
-    def _batched(self, input: Tensor, state):
-        """Input and state (one, or a pair) with a batch, and whether there was one."""
-        name = type(self).__name__
-        if input._raw.ndim not in (1, 2):
-            raise ValueError(
-                f"{name}: Expected input to be 1D or 2D, got {input._raw.ndim}D instead"
-            )
-        states = () if state is None else state if isinstance(state, tuple) else (state,)
-        for i, one in enumerate(states):
-            if one._raw.ndim not in (1, 2):
-                place = f"hx[{i}]" if isinstance(state, tuple) else "hidden"
-                raise ValueError(
-                    f"{name}: Expected {place} to be 1D or 2D, got {one._raw.ndim}D instead"
-                )
-        batched = input._raw.ndim == 2
-        if not batched:
-            input = input.unsqueeze(0)
-            states = tuple(one.unsqueeze(0) for one in states)
-        return input, states, batched
-
-    def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        return text if self.bias else text + f", bias={self.bias}"
-
-
-class RNNCell(RNNCellBase):
-    """One step of an RNN (torch.nn.RNNCell)."""
-
-    gates = 1
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device=None,
-        dtype=None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, dtype=dtype)
-        self.nonlinearity = nonlinearity
-
-    def extra_repr(self) -> str:
-        text = super().extra_repr()
-        return text if self.nonlinearity == "tanh" else f"{text}, nonlinearity={self.nonlinearity}"
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        input, states, batched = self._batched(input, hx)
-        state = states[0] if states else zeros((input.size(0), self.hidden_size), dtype=input.dtype)
-        step = recurrence.rnn_tanh_cell if self.nonlinearity == "tanh" else recurrence.rnn_relu_cell
-        result = step(input, state, *self._weights())
-        return result if batched else result.squeeze(0)
-
-
-class GRUCell(RNNCellBase):
-    """One step of a GRU (torch.nn.GRUCell)."""
-
-    gates = 3
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        input, states, batched = self._batched(input, hx)
-        state = states[0] if states else zeros((input.size(0), self.hidden_size), dtype=input.dtype)
-        result = recurrence.gru_cell(input, state, *self._weights())
-        return result if batched else result.squeeze(0)
-
-
-class LSTMCell(RNNCellBase):
-    """One step of an LSTM (torch.nn.LSTMCell)."""
-
-    gates = 4
-
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None):
-        input, states, batched = self._batched(input, hx)
-        if not states:
-            blank = zeros((input.size(0), self.hidden_size), dtype=input.dtype)
-            states = (blank, blank)
-        h, c = recurrence.lstm_cell(input, states, *self._weights())
-        return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
+    def _forward_packed(self, input: PackedSequence, hx):
+        data, sizes, order, back = input
+        if hx is None:
+            hx = self._zero_states(data, int(sizes[0]))
+        else:
+            hx = tuple(_permuted(state, order) for state in hx)
+        made, *states = recurrence.packed_lstm(data, sizes, hx, *self._settings())
+        output = PackedSequence(made, sizes, order, back)
+        return output, tuple(_permuted(state, back) for state in states)

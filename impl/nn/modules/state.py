@@ -1,13 +1,19 @@
-"""Loading a state: values into the parameters and buffers of the same names."""
+"""The state of a module: values by their dotted names, saved and loaded, with hooks around both."""
 
 from __future__ import annotations
 
+import itertools
+import warnings
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from impl.hooks import RemovableHandle
 from impl.modes import no_grad
-from impl.nn.parameter import Parameter
+from impl.nn.parameter import Parameter, is_lazy
 from impl.tensor import Tensor
+
+_EXTRA = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -24,51 +30,215 @@ class _IncompatibleKeys(NamedTuple):
         return f"{type(self).__name__}({fields})"
 
 
-def load(module, state_dict, strict: bool, assign: bool) -> _IncompatibleKeys:
-    """See `Module.load_state_dict`."""
-    if not isinstance(state_dict, Mapping):
-        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-    missing: list[str] = []
-    unexpected: list[str] = []
-    errors: list[str] = []
-    _load(module, dict(state_dict), "", assign, missing, unexpected, errors)
-    if strict:
-        for what, names in (("Unexpected", unexpected), ("Missing", missing)):
-            if names:
-                listed = ", ".join(f'"{name}"' for name in names)
-                errors.insert(0, f"{what} key(s) in state_dict: {listed}. ")
-    if errors:
-        raise RuntimeError(
-            "Error(s) in loading state_dict for {}:\n\t{}".format(
-                type(module).__name__, "\n\t".join(errors)
+class _State(OrderedDict):
+    """A state; its `_metadata` has what each module says of its part."""
+
+    _metadata: dict[str, Any]
+
+
+class Stateful:
+    """The part of a module that saves its state and loads another one."""
+
+    _version = 1
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent: set[str]
+    _saving: dict[int, Any]
+    _saved: dict[int, Any]
+    _loading: dict[int, Any]
+    _loaded: dict[int, Any]
+
+    def _without_state_hooks(self) -> None:
+        for name in ("_saving", "_saved", "_loading", "_loaded"):
+            object.__setattr__(self, name, OrderedDict())
+
+    # -- hooks ----------------------------------------------------------------------------------
+
+    def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before the module's part of a state is saved."""
+        return RemovableHandle.add(self._saving, hook)
+
+    def register_state_dict_post_hook(self, hook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata)` after it is saved, to change it
+        in place; RuntimeError for a hook that returns something."""
+        hook._from_public_api = True
+        return RemovableHandle.add(self._saved, hook)
+
+    def _register_state_dict_hook(self, hook) -> RemovableHandle:
+        """Like `register_state_dict_post_hook`, but what it returns is taken."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was "
+                "previously registered via register_state_dict_post_hook"
             )
+        return RemovableHandle.add(self._saved, hook)
+
+    def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)` before the module's part of a state is loaded."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module: bool = False):
+        return RemovableHandle.add(self._loading, (hook, with_module))
+
+    def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
+        """Call `hook(module, incompatible_keys)` after the module and those below are loaded; it
+        may change the two lists in place. AssertionError if it returns something."""
+        return RemovableHandle.add(self._loaded, hook)
+
+    # -- saving ---------------------------------------------------------------------------------
+
+    def get_extra_state(self) -> Any:
+        """What a subclass adds to its part of the state."""
+        raise RuntimeError(_NEVER.format("get"))
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what `get_extra_state` has given."""
+        raise RuntimeError(_NEVER.format("set"))
+
+    def _save_to_state_dict(self, destination, prefix: str, keep_vars: bool) -> None:
+        for name, value in self._persistent():
+            destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + _EXTRA] = self.get_extra_state()
+
+    def _persistent(self):
+        every = itertools.chain(
+            self._parameters.items(),
+            ((k, v) for k, v in self._buffers.items() if k not in self._non_persistent),
         )
-    return _IncompatibleKeys(missing, unexpected)
+        return ((name, value) for name, value in every if value is not None)
+
+    def state_dict(self, *args, destination=None, prefix: str = "", keep_vars: bool = False):
+        """Parameters and persistent buffers by their dotted names, detached unless `keep_vars`."""
+        if args:
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
+                "#torch.nn.Module.state_dict for details.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            given = (destination, prefix, keep_vars)
+            destination, prefix, keep_vars = (*args, *given[len(args) :])[:3]
+        if destination is None:
+            destination = _State()
+            destination._metadata = OrderedDict()
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in self._saving.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(
+                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        for hook in self._saved.values():
+            changed = hook(self, destination, prefix, metadata)
+            if changed is None:
+                continue
+            if getattr(hook, "_from_public_api", False):
+                raise RuntimeError("state_dict post-hook must return None")
+            destination = changed
+        return destination
+
+    # -- loading --------------------------------------------------------------------------------
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ):
+        """Copy values into parameters and buffers of the same names; with `assign`, take them.
+
+        Returns the missing and the unexpected names. Raises TypeError for what is no mapping,
+        RuntimeError for wrong sizes and, if `strict`, for missing and unexpected names.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        keys = _IncompatibleKeys([], [])
+        errors: list[str] = []
+        metadata = getattr(state_dict, "_metadata", {})
+        self._load(_State(state_dict), "", metadata, assign, keys, errors)
+        if strict:
+            for what, names in (
+                ("Unexpected", keys.unexpected_keys),
+                ("Missing", keys.missing_keys),
+            ):
+                if names:
+                    listed = ", ".join(f'"{name}"' for name in names)
+                    errors.insert(0, f"{what} key(s) in state_dict: {listed}. ")
+        if errors:
+            raise RuntimeError(
+                "Error(s) in loading state_dict for {}:\n\t{}".format(
+                    type(self).__name__, "\n\t".join(errors)
+                )
+            )
+        return keys
+
+    def _load(self, given, prefix: str, metadata, assign: bool, keys, errors: list[str]) -> None:
+        own = metadata.get(prefix[:-1], {})
+        if assign:
+            own["assign_to_params_buffers"] = assign
+        self._load_from_state_dict(
+            given, prefix, own, True, keys.missing_keys, keys.unexpected_keys, errors
+        )
+        for name, child in self._modules.items():
+            if child is not None:
+                inner = f"{prefix}{name}."
+                part = {key: value for key, value in given.items() if key.startswith(inner)}
+                child._load(part, inner, metadata, assign, keys, errors)
+        for hook in self._loaded.values():
+            if hook(self, keys) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
+                    "to return new values, if incompatible_keys need to be modified, it should be "
+                    "done inplace."
+                )
+
+    def _load_from_state_dict(
+        self,
+        state_dict,
+        prefix: str,
+        local_metadata,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        rest = state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        for hook, with_module in self._loading.values():
+            hook(*(self, *rest) if with_module else rest)
+        held = dict(self._persistent())
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        for name, target in held.items():
+            key = prefix + name
+            if key in state_dict:
+                _load_one(self, name, key, target, state_dict[key], assign, error_msgs)
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + _EXTRA
+        if type(self).set_extra_state is not Stateful.set_extra_state:
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                if key.startswith(prefix) and key != extra:
+                    first, dot, _ = key[len(prefix) :].partition(".")
+                    if not (first in self._modules if dot else first in held):
+                        unexpected_keys.append(key)
 
 
-def _load(module, state_dict, prefix, assign, missing, unexpected, errors) -> None:
-    held: dict[str, Any] = {k: v for k, v in module._parameters.items() if v is not None}
-    held |= {
-        k: v
-        for k, v in module._buffers.items()
-        if v is not None and k not in module._non_persistent
-    }
-    for name, target in held.items():
-        key = prefix + name
-        if key in state_dict:
-            _load_one(module, name, key, target, state_dict[key], assign, errors)
-        else:
-            missing.append(key)
-    for key in state_dict:
-        if key.startswith(prefix):
-            first, dot, _ = key[len(prefix) :].partition(".")
-            if not (first in module._modules if dot else first in held):
-                unexpected.append(key)
-    for name, child in module._modules.items():
-        if child is not None:
-            inner = f"{prefix}{name}."
-            part = {k: v for k, v in state_dict.items() if k.startswith(inner)}
-            _load(child, part, inner, assign, missing, unexpected, errors)
+_NEVER = (
+    "Reached a code path in Module.{}_extra_state() that should never be called. Please file an "
+    "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report "
+    "this bug."
+)
 
 
 def _load_one(module, name, key, target, value: Any, assign: bool, errors: list[str]) -> None:
@@ -79,14 +249,26 @@ def _load_one(module, name, key, target, value: Any, assign: bool, errors: list[
             f"object from checkpoint but received {type(value)}"
         )
         return
-    if target._raw.ndim == 0 and value._raw.shape == (1,):
-        value = value[0]
-    if value._raw.shape != target._raw.shape:
+    if not is_lazy(target):
+        if target._raw.ndim == 0 and value.shape == (1,):
+            value = value[0]
+        if value.shape != target.shape:
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from "
+                f"checkpoint, the shape in current model is {target.shape}."
+            )
+            return
+    try:
+        _take(module, name, target, value, assign)
+    except Exception as error:
         errors.append(
-            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-            f"the shape in current model is {target.shape}."
+            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f"{target.size()} and whose dimensions in the checkpoint are {value.size()}, an "
+            f"exception occurred : {error.args}."
         )
-        return
+
+
+def _take(module, name: str, target, value, assign: bool) -> None:
     with no_grad():
         if not assign:
             target.copy_(value)

@@ -1,5 +1,6 @@
-"""`torch.nn.utils`: gradients limited, and parameters as one vector."""
+"""`torch.nn.utils`: gradients limited, parameters as one vector, and parametrised weights."""
 
+from impl.nn.utils import parametrizations, parametrize, rnn, stateless
 from impl.nn.utils.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -7,12 +8,32 @@ from impl.nn.utils.clip_grad import (
     get_total_norm,
 )
 from impl.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+from impl.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
+from impl.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+from impl.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_spectral_norm",
+    "remove_weight_norm",
+    "rnn",
+    "spectral_norm",
+    "stateless",
     "vector_to_parameters",
+    "weight_norm",
 ]

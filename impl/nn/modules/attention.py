@@ -1,0 +1,135 @@
+"""Attention with several heads as a layer."""
+
+from __future__ import annotations
+
+from impl.creation import empty
+from impl.nn import functional as F
+from impl.nn import init
+from impl.nn.modules.linear import NonDynamicallyQuantizableLinear
+from impl.nn.modules.module import Module
+from impl.nn.parameter import Parameter
+from impl.tensor import Tensor
+
+
+class MultiheadAttention(Module):
+    """Several attentions side by side, over projections (torch.nn.MultiheadAttention).
+
+    Keys and values may be of widths `kdim` and `vdim`; `add_bias_kv` adds a learnt key and value,
+    `add_zero_attn` ones of zeros. Raises ValueError for sizes that are not positive,
+    AssertionError for a width that the heads do not divide. A. Vaswani et al., NeurIPS 2017.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device=None,
+        dtype=None,
+    ) -> None:
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                "embed_dim and num_heads must be greater than 0, got "
+                f"embed_dim={embed_dim} and num_heads={num_heads} instead"
+            )
+        super().__init__()
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        self.head_dim = embed_dim // num_heads
+        if self.head_dim * num_heads != embed_dim:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        same = self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+        widths: dict[str, tuple[int, ...] | None] = {
+            "q_proj_weight": None if same else (embed_dim, embed_dim),
+            "k_proj_weight": None if same else (embed_dim, self.kdim),
+            "v_proj_weight": None if same else (embed_dim, self.vdim),
+            "in_proj_weight": (3 * embed_dim, embed_dim) if same else None,
+            "in_proj_bias": (3 * embed_dim,) if bias else None,
+        }
+        for name, shape in widths.items():
+            self._add(name, shape, dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias=bias, dtype=dtype
+        )
+        for name in ("bias_k", "bias_v"):
+            if add_bias_kv:
+                self._add(name, (1, 1, embed_dim), dtype)
+            else:
+                setattr(self, name, None)
+        self._reset_parameters()
+
+    def _add(self, name: str, shape: tuple[int, ...] | None, dtype) -> None:
+        value = None if shape is None else Parameter(empty(shape, dtype=dtype))
+        self.register_parameter(name, value)
+
+    def _reset_parameters(self) -> None:
+        for kind in ("in", "q", "k", "v"):
+            weight = getattr(self, f"{kind}_proj_weight")
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)
+        for row in (self.bias_k, self.bias_v):
+            if row is not None:
+                init.xavier_normal_(row)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ):
+        turned = self.batch_first and query._raw.ndim == 3
+        if turned:
+            query, key, value = _length_first(query, key, value)
+        output, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            use_separate_proj_weight=not self._qkv_same_embed_dim,
+            q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight,
+            v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return (output.transpose(1, 0) if turned else output), weights
+
+
+def _length_first(query: Tensor, key: Tensor, value: Tensor):
+    """The three with the first two dimensions exchanged; what is one tensor remains one."""
+    if key is not value:
+        return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)
+    if query is key:
+        same = query.transpose(1, 0)
+        return same, same, same
+    query, key = query.transpose(1, 0), key.transpose(1, 0)
+    return query, key, key

@@ -1,0 +1,102 @@
+"""Parameters and buffers of a module in another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+from impl.dtypes import FLOATING
+from impl.dtypes import dtype as element_type
+from impl.modes import no_grad
+from impl.nn.parameter import is_lazy
+from impl.operator import FUNCTIONS
+from impl.tensor import Tensor
+
+
+class Convertible:
+    """The part of a module that converts what it keeps."""
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+
+    def children(self) -> Iterator[Any]:
+        """The modules directly below."""
+        raise NotImplementedError
+
+    def _apply(self, fn, recurse: bool = True) -> Self:
+        """Replace the data of parameters, of their gradients, and the buffers by `fn` of them."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            if is_lazy(parameter):
+                parameter.convert(fn)
+                continue
+            with no_grad():
+                converted = fn(parameter)
+            parameter.data = converted
+            if parameter._grad is not None:
+                with no_grad():
+                    gradient = fn(parameter._grad)
+                parameter._grad.data = gradient
+        for name, buffer in self._buffers.items():
+            if is_lazy(buffer):
+                buffer.convert(fn)
+            elif buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs) -> Self:
+        """Convert floating parameters and buffers to a dtype, given as such or by a tensor.
+
+        Raises TypeError for a dtype that is not floating or complex.
+        """
+        target = kwargs.get("dtype")
+        for value in args:
+            if isinstance(value, element_type):
+                target = value
+            elif isinstance(value, Tensor):
+                target = value.dtype
+        if target is not None and target.category < FLOATING:
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={target}"
+            )
+        return self._apply(lambda t: _converted(t, target))
+
+    def type(self, dst_type) -> Self:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.to(dst_type))
+
+    def _floating_to(self, name: str) -> Self:
+        return self._apply(lambda t: getattr(t, name)() if t.is_floating_point() else t)
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._floating_to("float")
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._floating_to("double")
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._floating_to("half")
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._floating_to("bfloat16")
+
+    def cpu(self) -> Self:
+        """Nothing: all memory is the CPU's."""
+        return self._apply(lambda t: t)
+
+    def to_empty(self, *, device, recurse: bool = True) -> Self:
+        """Give all parameters and buffers new memory, without values."""
+        return self._apply(FUNCTIONS["empty_like"], recurse)
+
+
+def _converted(tensor: Tensor, target) -> Tensor:
+    return tensor if target is None or tensor.dtype.category < FLOATING else tensor.to(target)

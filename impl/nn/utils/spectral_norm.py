@@ -1,0 +1,166 @@
+"""Spectral normalisation as a hook that computes the weight before each call.
+
+T. Miyato et al., ICLR 2018; the parametrisation of that name does the same when the weight is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.modes import no_grad
+from impl.nn import functional as F
+from impl.nn.modules.module import Module
+from impl.nn.parameter import Parameter, is_lazy
+from impl.nn.utils.parametrizations import TRANSPOSED
+from impl.operator import FUNCTIONS
+from impl.operators.matrix_chains import multi_dot
+from impl.tensor import Tensor
+
+
+class SpectralNorm:
+    """The hook: sets the weight to `<name>_orig` over its greatest singular value, with the
+    singular vectors in the buffers `<name>_u` and `<name>_v`."""
+
+    _version = 1
+
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
+        if n_power_iterations <= 0:
+            raise ValueError(
+                "Expected n_power_iterations to be positive, but "
+                f"got n_power_iterations={n_power_iterations}"
+            )
+        self.name, self.dim, self.eps = name, dim, eps
+        self.n_power_iterations = n_power_iterations
+
+    def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
+        """The weight as a matrix whose rows are the slices along `dim`."""
+        if self.dim != 0:
+            weight = weight.permute(self.dim, *(d for d in range(weight.ndim) if d != self.dim))
+        return weight.reshape(weight.size(0), -1)
+
+    def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
+        """The weight over its greatest singular value, with better vectors first if asked for."""
+        weight, u, v = (getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v"))
+        matrix = self.reshape_weight_to_matrix(weight)
+        if do_power_iteration:
+            with no_grad():
+                for _ in range(self.n_power_iterations):
+                    v = F.normalize(matrix.t().mv(u), dim=0, eps=self.eps, out=v)
+                    u = F.normalize(matrix.mv(v), dim=0, eps=self.eps, out=u)
+                # Cloned, so that a second call does not change what this one has saved.
+                u, v = u.clone(), v.clone()
+        return weight / FUNCTIONS["dot"](u, matrix.mv(v))
+
+    def remove(self, module: Module) -> None:
+        """Make the weight a parameter again."""
+        with no_grad():
+            weight = self.compute_weight(module, do_power_iteration=False)
+        for name in (self.name, f"{self.name}_u", f"{self.name}_v", f"{self.name}_orig"):
+            delattr(module, name)
+        module.register_parameter(self.name, Parameter(weight.detach()))
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+
+class _Versioned:
+    """After saving: says of which kind the state is."""
+
+    def __init__(self, hook: SpectralNorm) -> None:
+        self.hook = hook
+
+    def __call__(self, module, state_dict, prefix, local_metadata) -> None:
+        kinds = local_metadata.setdefault("spectral_norm", {})
+        key = f"{self.hook.name}.version"
+        if key in kinds:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        kinds[key] = SpectralNorm._version
+
+
+class _Upgraded:
+    """Before loading: finds `v` for a state of the kind that had the weight in its place."""
+
+    def __init__(self, hook: SpectralNorm) -> None:
+        self.hook = hook
+
+    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, *_) -> None:
+        hook, key = self.hook, prefix + self.hook.name
+        version = local_metadata.get("spectral_norm", {}).get(f"{hook.name}.version")
+        if version is not None and version >= 1:
+            return
+        current = all(f"{key}_{part}" in state_dict for part in ("orig", "u", "v"))
+        if version is None and current and key not in state_dict:
+            return
+        lacking = [key + part for part in ("_orig", "", "_u") if key + part not in state_dict]
+        if lacking:
+            missing_keys.extend(lacking if strict else ())
+            return
+        with no_grad():
+            original, u = state_dict[f"{key}_orig"], state_dict[f"{key}_u"]
+            sigma = (original / state_dict.pop(key)).mean()
+            matrix = hook.reshape_weight_to_matrix(original)
+            inverse = FUNCTIONS["pinverse"](matrix.t().mm(matrix))
+            v = multi_dot([inverse, matrix.t(), u.unsqueeze(1)]).squeeze(1)
+            state_dict[f"{key}_v"] = v.mul_(sigma / FUNCTIONS["dot"](u, matrix.mv(v)))
+
+
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """Divide a parameter, `<name>_orig`, by its greatest singular value before each call, which a
+    power iteration estimates in training mode (torch.nn.utils.spectral_norm).
+
+    Raises RuntimeError for a second time, ValueError for a parameter without values.
+    """
+    if dim is None:
+        dim = 1 if isinstance(module, TRANSPOSED) else 0
+    for other in module._hooks_before():
+        if isinstance(other, SpectralNorm) and other.name == name:
+            raise RuntimeError(
+                f"Cannot register two spectral_norm hooks on the same parameter {name}"
+            )
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
+    weight = module._parameters[name]
+    if weight is None:
+        raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    if is_lazy(weight):
+        raise ValueError(
+            "The module passed to `SpectralNorm` can't have uninitialized parameters. "
+            "Make sure to run the dummy forward before applying spectral normalization"
+        )
+    with no_grad():
+        u, v = (
+            F.normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps)
+            for n in hook.reshape_weight_to_matrix(weight).size()
+        )
+    delattr(module, name)
+    module.register_parameter(f"{name}_orig", weight)
+    # Who asks for the weight before the first call finds it, but not as a parameter.
+    setattr(module, name, weight.data)
+    module.register_buffer(f"{name}_u", u)
+    module.register_buffer(f"{name}_v", v)
+    module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(_Versioned(hook))
+    module._register_load_state_dict_pre_hook(_Upgraded(hook))
+    return module
+
+
+def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
+    """Make the weight a parameter with its present value; ValueError if it is not normalised."""
+    hook = module._take_hook_before(lambda h: isinstance(h, SpectralNorm) and h.name == name)
+    if hook is None:
+        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    hook.remove(module)
+    for number, after in list(module._saved.items()):
+        if isinstance(after, _Versioned) and after.hook is hook:
+            del module._saved[number]
+    for number, (before, _) in list(module._loading.items()):
+        if isinstance(before, _Upgraded) and before.hook is hook:
+            del module._loading[number]
+    return module
