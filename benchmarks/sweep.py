@@ -2,10 +2,10 @@
 
     python benchmarks/sweep.py [--dtype float64] [--entries GLOB ...]
 
-torch alone draws the samples and runs forward and backward; the sweep draws the same plain samples
-and runs forward, backward and double backward on torch and on impl, and compares them. Prints the
-CPU seconds of both, in turns entry by entry, their ratio, and the entries that take the sweep
-longest.
+torch alone draws the samples and runs forward and backward. The sweep draws the same plain samples
+and runs them on torch and on impl, and compares them: once forward and backward, and once with what
+is saved and the double backward, as the suite does. Prints the CPU seconds, in turns entry by
+entry, their ratios, and the entries that take the sweep longest.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ import argparse
 import fnmatch
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from conformance.backends import find
 from conformance.sweep.sweep import Passage, Sweep
@@ -26,22 +30,33 @@ from reference import opinfo
 def alone(info, dtype: torch.dtype) -> None:
     """Draw an entry's samples and run them forward and backward on torch."""
     for sample in info.sample_inputs("cpu", dtype, requires_grad=True):
-        try:
+        # Some samples are refused, in the sweep as well, forward or backward.
+        with suppress(RuntimeError, NotImplementedError, IndexError, ValueError):
             result = info(sample.input, *sample.args, **sample.kwargs)
-        except Exception:
-            continue  # some samples are refused, in the sweep as well
-        results = [result] if isinstance(result, torch.Tensor) else result
-        outputs = [
-            r for r in results if isinstance(r, torch.Tensor) and r.requires_grad and r.numel()
-        ]
-        leaves = [
-            t
-            for t in (sample.input, *sample.args)
-            if isinstance(t, torch.Tensor) and t.requires_grad and t.is_leaf
-        ]
-        if outputs and leaves:
-            seeds = [torch.randn_like(r) for r in outputs]
-            torch.autograd.grad(outputs, leaves, seeds, allow_unused=True)
+            outputs = [r for r in tensors(sample.output_process_fn_grad(result)) if r.requires_grad]
+            leaves = [
+                t
+                for t in tensors((sample.input, sample.args, sample.kwargs))
+                if t.requires_grad and t.is_leaf
+            ]
+            if outputs and leaves:
+                seeds = [torch.randn_like(r) for r in outputs]
+                torch.autograd.grad(outputs, leaves, seeds, allow_unused=True)
+
+
+def tensors(value) -> Iterator[torch.Tensor]:
+    """Every tensor in a value."""
+    return (leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor))
+
+
+class Once(Passage):
+    """A sample's passage as far as torch alone goes."""
+
+    def _statement(self, column: str, statement: str, name: str) -> bool:
+        return column != "double" and super()._statement(column, statement, name)
+
+    def _saved(self, outputs) -> None:
+        pass
 
 
 def main() -> None:
@@ -53,25 +68,33 @@ def main() -> None:
     torch.set_num_threads(1)
     dtype = opinfo.DTYPES[options.dtype]
     oracle, backend = find("torch"), find("impl")
-    seconds: dict[str, tuple[float, float]] = {}
+    seconds: dict[str, list[float]] = {}
     with oracle.session(), backend.session():
         sweep = Sweep(oracle, backend)
+
+        def passages(kind: type[Passage], entry: str) -> None:
+            for sample in opinfo.samples(entry, options.dtype):
+                if sample.kind == "plain":
+                    kind(sweep, sample, Tally()).run()
+
         for entry, dtypes in opinfo.entries().items():
             if options.dtype not in dtypes:
                 continue
             if not any(fnmatch.fnmatchcase(entry, glob) for glob in options.entries):
                 continue
-            begin = time.process_time()
+            times = [time.process_time()]
             alone(opinfo.described(entry), dtype)
-            middle = time.process_time()
-            for sample in opinfo.samples(entry, options.dtype):
-                if sample.kind == "plain":
-                    Passage(sweep, sample, Tally()).run()
-            seconds[entry] = middle - begin, time.process_time() - middle
-    torch_alone, both = (sum(pair[side] for pair in seconds.values()) for side in (0, 1))
-    print(f"torch alone {torch_alone:.1f} s, sweep {both:.1f} s, ratio {both / torch_alone:.2f}")
-    for entry in sorted(seconds, key=lambda name: -seconds[name][1])[:15]:
-        print(f"  {entry:45} {seconds[entry][0]:6.2f} {seconds[entry][1]:6.2f}")
+            times.append(time.process_time())
+            for kind in (Once, Passage):
+                passages(kind, entry)
+                times.append(time.process_time())
+            seconds[entry] = [b - a for a, b in pairwise(times)]
+    single, both, whole = map(sum, zip(*seconds.values(), strict=True))
+    print(f"torch alone {single:.1f} s")
+    print(f"forward and backward {both:.1f} s, ratio {both / single:.2f}")
+    print(f"with double backward {whole:.1f} s, ratio {whole / single:.2f}")
+    for entry in sorted(seconds, key=lambda name: -seconds[name][2])[:15]:
+        print(f"  {entry:45}" + "".join(f" {taken:6.2f}" for taken in seconds[entry]))
 
 
 if __name__ == "__main__":

@@ -77,6 +77,8 @@ def make_dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     from impl.operator import TAPED
 
     dual = unrelated(TAPED.view(primal, primal._raw.shape))
+    if dual._strides != primal._strides:  # a view changes those of sizes that are one
+        dual._raw, dual._strides = primal._raw[...], primal._strides
     if level != 0:
         raise RuntimeError("Invalid level given to _make_dual")
     give(dual, tangent)
@@ -286,6 +288,14 @@ def carry(op, args, outputs) -> None:
         from impl import tangents
 
         tangents.carry(op, args, outputs)
+
+
+def refuse(op, args) -> None:
+    """Raise NotImplementedError for tangents that an operator has no rule for."""
+    if _level is not None:
+        from impl import tangents
+
+        tangents.refuse(op, args)
 
 
 def before_write(op, args):

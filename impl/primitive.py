@@ -107,7 +107,12 @@ class Operator(Differentiable):
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
-        return self.finish(self._run(raws), raws, args, mask, strided)
+        try:
+            result = self._run(raws)
+        except Exception:
+            forward.refuse(self, args)  # torch asks for a rule before it looks for a kernel
+            raise
+        return self.finish(result, raws, args, mask, strided)
 
     def finish(self, result, raws, args, mask: int, strided: bool = False):
         """The output, or the tuple of them, of what the kernel returned; recorded if `mask`."""

@@ -122,11 +122,11 @@ def address(array: np.ndarray) -> int:
 
 def owner_of(array: np.ndarray):
     """Whose memory an array shows, through NumPy's views and ours; None if its own."""
-    owner = array.base
+    owner: Any = array.base
     while True:
         if isinstance(owner, Memory):
             owner = owner.owner
-        elif isinstance(owner, np.ndarray) and owner.base is not None:
+        elif getattr(owner, "base", None) is not None:  # an array, or what as_strided puts between
             owner = owner.base
         else:
             return owner

@@ -331,6 +331,13 @@ def carry(op, args, outputs) -> None:
             forward.keep(output)
 
 
+def refuse(op, args) -> None:
+    """Raise NotImplementedError if an operand has a tangent and the operator has no rule."""
+    rule = rule_of(op)
+    if isinstance(rule, Unsupported) and forward.is_seen() and (tangents := _tangents(op, args)):
+        rule(Application(op, args, tangents))
+
+
 class Write:
     """A write in place while a level is open: what its tangent needs of the time before it."""
 

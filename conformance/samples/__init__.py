@@ -11,12 +11,14 @@ from conformance.samples.composed import COMPOSED
 from conformance.samples.copies import COPIES
 from conformance.samples.extrema import EXTREMA
 from conformance.samples.forward import forward_programs_of
+from conformance.samples.grids import GRIDS
 from conformance.samples.indexing import INDEXING
 from conformance.samples.layers import LAYERS
 from conformance.samples.losses import LOSSES
 from conformance.samples.matrices import MATRICES
 from conformance.samples.operator import Operator
 from conformance.samples.reductions import NORMS, REDUCTIONS
+from conformance.samples.segments import SEGMENTS
 from conformance.samples.selection import COMPARISONS, ROUNDING, SELECTION
 from conformance.samples.sequences import SEQUENCES
 from conformance.samples.systems import SYSTEMS
@@ -48,6 +50,8 @@ OPERATORS: tuple[Operator, ...] = (
     *SYSTEMS,
     *COMPOSED,
     *UTILITIES,
+    *SEGMENTS,
+    *GRIDS,
 )
 
 

@@ -18,17 +18,17 @@ REAL_VALUED = frozenset((
 REAL_ONLY = frozenset((
     "_pack_padded_sequence", "_weight_norm", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
     "alpha_dropout", "amax", "amin", "aminmax", "argmax", "argmin", "argsort", "atan2",
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binomial", "ceil", "celu", "clamp",
-    "clamp_max", "clamp_min", "cross_entropy", "cummax", "cummin", "dropout", "dropout1d", "elu",
-    "embedding", "erf", "erfc", "floor", "fmax", "fmin", "fmod", "frac", "ge", "gelu", "glu",
-    "group_norm", "gt", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hypot",
-    "instance_norm", "kthvalue", "layer_norm", "le", "leaky_relu", "log_softmax", "logit",
-    "logsigmoid", "lt", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "median", "min",
-    "minimum", "mish", "mode", "mse_loss", "msort", "nan_to_num", "nanmedian", "nll_loss", "prelu",
-    "relu", "relu6", "remainder", "round", "scaled_dot_product_attention", "selu", "sign", "silu",
-    "smooth_l1_loss", "softmax", "softplus", "softshrink", "sort", "threshold", "topk",
-    "torch.adaptive_avg_pool1d", "torch.avg_pool1d", "torch.instance_norm", "torch.max_pool1d",
-    "trunc", "xlogy",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy", "binomial",
+    "ceil", "celu", "clamp", "clamp_max", "clamp_min", "cross_entropy", "cummax", "cummin",
+    "dropout", "dropout1d", "elu", "embedding", "erf", "erfc", "floor", "fmax", "fmin", "fmod",
+    "frac", "ge", "gelu", "glu", "grid_sample", "group_norm", "gt", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hypot", "instance_norm", "kthvalue", "layer_norm", "le", "leaky_relu",
+    "log_softmax", "logit", "logsigmoid", "lt", "max", "max_pool1d", "max_pool2d", "max_pool3d",
+    "maximum", "median", "min", "minimum", "mish", "mode", "mse_loss", "msort", "nan_to_num",
+    "nanmedian", "nll_loss", "pdist", "prelu", "relu", "relu6", "remainder", "round",
+    "scaled_dot_product_attention", "segment_reduce", "selu", "sign", "silu", "smooth_l1_loss",
+    "softmax", "softplus", "softshrink", "sort", "threshold", "topk", "torch.adaptive_avg_pool1d",
+    "torch.avg_pool1d", "torch.instance_norm", "torch.max_pool1d", "trunc", "xlogy",
 ))
 # fmt: on
 

@@ -30,6 +30,9 @@ UNRECORDED = frozenset((
 UNSUPPORTED = (
     "_pack_padded_sequence",
     "_weight_norm",
+    "grid_sample",
+    "pdist",
+    "segment_reduce",
     "norm_except_dim/none",
     "scaled_dot_product_attention",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.samples.operator import Input, Operator, case, inf, nan
+from conformance.samples.operator import PROBABILITY, Input, Operator, case, inf, nan
 
 F = "torch.nn.functional"
 
@@ -97,4 +97,41 @@ LOSSES = (
     ),
     classification("nll_loss"),
     classification("cross_entropy"),
+    Operator(
+        "binary_cross_entropy",
+        (Input("x", PROBABILITY), Input("target", PROBABILITY, grad=False)),
+        f"{F}.binary_cross_entropy({{x}}, {{target}})",
+        (),
+        integers=False,
+        cases=(
+            case(
+                "sure",
+                f"{F}.binary_cross_entropy({{x}}, {{target}}, reduction='none')",
+                (4,),
+                x=[0.0, 1.0, 1e-13, 0.5],
+                target=[0.25, 0.75, 0.5, 0.0],
+            ),
+            case(
+                "weight",
+                f"{F}.binary_cross_entropy({{x}}, {{target}}, {{weight}}.detach())",
+                (),
+                x=(2, 3),
+                target=(2, 3),
+                weight=(3,),
+            ),
+        ),
+    ),
+    Operator(
+        "pdist",
+        (Input("x", shape=(3, 2)),),
+        "torch.pdist({x})",
+        (3,),
+        twice_differentiable=False,
+        integers=False,
+        halves=(),
+        cases=(
+            case("half", "torch.pdist({x}.half())", raises=True, x=(2, 2)),
+            case("half-one-row", "torch.pdist({x}.half())", None, x=(1, 2), dtype="float16"),
+        ),
+    ),
 )

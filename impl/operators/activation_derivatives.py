@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.operator import RAW, TAPED, Array, formula_operation, operator
+from impl.operator import RAW, TAPED, Array, formula_operation, operator, written
 from impl.operators.special import erf_of, expit
 from impl.precision import kept_where, rounded_once
 from impl.refusals import no_derivative
@@ -335,15 +335,27 @@ def _laid_out_as(model, value):
 def _prelu_curvature(F, grad_of_self, grad_of_weight, grad_output, self, weight):
     above = self >= 0
     first, second = grad_of_self, grad_of_weight
+    zeros = F.zeros(self.shape, self.dtype)
     if first is None:
         of_grad = F.where(above, 0, second * self)
     elif second is None:
         of_grad = F.where(above, first, first * weight)
     else:
         of_grad = F.where(above, first, first * weight + second * self)
-    of_self = F.zeros_like(self) if second is None else F.where(above, 0, grad_output * second)
-    of_weight = F.zeros_like(self) if first is None else F.where(above, 0, grad_output * first)
+    of_self = zeros if second is None else F.where(above, 0, grad_output * second)
+    of_weight = zeros if first is None else F.where(above, 0, grad_output * first)
     return of_grad, of_self, of_weight
+
+
+# Zeros are row-major, and count as written when they are made.
+written(
+    _prelu_curvature,
+    {
+        "grad_output": 0,
+        "self": lambda arrived, _: int(not arrived[1]),
+        "weight": lambda arrived, _: int(not arrived[0]),
+    },
+)
 
 
 @operator(function=False, method=False, node="GluBackwardBackward0")
@@ -356,14 +368,6 @@ def glu_backward(grad_output: Array, self: Array, dim) -> Array:
 @rounded_once
 def _of_gate(grad_output, value, sigmoid):
     return (1 - sigmoid) * sigmoid * value * grad_output
-
-
-@formula_operation
-def halves(value, dim):
-    return np.split(value, 2, dim)
-
-
-TAPED.halves = lambda value, dim: value.chunk(2, dim)
 
 
 @formula_operation
@@ -381,20 +385,29 @@ TAPED.joined = _joined
 
 
 def _glu_of_grad(F, grad, self, dim):
-    value, gate = F.halves(self, dim)
-    first, second = F.halves(grad, dim)
-    sigmoid = F.sigmoid(gate)
-    return first * sigmoid + second * sigmoid * (1 - sigmoid) * value
+    ones = F.ones_like(_halves(F, self, dim)[0])
+    first, second = _halves(F, grad * F.glu_backward(ones, self, dim), dim)
+    return first + second
+
+
+def _halves(F, value, dim):
+    """The two halves of a value along a dimension, each a view of its own."""
+    size = value.shape[dim] // 2
+    return F.narrow(value, dim, 0, size), F.narrow(value, dim, size, size)
 
 
 def _glu_curvature(F, grad, grad_output, self, dim):
-    value, gate = F.halves(self, dim)
-    first, second = F.halves(grad, dim)
+    value, gate = _halves(F, self, dim)
     sigmoid = F.sigmoid(gate)
-    slope = sigmoid * (1 - sigmoid)
-    of_value = second * slope * grad_output
-    of_gate = first * slope * grad_output + second * value * slope * (1 - 2 * sigmoid) * grad_output
+    below = F.sub(1.0, sigmoid)
+    slope = sigmoid * below
+    first, second = _halves(F, grad, dim)
+    product = second * value
+    of_value = second * grad_output * slope
+    curvature = slope * below - sigmoid * slope
+    of_gate = product * grad_output * curvature + first * grad_output * slope
     return F.joined([of_value, of_gate], dim)
 
 
 glu_backward.gradient(grad_output=_glu_of_grad, self=_glu_curvature)
+glu_backward.ordered = True

@@ -74,10 +74,13 @@ def _of_i1e(F, grad, self, result):
     return grad * F.where(large, slope, 0.5)
 
 
+def _of_i0e(F, grad, self, result):
+    falling = F.sgn(self) * result  # recorded first: compilers of C++ begin at the right
+    return grad * (F.special_i1e(self) - falling)
+
+
 i0.gradient(self=lambda F, grad, self: grad * F.special_i1(self))
-special_i0e.gradient(
-    self=lambda F, grad, self, result: grad * (F.special_i1e(self) - F.sgn(self) * result)
-)
+special_i0e.gradient(self=_of_i0e)
 special_i1.gradient(self=_of_i1)
 special_i1e.gradient(self=_of_i1e)
 

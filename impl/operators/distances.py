@@ -197,12 +197,14 @@ def _check_distances(x1: Tensor, x2: Tensor, p) -> None:
 
 @operator(node="PdistBackward0", function=False, method=False)
 def pdist_forward(self: Array, p) -> Array:
-    require_full_precision(self, "pdist")
+    if self.shape[0] > 1 and self.shape[1]:
+        require_full_precision(self, "pdist")
     return _distances(self, self, p)[np.triu_indices(self.shape[0], 1)]
 
 
 @operator(node="PdistBackwardBackward0", function=False, method=False)
 def pdist_backward(grad: Array, self: Array, p, pdist: Array) -> Array:
+    require_full_precision(self, "pdist_backward")
     rows = self.shape[0]
     return _gradient(_square(grad, rows), self, self, p, _square(pdist, rows))
 

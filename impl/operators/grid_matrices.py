@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from impl.dtypes import REDUCED
+from impl.operators import rough_cubics as rough
 from impl.operators.resampling import cubic_curvatures, cubic_slopes, cubic_thirds, cubic_weights
 from impl.precision import widened
 
@@ -58,20 +60,23 @@ def _padded(x: np.ndarray, size: int, padding: int, align_corners: bool):
 def _axis(grid: np.ndarray, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
     number = grid.dtype.type
     grid = np.where(np.isnan(grid), number(-1), grid)
+    # Half precision rounds the coordinate at each step, and the share of an element in it.
     if align_corners:
-        x, scale = (grid + 1) / 2 * (size - 1), number((size - 1) / 2)
+        x, scale = (grid + number(1)) / number(2) * number(size - 1), (size - 1) / 2
     else:
-        x, scale = ((grid + 1) * size - 1) / 2, number(size / 2)
+        x, scale = ((grid + number(1)) * number(size) - number(1)) / number(2), size / 2
+    x = widened(x)
+    scale = x.dtype.type(scale)
     if mode == BICUBIC:
         left = np.floor(x)
-        share = x - left
-        at = (left + np.arange(-1, 3)[:, None]).astype(grid.dtype)
+        share, halved = (x - left).astype(grid.dtype), grid.dtype in REDUCED
+        at = (left + np.arange(-1, 3)[:, None]).astype(x.dtype)
         at, _ = _padded(at, size, padding, align_corners)
         weights: tuple[np.ndarray, ...] = (
-            cubic_weights(share).T,
-            cubic_slopes(share).T * scale,
-            cubic_curvatures(share).T * scale * scale,
-            cubic_thirds(share).T * scale * scale * scale,
+            rough.weights(share) if halved else cubic_weights(share).T,
+            (rough.slopes(share) if halved else cubic_slopes(share).T) * scale,
+            cubic_curvatures(widened(share)).T * scale * scale,
+            cubic_thirds(widened(share)).T * scale * scale * scale,
         )
     else:
         x, slope = _padded(x, size, padding, align_corners)
@@ -82,7 +87,7 @@ def _axis(grid: np.ndarray, size: int, mode: int, padding: int, align_corners: b
         else:
             left = np.floor(x)
             at = np.stack((left, left + 1))
-            share = x - left
+            share = widened((x - left).astype(grid.dtype))
             weights = (np.stack((1 - share, share)), np.stack((-slope, slope)))
     inside = (at >= 0) & (at < size)
     return Axis(np.where(inside, at, 0).astype(np.int64), inside, weights)
@@ -95,7 +100,6 @@ class Sampling:
     """
 
     def __init__(self, shape, grid, mode: int, padding: int, align_corners: bool) -> None:
-        grid = widened(grid)
         self.size, self.ndim = shape[2:], len(shape) - 2
         self.points = math.prod(grid.shape[:-1])
         self.images = shape[0]

@@ -87,7 +87,8 @@ def _define(ndim: int) -> None:
         if output_mask[1]:
             x = rows_of(input)
             parts = [(g * (sampling.matrix(d) @ x)).sum(1) for d in range(ndim)]
-            to_grid = np.stack(parts, 1).reshape(grid.shape).astype(grid.dtype, copy=False)
+            to_grid = np.empty(grid.shape, grid.dtype)
+            to_grid.reshape(-1, ndim)[...] = np.stack(parts, 1)
         return to_input, to_grid
 
     def gradients(F, grad, input, grid, interpolation_mode, padding_mode, align_corners, needs):
@@ -103,12 +104,14 @@ def _define(ndim: int) -> None:
 
     forward.__name__, backward.__name__ = name, f"{name}_backward"
     node = f"GridSampler{ndim}DBackward"
-    operator(node=node + "0", function=False, method=False)(forward).gradients("input", "grid")(
-        gradients
-    )
+    sampler = operator(node=node + "0", function=False, method=False)(forward)
+    sampler.gradients("input", "grid")(gradients)
+    sampler.forward("unsupported", name=name, invited=True)
     outputs = ("result0", "result1")
     made = operator(node=node + "Backward0", outputs=outputs, function=False, method=False)
-    made(backward).gradients("grad_output", "input", "grid")(of_backward)
+    backwards = made(backward)
+    backwards.gradients("grad_output", "input", "grid")(of_backward)
+    backwards.forward("unsupported", name=f"{name}_backward", invited=True)
 
 
 _define(2)

@@ -20,9 +20,9 @@ from impl.operators.normalization import (
     affine_tangent,
     elements,
     input_gradient,
-    second_input_gradient,
     tangent,
 )
+from impl.operators.normalized_rows import Rows, row_curvature, row_gradient, row_slope
 from impl.precision import rounded_once, widened
 from impl.refusals import no_derivative, refuse_complex
 from impl.tensor import Tensor
@@ -119,6 +119,8 @@ TAPED.seen = lambda value: value
 
 @native_layer_norm_backward.gradients("grad_out", "input", "weight")
 def _layer_second_gradients(F, grads, grad_out, input, normalized_shape, mean, rstd, weight):
+    """As ATen composes them, over rows that are normalised each by itself."""
+    shape, count = tuple(input.shape), math.prod(normalized_shape)
     of_input, of_weight, of_bias = grads
     if weight is None and of_input is not None and of_bias is not None:
         # torch adds the part of the bias to one that it makes only where there is a weight.
@@ -126,39 +128,54 @@ def _layer_second_gradients(F, grads, grad_out, input, normalized_shape, mean, r
             "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument "
             "#1 'other'"
         )
-    first = input.ndim - len(normalized_shape)
-    outer, inner = tuple(range(first)), tuple(range(first, input.ndim))
-    count = elements(input.shape, inner)
-    normalized = Normalized((input - mean) * rstd, rstd, inner, count)
-    grad = grad_out if weight is None else grad_out * weight
+    number = math.prod(shape[: len(shape) - len(normalized_shape)])
+    rows = (number, count)
+    g, x = F.reshape(grad_out, rows), F.reshape(input, rows)
+    mean, scale = F.reshape(mean, (number, 1)), F.reshape(rstd, (number, 1))
+    factor = None if weight is None else F.reshape(weight, (1, count))
+    centred = x - mean
+    of_rows = None if of_input is None else F.reshape(of_input, rows)
+    of_factor = None if of_weight is None else F.reshape(of_weight, (1, count))
+    normalized = Rows(centred, scale, count)
     to_out = to_input = to_weight = None
-    if of_input is not None:
-        image = input_gradient(F, of_input, normalized)
-        to_out = image if weight is None else image * weight
-        to_input = second_input_gradient(F, of_input, grad, normalized)
-        if weight is not None:
-            to_weight = F.sum_dim(image * grad_out, outer, False) if outer else image * grad_out
-    if of_weight is not None:
-        to_out = summed(to_out, of_weight * normalized.value)
-        to_input = summed(to_input, input_gradient(F, of_weight * grad_out, normalized))
+    if of_rows is not None:
+        to_input = row_curvature(F, of_rows, g if factor is None else g * factor, normalized)
+        to_out = row_gradient(F, of_rows, factor, normalized)
+        if factor is not None:
+            image = row_gradient(F, of_rows, None, normalized)
+            to_weight = F.reshape(F.sum_dim(g * image, (0,), False), tuple(weight.shape))
+    if of_factor is not None:
+        slope = row_slope(F, g * of_factor, normalized)
+        to_input = slope if to_input is None else F.add_fresh(to_input, slope)
+        of_grad = of_factor * centred * scale
+        to_out = of_grad if to_out is None else F.add_fresh(to_out, of_grad)
     if of_bias is not None:
-        to_out = summed(to_out, F.expand(of_bias, tuple(input.shape)))
-    if to_input is None:
-        to_input = F.zeros_like(input)
+        of_grad = F.reshape(of_bias, (1, count))
+        to_out = of_grad if to_out is None else F.add_fresh(to_out, of_grad)
+    if to_input is not None:
+        to_input = F.reshape(to_input, shape)
+    to_out = F.reshape(F.expand(to_out, rows), shape)
     return tuple(g if g is None else F.seen(g) for g in (to_out, to_input, to_weight))
 
 
-# torch makes them by writing to what it has, and adds up their parts in place.
+def _unless_recorded(times):
+    """How often a gradient is written when it is made; what records writes to it by itself."""
+    return lambda arrived, made: 0 if isinstance(made, Tensor) else times(*arrived)
+
+
 written(
     _layer_second_gradients,
     {
-        "grad_out": lambda arrived, _: sum(arrived) - 1,
-        "input": lambda arrived, _: 3 * arrived[0] + 2 * arrived[1] - (arrived[0] and arrived[1]),
+        "grad_out": _unless_recorded(lambda *arrived: sum(arrived) - 1),
+        "input": _unless_recorded(
+            lambda of_input, of_weight, _: 3 * of_input + 2 * of_weight - (of_input and of_weight)
+        ),
         "weight": 0,
     },
 )
 
 
+native_layer_norm_backward.ordered = True
 native_layer_norm_backward.gradient(
     mean=no_derivative("native_layer_norm_backward mean"),
     rstd=no_derivative("native_layer_norm_backward rstd"),

@@ -10,7 +10,9 @@ import numpy as np
 from impl.dtypes import BY_NUMPY, bfloat16, float16, result_dtype
 from impl.inplace import check_cast
 from impl.messages import SUBTRACT_BOOLS
-from impl.operator import TAPED, Array, formula_operation, function, operator
+from impl.modes import no_grad
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
+from impl.operators.arithmetic import div_scalar
 from impl.operators.special import expit
 from impl.precision import accumulator, rounded_once, rounded_once_in
 from impl.refusals import require_floating
@@ -306,11 +308,27 @@ def binary_cross_entropy_backward(
     return value * _share(self, reduction)
 
 
-def _bce_of_target(F, grad, self, target, weight, reduction):
-    value = -F.logit(self) * grad
+@formula_operation
+def bce_of_target(grad, self, target, weight, reduction):
+    """The gradient of the target, which ATen makes in the memory of its first step."""
+    value = -RAW.logit(self) * grad
     if weight is not None:
         value = value * weight
-    return F.div_scalar(value, _count(target, MEAN)) if reduction == MEAN else value
+    return RAW.div_scalar(value, _count(target, MEAN)) if reduction == MEAN else value
+
+
+def _bce_of_target_taped(grad, self, target, weight, reduction):
+    value = TAPED.logit(self).neg_().mul_(grad)
+    if weight is not None:
+        value.mul_(weight)
+    return div_scalar.inplace(value, _count(target, MEAN)) if reduction == MEAN else value
+
+
+TAPED.bce_of_target = _bce_of_target_taped
+
+
+def _bce_of_target(F, grad, self, target, weight, reduction):
+    return F.bce_of_target(grad, self, target, weight, reduction)
 
 
 binary_cross_entropy.gradient(
@@ -330,16 +348,48 @@ binary_cross_entropy.forward(
 )
 
 
+# ATen keeps the denominators away from 0, each in its way.
+
+
+@formula_operation
+def away_from_zero(value):
+    """A value of at least 1e-12, as if it had been so: what replaces it has no derivative."""
+    return np.maximum(value, value.dtype.type(1e-12))
+
+
+def _away_from_zero_taped(value):
+    with no_grad():
+        value.clamp_min_(1e-12)
+    return value
+
+
+TAPED.away_from_zero = _away_from_zero_taped
+
+
+def _bce_sides(F, self):
+    """self and 1 - self, each a little larger."""
+    return F.add_scalar(self, 1e-12), F.add_scalar(F.sub(1.0, self), 1e-12)
+
+
+def _bce_of_grad(F, grad, self, target, weight, reduction):
+    inside, outside = _bce_sides(F, self)
+    value = _weighted(F, (self - target) / (inside * outside) * grad, self, weight, reduction)
+    return value if reduction == NONE else F.sum_all(value)
+
+
 def _bce_curvature(F, grad, grad_output, self, target, weight, reduction):
-    product = F.add_scalar(-(self * self) + self, 1e-12)
-    slope = self * self - 2 * self * target + target
-    value = grad * grad_output * slope / (product * product)
+    inside, outside = _bce_sides(F, self)
+    slope = self * self - F.mul_scalar(self, 2) * target + target
+    value = slope / (F.pow_scalar(inside, 2) * F.pow_scalar(outside, 2)) * (grad * grad_output)
     return _weighted(F, value, self, weight, reduction)
 
 
 def _bce_mixed(F, grad, grad_output, self, weight, reduction):
-    product = F.add_scalar(-(self * self) + self, 1e-12)
-    return _weighted(F, -(grad * grad_output) / product, self, weight, reduction)
+    value = -grad * grad_output
+    if weight is not None:
+        value = value * weight
+    value = value / F.away_from_zero(F.sub(1.0, self) * self)
+    return F.div_scalar(value, _count(self, MEAN)) if reduction == MEAN else value
 
 
 def _weighted(F, value, self, weight, reduction):
@@ -350,9 +400,7 @@ def _weighted(F, value, self, weight, reduction):
 
 binary_cross_entropy_backward.layouts = lambda args: [(args[1]._raw.shape, args[1].stride())]
 binary_cross_entropy_backward.gradient(
-    grad_output=lambda F, grad, self, target, weight, reduction: F.reduced_gradient(
-        F.binary_cross_entropy_backward(grad, self, target, weight, NONE), self, reduction
-    ),
+    grad_output=_bce_of_grad,
     self=_bce_curvature,
     target=_bce_mixed,
 )

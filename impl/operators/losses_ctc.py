@@ -212,7 +212,7 @@ def _gradient(
     )
 
 
-ctc_loss_forward.forward("unsupported", name="_ctc_loss")
+ctc_loss_forward.forward("unsupported", name="_ctc_loss", invited=True)
 ctc_loss_backward.gradients("grad", "log_probs", "neg_log_likelihood")(
     no_derivative("_ctc_loss_backward")
 )

@@ -10,9 +10,8 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY, FLOATING, get_default_dtype
 from impl.inplace import check_cast
-from impl.operator import Array, operator
+from impl.operator import RAW, Array, operator
 from impl.operators.losses import MEAN, NONE, reduced
-from impl.precision import rounded_once
 from impl.refusals import no_derivative, require_full_precision
 
 # -- the logistic margin -----------------------------------------------------------------------
@@ -20,7 +19,7 @@ from impl.refusals import no_derivative, require_full_precision
 
 @operator(function=False, method=False, numbers=False, elementwise=True)
 def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
-    """log(1 + exp(-target * self)), which overflows as torch's does."""
+    """log(1 + exp(-target * self)), rounded at each step; it overflows as torch's does."""
     check_cast(target.dtype, self.dtype)
     if BY_NUMPY[self.dtype].category < FLOATING:
         check_cast(get_default_dtype().numpy, self.dtype)
@@ -32,10 +31,9 @@ def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
     return reduced(_softened(self, target.astype(self.dtype, copy=False)), reduction)
 
 
-@rounded_once
 def _softened(self, target):
     with np.errstate(over="ignore"):
-        return np.log(np.exp(-self * target) + 1)
+        return np.log1p(np.exp(-self * target))
 
 
 @operator(
@@ -51,11 +49,11 @@ def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, re
     return _soft_slope(grad_output, self, target.astype(self.dtype, copy=False), share)
 
 
-@rounded_once
 def _soft_slope(grad_output, self, target, share):
     with np.errstate(over="ignore", invalid="ignore"):
         power = np.exp(-target * self)
-        return target * power * self.dtype.type(share) / (power + 1) * grad_output
+        slope = RAW.mul_scalar(target * power, share)
+        return slope / (power + self.dtype.type(1)) * grad_output
 
 
 soft_margin_loss_backward.layouts = lambda args: []  # row-major, whatever the operands' layouts
@@ -185,7 +183,7 @@ multi_margin_loss.gradient(
         grad, self, target, p, margin, weight, reduction
     )
 )
-multi_margin_loss.forward("unsupported", name="multi_margin_loss")
+multi_margin_loss.forward("unsupported", name="multi_margin_loss", invited=True)
 multi_margin_loss_backward.gradients("grad_output", "self", "weight")(
     no_derivative("multi_margin_loss_backward")
 )
@@ -263,7 +261,9 @@ multilabel_margin_loss_forward.differentiable("output").gradient(
         grad, self, target, reduction, is_target
     )
 )
-multilabel_margin_loss_forward.forward("unsupported", name="multilabel_margin_loss_forward")
+multilabel_margin_loss_forward.forward(
+    "unsupported", name="multilabel_margin_loss_forward", invited=True
+)
 multilabel_margin_loss_backward.gradients("grad_output", "self")(
     no_derivative("multilabel_margin_loss_backward")
 )

@@ -87,11 +87,12 @@ def reduce_segments_backward(
         chosen = (value == reduced[segments]) | np.isnan(value)
         sharing = np.zeros(reduced.shape, data.dtype)
         np.add.at(sharing, segments, chosen.astype(data.dtype))
-        shares = np.maximum(sharing, sharing.dtype.type(1))[segments]
-        each = np.where(chosen, each / shares, data.dtype.type(0))
-    result = np.zeros_like(_elements(data, axis))
-    result[places] = each
-    return result.reshape(data.shape)
+        # ATen divides what it shares only where that is positive.
+        shares = np.where(each > 0, np.maximum(sharing, sharing.dtype.type(1))[segments], 1)
+        each = np.where(chosen, each / shares.astype(data.dtype), data.dtype.type(0))
+    result = np.zeros(data.shape, data.dtype)
+    _elements(result, axis)[places] = each
+    return result
 
 
 def _others(value: np.ndarray, product: np.ndarray, segments: np.ndarray, initial) -> np.ndarray:

@@ -68,7 +68,14 @@ weights
 output.sum().backward()
 longer.bias_k.grad, longer.bias_v.grad
 everything = nn.MultiheadAttention(
-    4, 2, add_bias_kv=True, add_zero_attn=True, kdim=3, vdim=2, batch_first=True, dtype=torch.float64
+    4,
+    2,
+    add_bias_kv=True,
+    add_zero_attn=True,
+    kdim=3,
+    vdim=2,
+    batch_first=True,
+    dtype=torch.float64,
 )
 [name for name, _ in everything.named_parameters()]
 q = torch.randn(2, 3, 4, dtype=torch.float64).requires_grad_()

@@ -80,7 +80,9 @@ linear, flat = nn.Linear(4, 3, bias=False).eval(), nn.BatchNorm1d(3).eval()
 fuse_linear_bn_eval(linear, flat).bias
 fuse_linear_bn_eval(linear, nn.BatchNorm1d(2).eval())  # raises AssertionError
 fuse_conv_bn_eval(convolution.train(), normalisation)  # raises AssertionError
-fuse_conv_bn_eval(convolution.eval(), nn.BatchNorm2d(3, track_running_stats=False).eval())  # raises AssertionError
+fuse_conv_bn_eval(
+    convolution.eval(), nn.BatchNorm2d(3, track_running_stats=False).eval()
+)  # raises AssertionError
 
 # Pooling by powers, neighbours across channels, and outputs of a wished size.
 x = torch.randn(1, 5, 4, 4).requires_grad_()

@@ -84,7 +84,9 @@ torch.allclose(h[:, 1], h0)
 state = (torch.ones(4, 3, 3, dtype=torch.float64), torch.zeros(4, 3, 3, dtype=torch.float64))
 lstm(direct, state)[1][0]
 lstm(direct, tuple(s[:, :2] for s in state))  # raises RuntimeError
-lstm(PackedSequence(torch.ones(5, 4, dtype=torch.float64), torch.tensor([3, 2])))  # raises RuntimeError
+lstm(
+    PackedSequence(torch.ones(5, 4, dtype=torch.float64), torch.tensor([3, 2]))
+)  # raises RuntimeError
 
 gru = nn.GRU(2, 3, bidirectional=True, dropout=0.0, bias=False).double()
 out, h = gru(direct)
