@@ -13,6 +13,7 @@ import weakref
 import numpy as np
 
 from impl import forward
+from impl.allocation import preserved
 from impl.dtypes import BY_NUMPY
 from impl.modes import STATE
 from impl.operator import RAW, TAPED, new
@@ -202,6 +203,8 @@ class RawInterpretation:
 
     def cast(self, value, dtype):
         """A gradient in another NumPy dtype."""
+        if value.ndim > 1 and not value.flags.c_contiguous:
+            value = preserved(value)
         return value.astype(dtype)
 
 

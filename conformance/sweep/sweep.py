@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -200,12 +200,12 @@ class Passage:
     def _truth(self, name: str, part: Callable[[Any], Any] = lambda value: value) -> Truth:
         """What the oracle finds of a result, or of a part of it, in 64 bits and a rounding away."""
 
-        def truth() -> tuple[Any, list[Any]] | None:
-            try:
-                exact = None if self._exact is None else part(self._exact(name))
-                return exact, [part(again(name)) for again in self._nudged]
-            except (_Elsewhere, LookupError, AttributeError):  # such as fewer results, and no node
-                return None
+        def truth() -> Iterator[Any]:
+            # Such as fewer results, and no node.
+            with suppress(_Elsewhere, LookupError, AttributeError):
+                yield None if self._exact is None else part(self._exact(name))
+                for again in self._nudged:
+                    yield part(again(name))
 
         return truth
 
