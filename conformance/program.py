@@ -174,7 +174,8 @@ def _statement(
 ) -> Statement:
     end_line = node.end_lineno or node.lineno
     is_expression = isinstance(node, ast.Expr)
-    imports, assigns = _bound_names(node)
+    source = _segment(lines, node)
+    imports, assigns = _bound_names(node, walrus=":=" in source)
     shown = _shown_names(node, assigns)
     if any(e.kind == "value" for e in expects) and not is_expression and not shown:
         raise ProgramError(
@@ -189,7 +190,7 @@ def _statement(
         raise ProgramError(*where, f"does not compile: {error}") from error
     return Statement(
         index,
-        _segment(lines, node),
+        source,
         node.lineno,
         end_line,
         expects,
@@ -279,12 +280,17 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def _bound_names(node: ast.stmt) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names that imports bind, and all names bound in the program's namespace, in order."""
+def _bound_names(node: ast.stmt, walrus: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names that imports bind, and all names bound in the program's namespace, in order.
+
+    Without a `walrus` an expression binds none.
+    """
     imports: dict[str, None] = {}
     names: dict[str, None] = {}
 
     def visit(part: ast.AST) -> None:
+        if isinstance(part, ast.expr) and not (walrus or _is_target(part)):
+            return
         if isinstance(part, _SCOPES):
             names[part.name] = None
             return
@@ -302,6 +308,10 @@ def _bound_names(node: ast.stmt) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     visit(node)
     return tuple(imports), tuple(imports | names)
+
+
+def _is_target(part: ast.expr) -> bool:
+    return isinstance(getattr(part, "ctx", None), ast.Store)
 
 
 def _shown_names(node: ast.stmt, assigns: tuple[str, ...]) -> tuple[str, ...]:

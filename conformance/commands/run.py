@@ -118,6 +118,7 @@ def _pytest(
         *(f"--config-file={os.devnull}", "--noconftest"),
         "--import-mode=importlib",
         *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:warnings"),
+        *("-p", "no:logging"),
         *("-p", "xdist.plugin", "-p", "conformance.plugin"),
     ]
     if options.processes:
