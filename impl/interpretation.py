@@ -17,7 +17,6 @@ from impl.allocation import preserved
 from impl.dtypes import BY_NUMPY
 from impl.modes import STATE
 from impl.operator import RAW, TAPED, new
-from impl.operators.vanishing import is_zeros
 from impl.pending import Pending, marked, source_of
 from impl.precision import widened
 from impl.saved import raw_of, tensor_of
@@ -31,6 +30,7 @@ from impl.storage import (
     strides_of,
 )
 from impl.tensor import Tensor
+from impl.zeros import is_zeros
 
 
 def sum_to(raw, shape):
