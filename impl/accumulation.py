@@ -75,7 +75,7 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
         )
         if (
             whole
-            and sys.getrefcount(gradient) <= 3 + references  # our caller, we, and the call
+            and interpretation.unshared(gradient, 3 + references)
             and id(gradient) not in interpretation.given
         ):
             result = new(gradient)  # the common case of what follows

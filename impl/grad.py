@@ -168,11 +168,8 @@ def _flags(retain_graph, create_graph, allow_unused) -> tuple[bool, bool, bool]:
     """The flags by their truth; TypeError or OverflowError for what is no small integer."""
     if retain_graph is None:
         retain_graph = create_graph
-    flags = (retain_graph, create_graph, allow_unused)
-    if all(type(flag) is bool for flag in flags):
-        return flags
     result = []
-    for flag in flags:
+    for flag in (retain_graph, create_graph, allow_unused):
         number = operator.index(flag)
         if not 0 <= number <= 255:
             bound = "less than minimum" if number < 0 else "greater than maximum"

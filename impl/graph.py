@@ -54,7 +54,7 @@ class Node:
     # The plan's straight function; None where the node needs the general way: it has none, or
     # somebody wants to see what happens here.
     _run: Any = None
-    # The node at the only edge, if there is but one and `run` returns only its gradient.
+    # The node at the only edge, if there is but one and `_run` returns only its gradient.
     only: Any = None
     plan: Any = None  # an operator's node: what it saves, and how it runs
     _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration

@@ -38,13 +38,10 @@ def sum_to(raw, shape):
 
     Reduced-precision sums are accumulated in float32, as torch does.
     """
+    axes = broadcast_dims(shape, raw.shape)
     wide = widened(raw)
     if not shape:  # torch sums everything then, which makes no view
         return wide.sum().astype(raw.dtype)
-    if shape == raw.shape[-1:]:  # such as the gradient of a bias
-        total = np.add.reduce(wide, tuple(range(raw.ndim - 1)), keepdims=True).reshape(shape)
-        return total if wide is raw else total.astype(raw.dtype)
-    axes = broadcast_dims(shape, raw.shape)
     kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
     # Row-major whatever the order of the input's dimensions, as ATen's reductions are.
     total = wide.sum(axes, keepdims=True, out=np.empty(kept, wide.dtype))

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from conformance.commands.processes import PROCESSES, prepare_processes
 from conformance.ending import Result, ended, written
 from conformance.options import BACKENDS, COUNTED, DRAWING, RUN, Option, read_settings
 from conformance.plan import Plan, WrongInput, check_folder, plan
@@ -23,18 +24,9 @@ from conformance.runs import RunWriter
 FUZZ = (*BACKENDS, *COUNTED, *DRAWING)
 
 
-_PROCESSES = {
-    # In small programs a second thread costs more than it brings, and sums may differ with it.
-    "OMP_NUM_THREADS": "1",
-    # glibc would give larger tensors' memory back at once, and ask for it again page by page.
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-}
-
-
 def run(options: argparse.Namespace) -> int:
     """Compare a backend with an oracle, program by program; returns the exit code."""
-    _prepare_processes()
+    prepare_processes()
     from conformance.progress import Watcher, announce, summarise
 
     if options.processes and options.machines:
@@ -74,7 +66,7 @@ def _ended_before(made: Plan) -> Result:
 
 def fuzz(options: argparse.Namespace) -> int:
     """Compare a backend with an oracle on random programs; returns the exit code."""
-    _prepare_processes()
+    prepare_processes()
     from conformance.fuzz import folder, shares
     from conformance.fuzz_progress import FuzzWatcher
 
@@ -100,12 +92,6 @@ def fuzz(options: argparse.Namespace) -> int:
         return watcher.exit
 
 
-def _prepare_processes() -> None:
-    """Set what the processes of a run find in their environment, where the caller has not."""
-    for name, value in _PROCESSES.items():
-        os.environ.setdefault(name, value)
-
-
 def _pytest(
     module: str, forwarded: Sequence[str], options: argparse.Namespace, watcher: Any
 ) -> int:
@@ -123,7 +109,7 @@ def _pytest(
     ]
     if options.processes:
         arguments += [f"--numprocesses={options.processes}"]
-    environment = {**_PYTEST_ENVIRONMENT, **{name: os.environ[name] for name in _PROCESSES}}
+    environment = {**_PYTEST_ENVIRONMENT, **{name: os.environ[name] for name in PROCESSES}}
     elsewhere = "".join(f"//env:{name}={value}" for name, value in environment.items())
     arguments += [f"--tx={machine}{elsewhere}" for machine in options.machines]
     if options.processes or options.machines:

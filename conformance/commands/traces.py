@@ -8,6 +8,7 @@ import sys
 
 from rich.console import Console
 
+from conformance.commands.processes import prepare_processes
 from conformance.options import read_settings
 from conformance.plan import (
     WrongInput,
@@ -27,8 +28,7 @@ def record_traces(options: argparse.Namespace) -> int:
     from conformance.known import KnownDivergences
     from conformance.release import version
 
-    # Threads would change the order of sums.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    prepare_processes()
     settings, path = read_settings(options), options.recording
     if not path.name.endswith(ENDINGS):
         raise WrongInput(f"{path}: a recording's name ends in {' or '.join(ENDINGS)}.")

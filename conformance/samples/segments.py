@@ -2,66 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from conformance.samples.operator import Case, Input, Operator, case
 
 LENGTHS = {"lengths": "int64"}
 OFFSETS = {"offsets": "int64"}
 
 
-def _reduced(reduction: str) -> tuple[Case, ...]:
+def _reduced(reduction: str) -> Iterator[Case]:
     """The cases of one reduction."""
-    call = f"torch.segment_reduce({{x}}, '{reduction}'"
-    by_offsets, with_initial = f"{call}, offsets={{offsets}})", f"{call}, lengths={{lengths}}, "
-    return (
-        case(
-            f"{reduction}-offsets",
-            by_offsets,
-            (3, 2),
-            x=(5, 2),
-            offsets=[0, 2, 4, 5],
-            dtypes=OFFSETS,
-        ),
-        case(
-            f"{reduction}-empty",
-            f"{call}, lengths={{lengths}})",
-            (3, 2),
-            x=(5, 2),
-            lengths=[2, 0, 3],
-            dtypes=LENGTHS,
-        ),
-        case(
-            f"{reduction}-initial",
-            f"{with_initial}initial=0.5)",
-            (3, 2),
-            x=(5, 2),
-            lengths=[2, 0, 3],
-            dtypes=LENGTHS,
-        ),
-        case(
-            f"{reduction}-axis",
-            f"{with_initial}axis=1)",
-            (2, 3),
-            x=(2, 5),
-            lengths=[[1, 1, 3], [2, 3, 0]],
-            dtypes=LENGTHS,
-        ),
-        case(
-            f"{reduction}-unsafe",
-            f"{with_initial}unsafe=True)",
-            (2, 2),
-            x=(5, 2),
-            lengths=[4, 1],
-            dtypes=LENGTHS,
-        ),
-        case(
-            f"{reduction}-ties",
-            f"{call}, lengths={{lengths}})",
-            (2,),
-            x=[1.0, 1.0, 0.0, 2.0, 0.0],
-            lengths=[2, 3],
-            dtypes=LENGTHS,
-        ),
+
+    def segments(label: str, result, x, lengths, more: str = "") -> Case:
+        call = f"torch.segment_reduce({{x}}, '{reduction}', lengths={{lengths}}{more})"
+        return case(f"{reduction}-{label}", call, result, x=x, lengths=lengths, dtypes=LENGTHS)
+
+    yield case(
+        f"{reduction}-offsets",
+        f"torch.segment_reduce({{x}}, '{reduction}', offsets={{offsets}})",
+        (3, 2),
+        x=(5, 2),
+        offsets=[0, 2, 4, 5],
+        dtypes=OFFSETS,
     )
+    yield segments("empty", (3, 2), (5, 2), [2, 0, 3])
+    yield segments("initial", (3, 2), (5, 2), [2, 0, 3], ", initial=0.5")
+    yield segments("axis", (2, 3), (2, 5), [[1, 1, 3], [2, 3, 0]], ", axis=1")
+    yield segments("unsafe", (2, 2), (5, 2), [4, 1], ", unsafe=True")
+    yield segments("ties", (2,), [1.0, 1.0, 0.0, 2.0, 0.0], [2, 3])
 
 
 SEGMENTS = (

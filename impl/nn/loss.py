@@ -7,7 +7,7 @@ import warnings
 from impl import autocast
 from impl.modes import STATE
 from impl.operator import FUNCTIONS
-from impl.operators import losses, losses_composed
+from impl.operators import losses, losses_binary, losses_composed
 from impl.operators.losses_nll import reduction_of
 from impl.refusals import refuse_gradient
 from impl.tensor import Tensor
@@ -122,7 +122,7 @@ def binary_cross_entropy(
             f"({input.shape}) is deprecated. Please ensure they have the same size."
         )
     refuse_gradient("binary_cross_entropy", "weight", weight)
-    return losses.binary_cross_entropy(input, target, weight, number)
+    return losses_binary.binary_cross_entropy(input, target, weight, number)
 
 
 def binary_cross_entropy_with_logits(
@@ -142,7 +142,7 @@ def binary_cross_entropy_with_logits(
         )
     refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
     refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
-    return losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+    return losses_binary.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
 def kl_div(

@@ -89,13 +89,6 @@ def mm(self: Array, mat2: Array) -> Array:
 
     Raises RuntimeError unless both are matrices of one dtype whose inner sizes agree.
     """
-    if (
-        self.ndim == mat2.ndim == 2
-        and self.shape[1] == mat2.shape[0]
-        and self.dtype is mat2.dtype
-        and self.dtype in WIDE
-    ):
-        return matrices(self, mat2)
     if self.ndim != 2:
         raise RuntimeError("self must be a matrix")
     if mat2.ndim != 2:

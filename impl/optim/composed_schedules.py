@@ -46,8 +46,7 @@ class _Composed(LRScheduler):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a state that `state_dict` returned."""
-        own = {key: value for key, value in state_dict.items() if key != "_schedulers"}
-        self.__dict__.update(own)
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
 

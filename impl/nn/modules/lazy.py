@@ -12,7 +12,6 @@ from impl.nn.modules.instance_norm import (
     InstanceNorm1d,
     InstanceNorm2d,
     InstanceNorm3d,
-    _InstanceNorm,
 )
 from impl.nn.modules.linear import Linear
 from impl.nn.modules.module import Module
@@ -213,43 +212,21 @@ class _LazyNorm(LazyModuleMixin, _BatchNorm):
         self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
-    """`BatchNorm1d` with the channels of its first input (torch.nn.LazyBatchNorm1d)."""
-
-    cls_to_become = BatchNorm1d
-    ranks = BatchNorm1d.ranks
-
-
-class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
-    """`BatchNorm2d` with the channels of its first input (torch.nn.LazyBatchNorm2d)."""
-
-    cls_to_become = BatchNorm2d
-    ranks = BatchNorm2d.ranks
+def _lazy_norm(kind: type[Any]) -> type[Any]:
+    name = f"Lazy{kind.__name__}"
+    checked = {rule: value for rule, value in vars(kind).items() if rule in ("ranks", "spatial")}
+    fields = {
+        "__doc__": f"`{kind.__name__}` with the channels of its first input (torch.nn.{name}).",
+        "__module__": __name__,
+        "cls_to_become": kind,
+        **checked,
+    }
+    return type(name, (_LazyNorm, *kind.__bases__), fields)
 
 
-class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
-    """`BatchNorm3d` with the channels of its first input (torch.nn.LazyBatchNorm3d)."""
-
-    cls_to_become = BatchNorm3d
-    ranks = BatchNorm3d.ranks
-
-
-class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
-    """`InstanceNorm1d` with the channels of its first input (torch.nn.LazyInstanceNorm1d)."""
-
-    cls_to_become = InstanceNorm1d
-    spatial = InstanceNorm1d.spatial
-
-
-class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
-    """`InstanceNorm2d` with the channels of its first input (torch.nn.LazyInstanceNorm2d)."""
-
-    cls_to_become = InstanceNorm2d
-    spatial = InstanceNorm2d.spatial
-
-
-class LazyInstanceNorm3d(_LazyNorm, _InstanceNorm):
-    """`InstanceNorm3d` with the channels of its first input (torch.nn.LazyInstanceNorm3d)."""
-
-    cls_to_become = InstanceNorm3d
-    spatial = InstanceNorm3d.spatial
+LazyBatchNorm1d = _lazy_norm(BatchNorm1d)
+LazyBatchNorm2d = _lazy_norm(BatchNorm2d)
+LazyBatchNorm3d = _lazy_norm(BatchNorm3d)
+LazyInstanceNorm1d = _lazy_norm(InstanceNorm1d)
+LazyInstanceNorm2d = _lazy_norm(InstanceNorm2d)
+LazyInstanceNorm3d = _lazy_norm(InstanceNorm3d)

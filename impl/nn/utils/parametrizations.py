@@ -21,8 +21,6 @@ from impl.operators.householder import householder_product
 from impl.operators.linear_systems import solve
 from impl.tensor import Tensor
 
-TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
-
 
 def _tensor_of(module: Module, name: str) -> Tensor:
     value = getattr(module, name, None)
@@ -197,6 +195,28 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     return module
 
 
+def check_iterations(count: int) -> None:
+    """Raise ValueError for a number of power iterations that is none."""
+    if count <= 0:
+        raise ValueError(
+            f"Expected n_power_iterations to be positive, but got n_power_iterations={count}"
+        )
+
+
+def dimension_of(module: Module, dim: int | None) -> int:
+    """The dimension of a weight's outputs, where none is given."""
+    if dim is not None:
+        return dim
+    return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+
+
+def slices_first(weight: Tensor, dim: int) -> Tensor:
+    """The weight with `dim` before its other dimensions."""
+    if dim == 0:
+        return weight
+    return weight.permute(dim, *(d for d in range(weight.ndim) if d != dim))
+
+
 class _SpectralNorm(Module):
     _u: Any
     _v: Any
@@ -211,11 +231,7 @@ class _SpectralNorm(Module):
                 "Dimension out of range (expected to be in range of "
                 f"[-{ndim}, {ndim - 1}] but got {dim})"
             )
-        if n_power_iterations <= 0:
-            raise ValueError(
-                "Expected n_power_iterations to be positive, but "
-                f"got n_power_iterations={n_power_iterations}"
-            )
+        check_iterations(n_power_iterations)
         self.dim = dim % ndim
         self.eps = eps
         if ndim > 1:
@@ -229,9 +245,7 @@ class _SpectralNorm(Module):
 
     def _matrix(self, weight: Tensor) -> Tensor:
         """The weight as a matrix whose rows are the slices along `dim`."""
-        if self.dim != 0:
-            weight = weight.permute(self.dim, *(d for d in range(weight.ndim) if d != self.dim))
-        return weight.flatten(1)
+        return slices_first(weight, self.dim).flatten(1)
 
     @no_grad()
     def _iterate(self, matrix: Tensor, times: int) -> None:
@@ -266,7 +280,5 @@ def spectral_norm(
     mode. Raises ValueError and IndexError for what does not fit
     (torch.nn.utils.parametrizations.spectral_norm)."""
     weight = _tensor_of(module, name)
-    if dim is None:
-        dim = 1 if isinstance(module, TRANSPOSED) else 0
-    made = _SpectralNorm(weight, n_power_iterations, dim, eps)
+    made = _SpectralNorm(weight, n_power_iterations, dimension_of(module, dim), eps)
     return parametrize.register_parametrization(module, name, made)

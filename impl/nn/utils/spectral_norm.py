@@ -10,8 +10,9 @@ from typing import Any
 from impl.modes import no_grad
 from impl.nn import functional as F
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter, is_lazy
-from impl.nn.utils.parametrizations import TRANSPOSED
+from impl.nn.parameter import Parameter
+from impl.nn.utils.normalising_hooks import refuse_lazy, refuse_second, removed
+from impl.nn.utils.parametrizations import check_iterations, dimension_of, slices_first
 from impl.operator import FUNCTIONS
 from impl.operators.matrix_chains import multi_dot
 from impl.tensor import Tensor
@@ -26,18 +27,13 @@ class SpectralNorm:
     def __init__(
         self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
     ) -> None:
-        if n_power_iterations <= 0:
-            raise ValueError(
-                "Expected n_power_iterations to be positive, but "
-                f"got n_power_iterations={n_power_iterations}"
-            )
+        check_iterations(n_power_iterations)
         self.name, self.dim, self.eps = name, dim, eps
         self.n_power_iterations = n_power_iterations
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
         """The weight as a matrix whose rows are the slices along `dim`."""
-        if self.dim != 0:
-            weight = weight.permute(self.dim, *(d for d in range(weight.ndim) if d != self.dim))
+        weight = slices_first(weight, self.dim)
         return weight.reshape(weight.size(0), -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
@@ -118,22 +114,13 @@ def spectral_norm(
 
     Raises RuntimeError for a second time, ValueError for a parameter without values.
     """
-    if dim is None:
-        dim = 1 if isinstance(module, TRANSPOSED) else 0
-    for other in module._hooks_before():
-        if isinstance(other, SpectralNorm) and other.name == name:
-            raise RuntimeError(
-                f"Cannot register two spectral_norm hooks on the same parameter {name}"
-            )
+    dim = dimension_of(module, dim)
+    refuse_second(module, SpectralNorm, "spectral", name)
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
     weight = module._parameters[name]
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
-    if is_lazy(weight):
-        raise ValueError(
-            "The module passed to `SpectralNorm` can't have uninitialized parameters. "
-            "Make sure to run the dummy forward before applying spectral normalization"
-        )
+    refuse_lazy(weight, SpectralNorm, "spectral")
     with no_grad():
         u, v = (
             F.normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps)
@@ -153,10 +140,7 @@ def spectral_norm(
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Make the weight a parameter with its present value; ValueError if it is not normalised."""
-    hook = module._take_hook_before(lambda h: isinstance(h, SpectralNorm) and h.name == name)
-    if hook is None:
-        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    hook.remove(module)
+    hook = removed(module, SpectralNorm, "spectral", name)
     for number, after in list(module._saved.items()):
         if isinstance(after, _Versioned) and after.hook is hook:
             del module._saved[number]

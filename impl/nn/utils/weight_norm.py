@@ -9,7 +9,8 @@ import warnings
 from typing import Any
 
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter, is_lazy
+from impl.nn.parameter import Parameter
+from impl.nn.utils.normalising_hooks import refuse_lazy, refuse_second, removed
 from impl.operator import FUNCTIONS
 
 
@@ -48,18 +49,10 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         FutureWarning,
         stacklevel=2,
     )
-    for hook in module._hooks_before():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            raise RuntimeError(
-                f"Cannot register two weight_norm hooks on the same parameter {name}"
-            )
+    refuse_second(module, WeightNorm, "weight", name)
     hook = WeightNorm(name, -1 if dim is None else dim)
     weight = getattr(module, name)
-    if is_lazy(weight):
-        raise ValueError(
-            "The module passed to `WeightNorm` can't have uninitialized parameters. "
-            "Make sure to run the dummy forward before applying weight normalization"
-        )
+    refuse_lazy(weight, WeightNorm, "weight")
     del module._parameters[name]
     norms = FUNCTIONS["norm_except_dim"](weight, 2, hook.dim)
     module.register_parameter(f"{name}_g", Parameter(norms.data))
@@ -71,8 +64,5 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Make the weight a parameter with its present value; ValueError if it is not normalised."""
-    hook = module._take_hook_before(lambda h: isinstance(h, WeightNorm) and h.name == name)
-    if hook is None:
-        raise ValueError(f"weight_norm of '{name}' not found in {module}")
-    hook.remove(module)
+    removed(module, WeightNorm, "weight", name)
     return module

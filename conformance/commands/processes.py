@@ -1,0 +1,19 @@
+"""What the processes of a command find in their environment."""
+
+from __future__ import annotations
+
+import os
+
+PROCESSES = {
+    # In small programs a second thread costs more than it brings, and sums may differ with it.
+    "OMP_NUM_THREADS": "1",
+    # glibc would give larger tensors' memory back at once, and ask for it again page by page.
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+
+
+def prepare_processes() -> None:
+    """Set what PROCESSES says, where the caller has not."""
+    for name, value in PROCESSES.items():
+        os.environ.setdefault(name, value)
