@@ -13,7 +13,7 @@ from conformance.judge import lost_line
 from conformance.plan import Plan
 
 TEST = "test_program"
-"""The test function whose parameter is a program's ID."""
+"""The name of every test; a program's ID follows in brackets."""
 
 
 class Gathering:

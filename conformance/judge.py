@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from conformance import backends
+from conformance import backends, interruption
 from conformance.compare import compare, stated
 from conformance.conventions import followed
 from conformance.execute import trace
@@ -50,6 +50,7 @@ class Judge:
 
     def line(self, program: Program) -> dict[str, Any]:
         """The program's line of the run file; whatever goes wrong is an outcome, not an error."""
+        interruption.check()
         line = blank_line(program)
         if self.unavailable:
             return {**line, "outcome": "not_run", "reason": self.unavailable}

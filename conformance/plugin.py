@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from conformance import fuzz
 from conformance.ending import Result
 from conformance.failure import failure
-from conformance.gathering import Gathering
+from conformance.gathering import TEST, Gathering
 from conformance.judge import Judge
 from conformance.options import DRAWING, RUN, Settings, add_options, read_settings
 from conformance.plan import (
@@ -30,7 +30,9 @@ PREFIX = "conform-"
 PLAN = pytest.StashKey[Plan]()
 """Where a plan made before pytest was started is handed over."""
 
+_SUITE = Path(__file__).with_name("test_programs.py")
 _PROGRAMS = pytest.StashKey[list[Program]]()
+_SETTINGS = pytest.StashKey[Settings]()
 _JUDGE = pytest.StashKey[Judge]()
 _GATHERING = pytest.StashKey[Gathering]()
 _LINE = pytest.StashKey[str]()
@@ -79,6 +81,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     except WrongInput as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[_PROGRAMS] = programs
+    config.stash[_SETTINGS] = settings
     config.stash[_JUDGE] = Judge(settings, known, unavailable)
 
 
@@ -87,21 +90,58 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         judge.close()
 
 
+class Programs(pytest.File):
+    """The module of the suite: it has one test per program instead of functions."""
+
+    def collect(self) -> Iterator[ProgramItem]:
+        """The session's programs, in the order of the suite."""
+        for program in self.config.stash[_PROGRAMS]:
+            yield ProgramItem.from_parent(self, name=f"{TEST}[{program.id}]", program=program)
+
+
+class ProgramItem(pytest.Item):
+    """One program as a test: its line of the run file is made, travels with the report, and is
+    the outcome. There are ten thousand, so nothing is set up and torn down around each."""
+
+    def __init__(self, *, program: Program, **named: Any) -> None:
+        super().__init__(**named)
+        self.program = program
+
+    def runtest(self) -> None:
+        line = self.config.stash[_JUDGE].line(self.program)
+        self.stash[_LINE] = json.dumps(line, allow_nan=False)
+        settle(line, self.config.stash[_SETTINGS])
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Programs | None:
+    if module_path != _SUITE:
+        return None
+    return Programs.from_parent(parent, path=module_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """Run a program with a single report; other tests as pytest does."""
+    if not isinstance(item, ProgramItem):
+        return None
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    stop = (KeyboardInterrupt, pytest.exit.Exception)
+    call = pytest.CallInfo.from_call(item.runtest, when="call", reraise=stop)
+    report = hook.pytest_runtest_makereport(item=item, call=call)
+    hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "conform_program" in metafunc.fixturenames:
-        programs = metafunc.config.stash[_PROGRAMS]
-        metafunc.parametrize("conform_program", programs, ids=[program.id for program in programs])
     if "conform_share" in metafunc.fixturenames:
         shares = _shares(metafunc.config)
         metafunc.parametrize("conform_share", shares, ids=[str(share) for share in shares])
-
-
-@pytest.fixture
-def conform_line(request: pytest.FixtureRequest, conform_program: Program) -> dict[str, Any]:
-    """The program's line of the run file: what `conform_program` does on oracle and backend."""
-    line = request.config.stash[_JUDGE].line(conform_program)
-    request.node.stash[_LINE] = json.dumps(line, allow_nan=False)
-    return line
 
 
 @pytest.fixture
@@ -115,12 +155,6 @@ def conform_search(request: pytest.FixtureRequest, conform_share: fuzz.Share) ->
     report = fuzz.report(judge, conform_share, None if options.conform_no_keep else keep_in)
     request.node.stash[_SEARCH] = json.dumps(report.to_json(), allow_nan=False)
     return report
-
-
-@pytest.fixture
-def conform_settings(pytestconfig: pytest.Config) -> Settings:
-    """What was asked for on the command line."""
-    return read_settings(pytestconfig.option, PREFIX)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -95,18 +95,18 @@ class Plan:
 class OperatorNode(Node):
     """A node of an operator: runs the operator's formulas on what its plan saved."""
 
-    __slots__ = ("_run", "branches", "meta", "only", "plan", "saved", "sequence")
+    __slots__ = ("_branches", "_kept", "_meta", "_only", "_plan", "_run", "_sequence")
 
-    operator: Differentiable
-    mixed = False  # whether its operands had different dtypes; see `Operator.mixes`
+    _operator: Differentiable
+    _mixed = False  # whether its operands had different dtypes; see `Operator.mixes`
 
-    # What records a node sets all of its fields, but for `branches` where there is an `only`.
+    # What records a node sets all of its fields, but for `_branches` where there is an `_only`.
     __init__ = object.__init__  # type: ignore[assignment]
 
-    def evaluate(self, grads, interpretation, wanted):
-        if self.mixed and not interpretation.records:
+    def _evaluate(self, grads, interpretation, wanted):
+        if self._mixed and not interpretation.records:
             return self._evaluate_tensors(grads, interpretation, wanted)
-        saved = self.saved
+        saved = self._kept
         if saved is None:
             raise RuntimeError(messages.FREED)
         unpack = interpretation.unpack
@@ -115,11 +115,11 @@ class OperatorNode(Node):
             for v in saved
         ]
         if all(g is None for g in grads):
-            return [None] * len(self.targets())
+            return [None] * len(self._targets())
         # Where operands disagree on the order of dimensions, ATen takes the first one's.
         if (
             not interpretation.records
-            and self.operator.ordered
+            and self._operator.ordered
             and any(type(v) is np.ndarray and reordered(v) for v in (*grads, *values))
         ):
             return self._evaluate_laid_out(grads, values, interpretation, wanted)
@@ -127,8 +127,8 @@ class OperatorNode(Node):
 
     def _apply(self, F, grads, values, wanted) -> list:
         """What the formulas make of gradients and saved values, all arrays or all tensors."""
-        plan = self.plan
-        result: list = [None] * len(self.targets())
+        plan = self._plan
+        result: list = [None] * len(self._targets())
         for targets, function, arguments in plan.formulas:
             given = []
             for kind, which in arguments:
@@ -143,7 +143,7 @@ class OperatorNode(Node):
                     given.append(which)
             if len(targets) == 1:
                 target = targets[0]
-                if self.operator.list_edges:
+                if self._operator.list_edges:
                     self._spread(result, function(F, *given))
                 elif wanted is None or wanted[target]:
                     result[target] = function(F, *given)
@@ -157,7 +157,7 @@ class OperatorNode(Node):
         from impl.interpretation import TAPED_INTERPRETATION
 
         tensors = [None if g is None else interpretation.lift(g) for g in grads]
-        results = self.evaluate(tensors, TAPED_INTERPRETATION, wanted)
+        results = self._evaluate(tensors, TAPED_INTERPRETATION, wanted)
         return _lowered(results, tensors, grads, interpretation)
 
     def _evaluate_laid_out(self, grads, values, interpretation, wanted):
@@ -172,29 +172,29 @@ class OperatorNode(Node):
 
     def _spread(self, result, values) -> None:
         for i, value in enumerate(values):
-            result[i] = value if self.targets()[i] is not None else None
+            result[i] = value if self._targets()[i] is not None else None
 
-    def release(self) -> None:
-        if self.plan.saves_tensors:
-            self.saved = None
+    def _release(self) -> None:
+        if self._plan.saves_tensors:
+            self._kept = None
 
-    def targets(self) -> tuple:
-        if self.only is None:
-            return self.branches
-        edges = [None] * len(self.operator.edge_of)
-        edges[self.plan.single] = self.only
+    def _targets(self) -> tuple:
+        if self._only is None:
+            return self._branches
+        edges = [None] * len(self._operator.edge_of)
+        edges[self._plan.single] = self._only
         return tuple(edges)
 
-    def expose_saved(self, name: str) -> SavedTensor:
+    def _expose_saved(self, name: str) -> SavedTensor:
         """What is saved under a name as the object that takes hooks; empty if nothing is."""
-        names = self.plan.names
-        if self.saved is None or name not in names:
+        names = self._plan.names
+        if self._kept is None or name not in names:
             return exposed(None, self)
-        saved, place = list(self.saved), names.index(name)
+        saved, place = list(self._kept), names.index(name)
         entry = exposed(saved[place], self)
         if entry.storage is not None:
             saved[place] = entry
-            self.saved = saved
+            self._kept = saved
         return entry
 
 
@@ -246,7 +246,7 @@ class Differentiable:
         self.list_position = lists[0] if lists else None
         self.list_edges = False
         self.bits: tuple = ()
-        self.node_class = type(node_name, (OperatorNode,), {"operator": self, "__slots__": ()})
+        self.node_class = type(node_name, (OperatorNode,), {"_operator": self, "__slots__": ()})
         self.node_class.__module__ = "torch.autograd.functions"
 
     # -- definition -------------------------------------------------------------------------
@@ -393,24 +393,26 @@ class Differentiable:
         """
         plan = self.plan(mask)
         node = self.node_class()
-        node.sequence = next_sequence() if self.node_name != "NotImplemented" else _AT_ONCE
+        node._sequence = next_sequence() if self.node_name != "NotImplemented" else _AT_ONCE
         if anomaly.MODE.enabled:
             anomaly.note(node)
-        node.plan = plan
+        node._plan = plan
         node._run = plan.straight if plan.versions is None else None
         if plan.versions is not None:
-            node.versions = plan.versions
+            node._versions = plan.versions
         if self.mixes(args, (outputs or targets)[0]):
-            node.mixed = True
+            node._mixed = True
             node._run = None
         elif self.ordered and self.reorders(args):
             node._run = None
-        node.connect(edges)
-        node.only = None if plan.single is None or node._run is None else node.branches[plan.single]
-        if node.only is None and plan.single is not None:
+        node._connect(edges)
+        node._only = (
+            None if plan.single is None or node._run is None else node._branches[plan.single]
+        )
+        if node._only is None and plan.single is not None:
             node._run = None  # an edge that leads nowhere
-        node.describe(self._tracked(outputs or targets))
-        node.saved = [
+        node._describe(self._tracked(outputs or targets))
+        node._kept = [
             None
             if outputs is None and kind == OUTPUT
             else self.read(kind, which, args, outputs or targets)
@@ -420,9 +422,9 @@ class Differentiable:
 
     def save_outputs(self, node, args, outputs) -> None:
         """Save what the node's formulas need of outputs whose history it has become."""
-        for i, (kind, which) in enumerate(node.plan.reads):
+        for i, (kind, which) in enumerate(node._plan.reads):
             if kind == OUTPUT:
-                node.saved[i] = self.read(kind, which, args, outputs)
+                node._kept[i] = self.read(kind, which, args, outputs)
 
     def _tracked(self, outputs):
         return [outputs[i] for i in self.differentiable_outputs]

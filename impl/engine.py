@@ -32,7 +32,7 @@ class _Arrival:
     def __init__(self, node, missing: int) -> None:
         self.missing = missing  # how many gradients are yet to come
         self.made = 0  # how often the only sum was written in place
-        self.value: Any = None if node.meta is not None else [None] * len(node.metas)
+        self.value: Any = None if node._meta is not None else [None] * len(node._metas)
 
 
 class Task:
@@ -79,11 +79,11 @@ class Task:
             if spare is not None:
                 if node is None:
                     node, gradient, spare, spared = spare, spared, None, None
-                elif spare.sequence > node.sequence:
+                elif spare._sequence > node._sequence:
                     node, gradient, spare, spared = spare, spared, node, gradient
             elif ready:
-                if node is not None and ready[0][0] < -node.sequence:
-                    heapq.heappush(ready, (-node.sequence, next(ties), node, gradient))
+                if node is not None and ready[0][0] < -node._sequence:
+                    heapq.heappush(ready, (-node._sequence, next(ties), node, gradient))
                     node = gradient = None
                 if node is None:
                     node, gradient = heapq.heappop(ready)[2:]
@@ -94,8 +94,8 @@ class Task:
                     node = gradient = None
                     continue
                 wanted = None
-                if node.only is None:
-                    wanted = [target in needed for target in node.branches]
+                if node._only is None:
+                    wanted = [target in needed for target in node._branches]
             marks = fitting = passed = None  # what is known of the gradients that come out
             if (
                 (run := node._run) is not None
@@ -105,19 +105,19 @@ class Task:
                 and (
                     orderly
                     or type(gradient) is not ndarray
-                    or not node.operator.ordered
+                    or not node._operator.ordered
                     or not reordered(gradient)
                 )
             ):
-                if additions and (writes := additions.pop(node, 0)) and not node.makes_gradient:
+                if additions and (writes := additions.pop(node, 0)) and not node._makes_gradient:
                     passed = gradient
-                if (target := node.only) is not None:
+                if (target := node._only) is not None:
                     gradient = run(node, gradient, keep, wanted)
-                    meta, plan = target.meta, node.plan
+                    meta, plan = target._meta, node._plan
                     if orderly and not plan.fits and type(gradient) is ndarray:
                         orderly = not reordered(gradient)
                     if (
-                        (meta is node.meta and plan.fits)
+                        (meta is node._meta and plan.fits)
                         or type(gradient) is meta
                         or (
                             type(gradient) is ndarray
@@ -141,27 +141,27 @@ class Task:
                         else:
                             node = gradient = None
                         continue
-                    targets = node.targets()
+                    targets = node._targets()
                     outputs = [None] * len(targets)
                     outputs[plan.single] = gradient
                 else:
                     outputs = run(node, gradient, keep, wanted)
-                    targets = node.branches
-                    if node.plan.fits:
-                        fitting = node.meta
+                    targets = node._branches
+                    if node._plan.fits:
+                        fitting = node._meta
                 gradient = None
             else:
-                grads = [gradient] if node.meta is not None else gradient
+                grads = [gradient] if node._meta is not None else gradient
                 gradient = None
                 if grads is None:
-                    grads = [None] * len(node.metas)
+                    grads = [None] * len(node._metas)
                 outputs = (self._watched if watched else self._step)(node, grads, wanted)
                 grads = None
                 if outputs is None:
                     node = None
                     continue
                 marks = self.marks
-                targets = node.targets()
+                targets = node._targets()
             if orderly and fitting is None:
                 orderly = not any(type(g) is ndarray and reordered(g) for g in outputs)
             following = None
@@ -169,7 +169,7 @@ class Task:
                 if target is None:
                     continue
                 value, outputs[i] = outputs[i], None
-                meta = target.meta
+                meta = target._meta
                 if value is None or (
                     marks is None
                     and passed is None
@@ -190,11 +190,11 @@ class Task:
                         made = marks.writes(i, value)
                     else:
                         made = writes if passed is not None and shows(value, passed) else 0
-                    expected = target.expected(0 if node.numbers is None else node.numbers[i])
+                    expected = target._expected(0 if node._numbers is None else node._numbers[i])
                     if not self._meets(value, expected):
                         value, made = self._refit(node, i, value, expected, made)
                 if made or meta is None or counts.get(target, 1) != 1:
-                    number = 0 if node.numbers is None else node.numbers[i]
+                    number = 0 if node._numbers is None else node._numbers[i]
                     if not join(target, value, made, number):
                         value = None
                         continue
@@ -203,15 +203,15 @@ class Task:
                 if following is None:
                     following, gradient = target, value
                 else:
-                    if target.sequence > following.sequence:
+                    if target._sequence > following._sequence:
                         following, target, gradient, value = target, following, value, gradient
                     if spare is None and not ready:
                         spare, spared = target, value
                     else:
                         if spare is not None:
-                            heapq.heappush(ready, (-spare.sequence, next(ties), spare, spared))
+                            heapq.heappush(ready, (-spare._sequence, next(ties), spare, spared))
                             spare = spared = None
-                        heapq.heappush(ready, (-target.sequence, next(ties), target, value))
+                        heapq.heappush(ready, (-target._sequence, next(ties), target, value))
                 value = None
             node, passed = following, None
 
@@ -225,7 +225,7 @@ class Task:
             self._join(node, gradient, 0, number)
         for node in starts:
             if not self.arrivals[node].missing:
-                entry = -node.sequence, next(ties), node, self.arrivals.pop(node).value
+                entry = -node._sequence, next(ties), node, self.arrivals.pop(node).value
                 heapq.heappush(ready, entry)
 
     def _join(self, node, gradient, made: int, number: int = 0) -> bool:
@@ -239,7 +239,7 @@ class Task:
         arrival.missing -= 1
         if gradient is None:
             pass
-        elif node.meta is None:
+        elif node._meta is None:
             self._join_output(arrival.value, node, number, gradient, made)
         elif arrival.value is None:
             arrival.value, arrival.made = gradient, made
@@ -278,9 +278,9 @@ class Task:
 
     def _marks(self, node, grads):
         """What is known of writes to gradients at this node; None if nothing."""
-        versions = node.versions
+        versions = node._versions
         carried: tuple = ()
-        if self.additions and not node.makes_gradient:
+        if self.additions and not node._makes_gradient:
             carried = tuple(
                 (weakref.ref(owner(g)), self.additions[place(node, number)])
                 for number, g in enumerate(grads)
@@ -304,7 +304,7 @@ class Task:
         if runs and self.captures:
             # What passes through is captured before the tensor's own hooks, what ends here after.
             self._capture(node, grads)
-        hooks = node.hooks_of_outputs()
+        hooks = node._hooks_of_outputs()
         if hooks or node._retained:
             self._tensor_hooks(node, hooks, grads, runs)
         if not runs:
@@ -318,12 +318,12 @@ class Task:
         if type(node) is AccumulateGrad:
             self._accumulate(node, grads)
             return None
-        if node.authored:
+        if node._authored:
             outputs, shown = self._run_author(node, grads, wanted)
             marks = self.marks
         else:
             self.marks = marks = self._marks(node, grads)
-            outputs = node.evaluate(grads, self.interpretation, wanted)
+            outputs = node._evaluate(grads, self.interpretation, wanted)
             shown = tuple(self._lift(g) for g in grads) if node._post_hooks else None
         if node._post_hooks:
             inputs = self._as_inputs(node, outputs, marks)
@@ -333,12 +333,12 @@ class Task:
             # So that nobody holds them any longer but who kept them.
             del outputs, inputs, shown
             outputs = self.interpretation.lower_all(left)
-        if node.authored:  # who may return one for a tensor that requires none
+        if node._authored:  # who may return one for a tensor that requires none
             outputs = [
-                v if target else None for v, target in zip(outputs, node.targets(), strict=True)
+                v if target else None for v, target in zip(outputs, node._targets(), strict=True)
             ]
         if not self.keep_graph:
-            node.release()
+            node._release()
         return outputs
 
     def _accumulate(self, node, grads) -> None:
@@ -361,7 +361,7 @@ class Task:
             return False
         if self.needed is None:
             return True
-        if node in self.captures and not node.targets():
+        if node in self.captures and not node._targets():
             raise RuntimeError(messages.CAPTURED_LEAF)
         return node in self.needed and (self.needed[node] or node in self.captures)
 
@@ -376,15 +376,15 @@ class Task:
         """
         grads[:] = [self._at(node, i, g) for i, g in enumerate(grads)]
         shown = tuple(grads) if node._post_hooks else None
-        values = node.evaluate(grads, self.interpretation, wanted)
+        values = node._evaluate(grads, self.interpretation, wanted)
         for i, (target, number) in enumerate(node.next_functions):
             if target is None or values[i] is None:
                 continue
-            meta = target.expected(number)
+            meta = target._expected(number)
             if not self._meets(values[i], meta):
                 values[i] = self._fit(node, i, values[i], meta)
-                node.versions[i] = 0
-        self.marks = Marks(node.versions, (), ()) if any(node.versions.values()) else None
+                node._versions[i] = 0
+        self.marks = Marks(node._versions, (), ()) if any(node._versions.values()) else None
         return values, shown
 
     def _refit(self, node, position: int, value, meta, made: int):
@@ -405,7 +405,7 @@ class Task:
             )
         if wanted is None:  # a leaf may take any
             wanted = dtype
-        if dtype.kind == "c" and wanted.kind != "c" and node.takes_real_part:
+        if dtype.kind == "c" and wanted.kind != "c" and node._takes_real_part:
             value = self.interpretation.F.real_part(value)
             dtype = self.interpretation.shape_dtype(value)[1]
         # A real gradient suits a complex input, an integer one does not.
@@ -476,8 +476,8 @@ class Task:
             made = 0
             if value is not None and target is not None:
                 made = marks.writes(i, value) if marks is not None else 0
-                if not self._meets(value, target.expected(number)):
-                    value, made = self._refit(node, i, value, target.expected(number), made)
+                if not self._meets(value, target._expected(number)):
+                    value, made = self._refit(node, i, value, target._expected(number), made)
             gradient = self._lift(value)
             if made:
                 gradient._storage.version = made

@@ -22,8 +22,8 @@ def run_alone(node, grads):
     Returns one gradient or None per edge, a single one by itself. No hook is called and nothing is
     freed; a leaf's node accumulates. Raises TypeError for another number of gradients.
     """
-    if len(grads) != node.width:
-        raise TypeError(f"expected {node.width} arguments, got {len(grads)} instead")
+    if len(grads) != node._width:
+        raise TypeError(f"expected {node._width} arguments, got {len(grads)} instead")
     interpretation = interpreting(STATE.enabled)
     lowered = [None if g is None else interpretation.lower(g) for g in grads]
     if isinstance(node, AccumulateGrad):
@@ -31,7 +31,7 @@ def run_alone(node, grads):
         if node.variable._post_accumulate:
             run_post_accumulate(node.variable)
         return ()
-    outputs = node.evaluate(lowered, interpretation, None)
+    outputs = node._evaluate(lowered, interpretation, None)
     results = tuple(None if value is None else interpretation.lift(value) for value in outputs)
     return results[0] if len(results) == 1 else results
 
@@ -63,7 +63,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
             if cotangent is None:
                 raise RuntimeError(f"element {i} of gradients tuple is None")
             lowered = interpretation.lower(cotangent)
-            dtype = edge[0].dtype_of(edge[1])
+            dtype = edge[0]._dtype_of(edge[1])
             if dtype is not None and cotangent._raw.dtype != dtype:
                 lowered = interpretation.cast(lowered, dtype)
             roots.append((edge, lowered))

@@ -100,7 +100,7 @@ def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
 class CppFunction(Node):
     """What records the taking of a primal; torch has no better class for it, but a name."""
 
-    def evaluate(self, grads, interpretation, wanted):
+    def _evaluate(self, grads, interpretation, wanted):
         return grads
 
     def name(self) -> str:
@@ -116,8 +116,8 @@ def primal(value: Any) -> Any:
     result = unrelated(views.view_of(value, views.geometry(value)))
     if STATE.enabled and requires_grad(value):
         node = CppFunction()
-        node.connect((gradient_edge(value),))
-        node.describe((value,))
+        node._connect((gradient_edge(value),))
+        node._describe((value,))
         result._node = node
     return result
 

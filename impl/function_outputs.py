@@ -57,9 +57,9 @@ def describe(node, tensors) -> None:
     """Note what gradients must meet, for outputs some of which are None: they get no gradient."""
     metas = [None if t is None else meta_of(t._raw) for t in tensors]
     if len(metas) == 1:
-        node.meta = metas[0]
+        node._meta = metas[0]
     else:
-        node.metas = tuple(metas)
+        node._metas = tuple(metas)
 
 
 def _declared_saved(node, recorded: bool) -> tuple:
@@ -123,7 +123,7 @@ class _Placing:
             metas.append(value if differentiable else None)
         if self.node is not None:
             describe(self.node, metas)
-            self.node.width = len(metas)
+            self.node._width = len(metas)
         if sum(meta is not None for meta in metas) > 1:
             for value in results:
                 if isinstance(value, Tensor) and value._view is not None:

@@ -55,8 +55,8 @@ def push(node, tensors: list[Tensor], placing, outputs: list) -> None:
 
 def _jvp(node, tensors, tangents) -> tuple:
     given = iter(zip(tensors, tangents, strict=True))
-    arguments = [_argument(node, *next(given)) if t else None for t in node.are_tensors]
-    results = node.call(node.apply_jvp, *arguments)
+    arguments = [_argument(node, *next(given)) if t else None for t in node._are_tensors]
+    results = node.apply_jvp(*arguments)
     if not isinstance(results, tuple):
         results = (results,)
     for number, tangent in enumerate(results):
@@ -67,7 +67,7 @@ def _jvp(node, tensors, tangents) -> tuple:
 
 def _argument(node, tensor: Tensor, tangent: Tensor | None) -> Tensor | None:
     if tangent is None and tensor._raw.dtype in DIFFERENTIABLE:
-        return node.zeros(tensor._raw.shape, tensor._raw.dtype)
+        return node._zeros(tensor._raw.shape, tensor._raw.dtype)
     return tangent
 
 

@@ -2,7 +2,7 @@
 
 The context that the author's code receives is the node of the graph. `Function.apply` makes it,
 runs the forward unrecorded, and leaves to `impl.function_outputs` what becomes of the results;
-`BackwardCFunction.evaluate` runs the author's backward, and believes it once the number and the
+`BackwardCFunction._evaluate` runs the author's backward, and believes it once the number and the
 kinds of what it returns are right.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,18 +77,16 @@ class BackwardCFunction(Node, FunctionCtx):
     """A Function's node, and the context its author's code receives; one class per Function."""
 
     _forward_cls: Any
-    authored = True
-    width: Any = 1  # the number of outputs
+    _authored = True
+    _width: Any = 1  # the number of outputs
     needs_input_grad: tuple[bool, ...] = ()
-    are_tensors: tuple[bool, ...] = ()  # for each argument, whether it is a tensor
+    _are_tensors: tuple[bool, ...] = ()  # for each argument, whether it is a tensor
     _outputs: Any = ()  # for each output its (shape, NumPy dtype), None for what is no tensor
     _materializes = True
-    saved = ()  # what is asked by one of `_raw_saved_tensors`, which may outlive the rest
+    _kept = ()  # what is asked by one of `_raw_saved_tensors`, which may outlive the rest
     _saved: Any = ()
     _is_freed = False
     _is_cleared = False
-    # The author's attributes that have the name of a field of ours.
-    _shadowing: Any = MappingProxyType({})
 
     # -- what the author sees -----------------------------------------------------------------
 
@@ -144,6 +141,11 @@ class BackwardCFunction(Node, FunctionCtx):
             raise TypeError(messages.MATERIALIZE_GRADS)
         self._materializes = value
 
+    def maybe_clear_saved_tensors(self) -> None:
+        """Free what was saved, if a backward pass runs that does not retain the graph."""
+        if STATE.task is not None and not STATE.task.keep_graph:
+            self._release()
+
     def __call__(self, *args):
         raise TypeError(f"'{type(self).__name__}' object is not callable")
 
@@ -172,40 +174,19 @@ class BackwardCFunction(Node, FunctionCtx):
         """The author's jvp of one tangent for each argument."""
         return self._forward_cls.jvp(self, *args)
 
-    def call(self, function, *args):
-        """Run the author's code, during which attributes that hide a field of ours are his."""
-        fields, before = vars(self), self._shadowing
-        ours = dict(fields)
-        if before:
-            fields.update(before)
-        try:
-            return function(*args)
-        finally:
-            theirs = {
-                name: value
-                for name, value in fields.items()
-                if name in _FIELDS and ours.get(name, self) is not value
-            }
-            if theirs or before:
-                for name in before.keys() | theirs:
-                    fields.pop(name, None)
-                    if name in ours:
-                        fields[name] = ours[name]
-                self._shadowing = theirs
-
     # -- the node -------------------------------------------------------------------------------
 
-    def begin(self, args: tuple, tensors: list[Tensor]) -> bool:
+    def _begin(self, args: tuple, tensors: list[Tensor]) -> bool:
         """Note what the arguments are, and connect the node; returns whether to record."""
-        self.are_tensors = kinds = tuple([isinstance(a, Tensor) for a in args])
+        self._are_tensors = kinds = tuple([isinstance(a, Tensor) for a in args])
         needs = tuple([k and requires_grad(a) for k, a in zip(kinds, args, strict=True)])
         self.needs_input_grad = needs
         if not (True in needs and STATE.enabled):
             return False
-        self.connect([gradient_edge(tensor) for tensor in tensors])
+        self._connect([gradient_edge(tensor) for tensor in tensors])
         return True
 
-    def evaluate(self, grads, interpretation, wanted):
+    def _evaluate(self, grads, interpretation, wanted):
         """The gradients that the author's backward returns for the tensor arguments.
 
         `grads` may be tensors already; they are taken from the list, so that nobody else holds
@@ -216,14 +197,14 @@ class BackwardCFunction(Node, FunctionCtx):
         try:
             arguments = self._arguments(grads, interpretation)
             grads.clear()  # so that nobody holds them but the author
-            results = self.call(type(self).apply, self, *arguments)
+            results = type(self).apply(self, *arguments)
         finally:
             STATE.grad_mode = mode
         del arguments
         values = list(results) if isinstance(results, tuple) else [results]
         del results
         values = self._of_tensors(values)  # no other list may hold them
-        self.versions = {i: _writes(value) for i, value in enumerate(values)}
+        self._versions = {i: _writes(value) for i, value in enumerate(values)}
         return interpretation.lower_all(values)
 
     def _arguments(self, grads, interpretation) -> list[Tensor | None]:
@@ -236,19 +217,19 @@ class BackwardCFunction(Node, FunctionCtx):
             elif output is None:
                 arguments.append(None)
             else:
-                zeros = self.zeros(*output)
+                zeros = self._zeros(*output)
                 if zeros is not None:
                     zeros._storage.version = 1  # torch writes them
                 arguments.append(zeros)
         return arguments
 
-    def zeros(self, shape, dtype: np.dtype) -> Tensor | None:
+    def _zeros(self, shape, dtype: np.dtype) -> Tensor | None:
         """What the author gets for a gradient or a tangent that is not there."""
         return new(np.zeros(shape, dtype)) if self._materializes else None
 
     def _of_tensors(self, values: list) -> list[Tensor | None]:
         """Of the values returned for the arguments, those for tensors."""
-        count = len(self.are_tensors)
+        count = len(self._are_tensors)
         if all(value is None for value in values[count:]):
             del values[count:]
         if len(values) != count:
@@ -256,7 +237,7 @@ class BackwardCFunction(Node, FunctionCtx):
                 f"function {Node.name(self)} returned an incorrect number of gradients "
                 f"(expected {count}, got {len(values)})"
             )
-        for i, (value, is_tensor) in enumerate(zip(values, self.are_tensors, strict=True)):
+        for i, (value, is_tensor) in enumerate(zip(values, self._are_tensors, strict=True)):
             if value is None:
                 continue
             if not is_tensor:
@@ -266,9 +247,9 @@ class BackwardCFunction(Node, FunctionCtx):
                 )
             if not isinstance(value, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(value).__name__})")
-        return [v for v, is_tensor in zip(values, self.are_tensors, strict=True) if is_tensor]
+        return [v for v, is_tensor in zip(values, self._are_tensors, strict=True) if is_tensor]
 
-    def release(self) -> None:
+    def _release(self) -> None:
         self._saved, self._is_freed = (), True
 
 
@@ -276,15 +257,6 @@ def _writes(tensor: Tensor | None) -> int:
     """How often a gradient was written."""
     memory = None if tensor is None else tensor._memory
     return 0 if memory is None else memory.version
-
-
-# The names that nodes use for themselves, less those that users know them by. An author may set any
-# of them on the context.
-_FIELDS = frozenset({n for n in dir(BackwardCFunction) if not n.startswith("_")} | {"sequence"}) - {
-    *dir(FunctionCtx),
-    *("needs_input_grad", "saved_tensors", "saved_variables", "materialize_grads"),
-    *("next_functions", "requires_grad", "metadata", "register_hook", "register_prehook"),
-}
 
 
 class FunctionMeta(type):
@@ -359,15 +331,15 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             args = _in_order(cls.forward, args, kwargs, 0 if split else 1)
         tensors = [a for a in args if isinstance(a, Tensor)]
         node = cls._backward_cls()
-        recorded = node.begin(args, tensors)
+        recorded = node._begin(args, tensors)
         modes = STATE.grad_mode, STATE.forward
         STATE.grad_mode = STATE.forward = False
         try:
             if split:
                 returned = cls.forward(*args)
-                node.call(cls.setup_context, node, args, returned)
+                cls.setup_context(node, args, returned)
             else:
-                returned = node.call(cls.forward, node, *args)
+                returned = cls.forward(node, *args)
         finally:
             STATE.grad_mode, STATE.forward = modes
         results = returned if isinstance(returned, tuple) else (returned,)
@@ -404,7 +376,7 @@ class Error(Node):
         super().__init__()
         self.text = text
 
-    def evaluate(self, grads, interpretation, wanted):
+    def _evaluate(self, grads, interpretation, wanted):
         raise RuntimeError(self.text)
 
 
@@ -436,7 +408,7 @@ def _undifferentiable(gradients, text: str) -> list[Tensor | None]:
     for leaf in leaves:
         if leaf is not None:
             leaf.requires_grad = True
-    node.connect([None if leaf is None else (accumulator(leaf), 0) for leaf in leaves])
+    node._connect([None if leaf is None else (accumulator(leaf), 0) for leaf in leaves])
     function_outputs.describe(node, leaves)
     results: list[Tensor | None] = []
     for number, leaf in enumerate(leaves):

@@ -33,9 +33,9 @@ else:
 class Node:
     """One recorded operation; its class carries the name torch gives it (`MulBackward0`).
 
-    Per differentiable input there is one node in `targets()`, or None where no gradient goes, and
-    the number of that node's output in `numbers` (None: all are 0). What an incoming gradient must
-    meet is noted by `meta_of`: in `meta` for one output, in `metas` for several.
+    Per differentiable input there is one node in `_targets()`, or None where no gradient goes, and
+    the number of that node's output in `_numbers` (None: all are 0). What an incoming gradient must
+    meet is noted by `meta_of`: in `_meta` for one output, in `_metas` for several.
 
     No class of nodes has a `__getattr__`: it would make every attribute many times slower to read.
     """
@@ -44,85 +44,85 @@ class Node:
     # are as many as operations.
     __slots__ = ("__dict__", "__weakref__")
 
-    sequence: int
-    branches: tuple = ()  # what `targets()` returns, where there is no `only`
-    numbers: tuple | None = None
-    meta: Any = None
-    metas: tuple | None = None
-    authored = False  # whether its backward is a user's, who may be wrong
-    takes_real_part = False  # of a complex gradient, for an input that is real
+    _sequence: int
+    _branches: tuple = ()  # what `_targets()` returns, where there is no `_only`
+    _numbers: tuple | None = None
+    _meta: Any = None
+    _metas: tuple | None = None
+    _authored = False  # whether its backward is a user's, who may be wrong
+    _takes_real_part = False  # of a complex gradient, for an input that is real
     # The plan's straight function; None where the node needs the general way: it has none, or
     # somebody wants to see what happens here.
     _run: Any = None
     # The node at the only edge, if there is but one and `_run` returns only its gradient.
-    only: Any = None
-    plan: Any = None  # an operator's node: what it saves, and how it runs
+    _only: Any = None
+    _plan: Any = None  # an operator's node: what it saves, and how it runs
     _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
     _retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
     _pre_hooks: Any = None
     _post_hooks: Any = None
-    makes_gradient = False  # whether it never passes a gradient on, but makes a new one
+    _makes_gradient = False  # whether it never passes a gradient on, but makes a new one
     _tangent: Any = None  # {output number: tangent} of what it saved (see `impl.forward`)
-    versions: Any = None  # {edge: version} of gradients that were written in place when made
+    _versions: Any = None  # {edge: version} of gradients that were written in place when made
 
     def __init__(self) -> None:
-        self.sequence = next_sequence()
+        self._sequence = next_sequence()
         if anomaly.MODE.enabled:
             anomaly.note(self)
 
-    def connect(self, edges) -> None:
+    def _connect(self, edges) -> None:
         """Set where gradients go: one (node, output number), or None, per differentiable input."""
-        self.branches = tuple([None if edge is None else edge[0] for edge in edges])
+        self._branches = tuple([None if edge is None else edge[0] for edge in edges])
         if any(edge is not None and edge[1] for edge in edges):
-            self.numbers = tuple([0 if edge is None else edge[1] for edge in edges])
+            self._numbers = tuple([0 if edge is None else edge[1] for edge in edges])
 
-    def targets(self) -> tuple:
+    def _targets(self) -> tuple:
         """Where gradients go: a node, or None, per differentiable input."""
-        return self.branches
+        return self._branches
 
-    def edges(self) -> list:
-        """What `connect` was given."""
+    def _edges(self) -> list:
+        """What `_connect` was given."""
         return [None if n is None else (n, i) for n, i in self.next_functions]
 
-    def describe(self, outputs) -> None:
+    def _describe(self, outputs) -> None:
         """Note the shapes and dtypes of the differentiable outputs, a sequence of tensors."""
         if len(outputs) == 1:
-            self.meta = meta_of(outputs[0]._raw)
+            self._meta = meta_of(outputs[0]._raw)
         else:
-            self.meta = None
-            self.metas = tuple([meta_of(output._raw) for output in outputs])
+            self._meta = None
+            self._metas = tuple([meta_of(output._raw) for output in outputs])
 
-    def expected(self, number: int):
+    def _expected(self, number: int):
         """The `meta_of` that a gradient for output `number` must meet."""
-        return self.meta if self.metas is None else self.metas[number]
+        return self._meta if self._metas is None else self._metas[number]
 
     @property
-    def width(self) -> int:
+    def _width(self) -> int:
         """The number of differentiable outputs."""
-        return 1 if self.metas is None else len(self.metas)
+        return 1 if self._metas is None else len(self._metas)
 
-    def shape_of(self, number: int) -> tuple[int, ...]:
+    def _shape_of(self, number: int) -> tuple[int, ...]:
         """The shape of output `number`."""
-        meta = self.expected(number)
+        meta = self._expected(number)
         return meta[0] if type(meta) is tuple else ()
 
-    def evaluate(self, grads, interpretation, wanted):
-        """The gradients for `edges`, from those of the outputs; None where there is none.
+    def _evaluate(self, grads, interpretation, wanted):
+        """The gradients for `_edges()`, from those of the outputs; None where there is none.
 
         `wanted` says of each edge whether anybody needs it (None: all). Raises RuntimeError when
         a saved tensor was freed, or modified since it was saved.
         """
         raise NotImplementedError
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Free what was saved."""
 
-    def dtype_of(self, number: int) -> np.dtype:
+    def _dtype_of(self, number: int) -> np.dtype:
         """The NumPy dtype of output `number`."""
-        meta = self.expected(number)
+        meta = self._expected(number)
         return meta[1] if type(meta) is tuple else np.dtype(meta)
 
-    def hooks_of_outputs(self):
+    def _hooks_of_outputs(self):
         """The hooks on gradients of outputs: [(number, {handle id: hook})], or None."""
         return self._tensor_hooks
 
@@ -135,8 +135,8 @@ class Node:
     @attribute
     def next_functions(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) where no gradient goes."""
-        numbers = self.numbers or (0,) * len(self.targets())
-        return tuple(zip(self.targets(), numbers, strict=True))
+        numbers = self._numbers or (0,) * len(self._targets())
+        return tuple(zip(self._targets(), numbers, strict=True))
 
     @attribute
     def requires_grad(self) -> bool:
@@ -151,10 +151,10 @@ class Node:
     @attribute
     def _input_metadata(self) -> tuple[OutputDescription, ...]:
         """What the gradients that come in must look like, one entry per differentiable output."""
-        return tuple(OutputDescription(self.expected(i)) for i in range(self.width))
+        return tuple(OutputDescription(self._expected(i)) for i in range(self._width))
 
     def _sequence_nr(self) -> int:
-        return self.sequence
+        return self._sequence
 
     def register_hook(self, *hook, **named):
         """Call `hook(grad_inputs, grad_outputs)` after this node; returns a removable handle."""
@@ -220,27 +220,27 @@ class AccumulateGrad(Node):
     """The sink of a leaf: adds what arrives to `variable.grad`."""
 
     # It runs as soon as it is ready, before any operation.
-    LAST = (1 << 64) - 1
+    _LAST = (1 << 64) - 1
 
     def __init__(self, variable) -> None:
         self.variable = variable
-        self.sequence = self.LAST
+        self._sequence = self._LAST
         # The leaf's as it is now: what happens to its shape later does not matter.
-        self.expect(variable)
+        self._expect(variable)
         if anomaly.MODE.enabled:
             anomaly.note(self)
 
-    def hooks_of_outputs(self):
+    def _hooks_of_outputs(self):
         hooks = self.variable._hooks
         return [(0, hooks)] if hooks else None
 
-    def expect(self, leaf) -> None:
+    def _expect(self, leaf) -> None:
         """Take gradients in the leaf's `grad_dtype`."""
         wanted = leaf._grad_dtype
         if wanted is ...:
-            self.meta = meta_of(leaf._raw)
+            self._meta = meta_of(leaf._raw)
         else:
-            self.meta = (leaf._raw.shape, wanted and wanted.numpy)
+            self._meta = (leaf._raw.shape, wanted and wanted.numpy)
 
 
 def accumulator(leaf) -> AccumulateGrad:

@@ -223,7 +223,7 @@ def rewrite(target: Tensor, node: Node) -> None:
         target._nr = 0
         return
     base = view.base
-    base._node = CopySlices.row_major(base, target, node, base._common or meta_of(base._raw))
+    base._node = CopySlices._row_major(base, target, node, base._common or meta_of(base._raw))
     base._nr = 0
 
 

@@ -10,7 +10,7 @@ from impl.storage import Memory
 
 def place(node, number: int):
     """The key under which a gradient waits: its node, or if that has several outputs the pair."""
-    return node if node.metas is None else (node, number)
+    return node if node._metas is None else (node, number)
 
 
 class Marks:

@@ -11,7 +11,7 @@ def waiting(roots) -> dict:
     pending = list(roots)
     while pending:
         node = pending.pop()
-        while (target := node.only) is not None:
+        while (target := node._only) is not None:
             # Referenced by the node, by our name, and by the call's own: there is no other edge.
             if getrefcount(target) == 3:
                 node = target
@@ -22,7 +22,7 @@ def waiting(roots) -> dict:
             counts[target] = 1
             node = target
         else:
-            for target in node.branches:
+            for target in node._branches:
                 if target is not None:
                     if target in counts:
                         counts[target] += 1
@@ -37,7 +37,7 @@ def reachable(roots) -> set:
     seen = set(roots)
     pending = list(seen)
     while pending:
-        for target in pending.pop().targets():
+        for target in pending.pop()._targets():
             if target is not None and target not in seen:
                 seen.add(target)
                 pending.append(target)
@@ -58,12 +58,12 @@ def leading(roots, targets, run_targets: bool) -> dict:
             continue
         seen.add(node)
         pending.append((node, True))
-        for target in node.targets():
+        for target in node._targets():
             if target is not None and target not in seen:
                 pending.append((target, False))
     reaches = dict.fromkeys(targets, True)
     for node in order:
-        for target in node.targets():
+        for target in node._targets():
             if target is not None and reaches.get(target):
                 reaches[node] = True
                 leads[node] = True

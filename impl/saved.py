@@ -80,7 +80,7 @@ class SavedTensor:
             (pack, unpack),
         )
         node = self.owner and self.owner()
-        if node is not None and node.saved is None:
+        if node is not None and node._kept is None:
             raise RuntimeError(messages.HOOKS_FREED)
         if self.packed is not None:
             raise RuntimeError(messages.HOOKS_SET)
@@ -262,7 +262,7 @@ def _output_raw(storage: Storage, node):
 
 def _raw_of_output(storage: Storage, node):
     raw = storage.buffer
-    shape = node.shape_of(0)
+    shape = node._shape_of(0)
     if raw.shape != shape:  # the memory was grown, and the output is its beginning
         raw = storage.flat[: int(np.prod(shape))].reshape(shape)
     return raw

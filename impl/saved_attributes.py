@@ -38,7 +38,7 @@ def publish(operator) -> None:
         _attach(operator, f"_saved_{name}", lambda node, name=name: _read(node, name))
     for name in operator.saveable:
         if operator.reader(name)[0] in TENSOR_READS:
-            shown = lambda node, name=name: node.expose_saved(name)  # noqa: E731
+            shown = lambda node, name=name: node._expose_saved(name)  # noqa: E731
             _attach(operator, f"_raw_saved_{name}", shown)
 
 
@@ -48,13 +48,13 @@ def _attach(operator, name: str, getter) -> None:
 
 
 def _read(node, name: str) -> Any:
-    kept, part = _kept_as(node.operator, name)
-    if node.saved is None:
+    kept, part = _kept_as(node._operator, name)
+    if node._kept is None:
         raise RuntimeError(messages.FREED)
-    names = node.plan.names
+    names = node._plan.names
     if kept not in names:
         return () if part is not None else None
-    value = node.saved[names.index(kept)]
+    value = node._kept[names.index(kept)]
     return _shown(node, name, value) if part is None else part(value)
 
 
@@ -150,9 +150,9 @@ def _shown(node, name: str, value):
     if isinstance(value, list):
         return tuple(tensor_of(v, node) for v in value)
     if isinstance(value, (int, float, complex)):
-        if name in node.operator.position:
-            position = node.operator.position[name]
-            if position in node.operator.tensor_positions and kind not in _OF_NUMBERS:
+        if name in node._operator.position:
+            position = node._operator.position[name]
+            if position in node._operator.tensor_positions and kind not in _OF_NUMBERS:
                 return primitive.new(np.asarray(value))
         if name == "dim" and kind in _OF_SEVERAL:
             value = (value,)

@@ -35,7 +35,7 @@ def cotangents(tensors, grads, batched: bool = False) -> list:
     # Cotangents in excess are dropped by the pairing, as torch drops them.
     for out, cotangent in zip(tensors, grads, strict=False):
         if isinstance(out, GradientEdge):
-            shape, dtype = out.node.shape_of(out.output_nr), out.node.dtype_of(out.output_nr)
+            shape, dtype = out.node._shape_of(out.output_nr), out.node._dtype_of(out.output_nr)
         elif isinstance(out, Tensor):
             shape, dtype = out._raw.shape, out._raw.dtype
         else:

@@ -226,7 +226,7 @@ def transposed(call: Application):
     try:
         seeds = [_seed(output) for output in differentiable]
         node, sources = _stand_in(call)
-        gradients = node.evaluate(seeds, TAPED_INTERPRETATION, None)
+        gradients = node._evaluate(seeds, TAPED_INTERPRETATION, None)
         pairs = [
             (g, _fitted(t, g))
             for g, t in zip(gradients, sources, strict=True)

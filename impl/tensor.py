@@ -367,7 +367,7 @@ class Tensor(metaclass=_TensorType):
         self._grad_dtype = value
         node = self._accumulator and self._accumulator()
         if node is not None:
-            node.expect(self)
+            node._expect(self)
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
         """Accumulate gradients into the leaves; see `autograd.backward`."""

@@ -223,7 +223,7 @@ class ViewOperator(Operator):
                 return tuple(results) if self.multiple else results[0]
             every = (tensor, *args)
             node = self.node(every, results, 1, (gradient_edge(tensor),))
-            node.describe(results)
+            node._describe(results)
             for number, result in enumerate(results):
                 result._node = node
                 result._nr = number
@@ -281,7 +281,7 @@ class ViewOperator(Operator):
         )
         inference.count(tensor)
         if node is not None:
-            node.describe((tensor,))
+            node._describe((tensor,))
             # No value has changed: a view's base keeps its history, and what was to happen to the
             # gradient of the tensor's former shape still will.
             tensor._node, tensor._nr = node, 0

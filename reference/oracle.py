@@ -86,6 +86,8 @@ class Torch(TorchShaped):
         torch.default_generator.manual_seed(self.seed)
 
     def _set_device(self, stack: ExitStack) -> None:
+        if not hasattr(torch, "get_default_device"):
+            return  # before torch 2.3 no other one could be chosen
         stack.callback(_set_default_device, torch.get_default_device())
         _set_default_device(self._device)
         if self._device.type == "cpu":
@@ -108,7 +110,8 @@ def _leave_dual_level() -> None:
     """Leave the level of forward mode that a program did not leave, and let tangents be seen."""
     if forward_ad._current_level >= 0:
         forward_ad.exit_dual_level()
-    forward_ad._set_fwd_grad_enabled(True)
+    if hasattr(forward_ad, "_set_fwd_grad_enabled"):  # not before torch 2.0
+        forward_ad._set_fwd_grad_enabled(True)
 
 
 def _keep(stack: ExitStack, former: Any, restore: Callable[[Any], Any], initial: Any) -> None:

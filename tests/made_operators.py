@@ -35,7 +35,7 @@ def kept(node) -> dict[str, Any]:
     """What a node has saved, tensors and other values, by the names of its formulas."""
     return {
         name: value
-        for name, value in zip(node.plan.names, node.saved, strict=True)
+        for name, value in zip(node._plan.names, node._kept, strict=True)
         if not name.startswith("grad") and name != "needs"
     }
 

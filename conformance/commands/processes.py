@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from conformance import interruption
+
 PROCESSES = {
     # In small programs a second thread costs more than it brings, and sums may differ with it.
     "OMP_NUM_THREADS": "1",
@@ -14,6 +16,7 @@ PROCESSES = {
 
 
 def prepare_processes() -> None:
-    """Set what PROCESSES says, where the caller has not."""
+    """Set what PROCESSES says, where the caller has not, and heed interruptions in this one."""
+    interruption.heed()
     for name, value in PROCESSES.items():
         os.environ.setdefault(name, value)

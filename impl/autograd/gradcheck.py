@@ -233,15 +233,15 @@ def _check_zero_seeds(outputs, inputs, options: Options) -> None:
 class UndefinedGrad(Node):
     """Passes on no gradient, whatever arrives."""
 
-    def evaluate(self, grads, interpretation, wanted):
+    def _evaluate(self, grads, interpretation, wanted):
         return [None]
 
 
 def _undefined(output: Tensor) -> Tensor:
     result = output.detach()
     node = UndefinedGrad()
-    node.connect([gradient_edge(output)])
-    node.describe([result])
+    node._connect([gradient_edge(output)])
+    node._describe([result])
     result._node = node
     return result
 

@@ -261,4 +261,4 @@ alias("mul", "multiply")
 alias("neg", "negative")
 
 for _op in (add, sub, rsub, rsub_scalar, mul, add_scalar, sub_scalar, mul_scalar, div_scalar):
-    _op.node_class.takes_real_part = True
+    _op.node_class._takes_real_part = True

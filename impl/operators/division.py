@@ -311,7 +311,7 @@ reciprocal.gradient(self=lambda F, grad, result: -grad * F.conj(result * result)
 alias("div", "divide")
 
 for _op in (true_div, div_unrounded):
-    _op.node_class.takes_real_part = True
+    _op.node_class._takes_real_part = True
 
 
 def _true_divide(input, other, *, out=None):

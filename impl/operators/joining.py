@@ -123,7 +123,7 @@ stack.gradient(
     ]
 )
 stack.forward("linear")
-cat.node_class.takes_real_part = stack.node_class.takes_real_part = True
+cat.node_class._takes_real_part = stack.node_class._takes_real_part = True
 
 
 @function("stack", method=False)

@@ -155,7 +155,7 @@ def _as_input(F, slope, value):
 pow_of_scalar.gradient(exponent=_of_exponent_over_number)
 for _op in (pow_scalar, pow_tensor, pow_of_scalar):
     _op.name = "pow"
-    _op.node_class.takes_real_part = True
+    _op.node_class._takes_real_part = True
 
 
 def _overload(input, exponent):

@@ -131,7 +131,7 @@ def _to_divisor(F, grad, tensor1, tensor2, value):
     return -grad * slope
 
 
-addcmul.node_class.takes_real_part = addcdiv.node_class.takes_real_part = True
+addcmul.node_class._takes_real_part = addcdiv.node_class._takes_real_part = True
 addcdiv.gradient(
     self=lambda F, grad: grad,
     tensor1=lambda F, grad, tensor2, value: grad * F.conj(_over(F, value, tensor2)),

@@ -3,7 +3,7 @@
 A call on plain float tensors, and the backward of the node it records, need few decisions: which
 operands require grad, and whether what was saved is as it was. For these an operator gets functions
 without loops and tables, made from the same kernel, the same formulas and the same plan of what is
-saved as the general way (`Operator.__call__`, `OperatorNode.evaluate`). Whatever is not common
+saved as the general way (`Operator.__call__`, `OperatorNode._evaluate`). Whatever is not common
 (other dtypes, strides, lists, several outputs, an active mode) goes the general way.
 """
 

@@ -35,7 +35,7 @@ def backward(plan, edges: int, real: bool):
         "raw_of": raw_of,
         "unpack_list": _unpack_list,
     }
-    lines = ["def straight(node, grad, keep, wanted):", "    saved = node.saved"]
+    lines = ["def straight(node, grad, keep, wanted):", "    saved = node._kept"]
     if plan.saves_tensors:
         lines.append("    if saved is None: raise RuntimeError(FREED)")
     if plan.reads:
@@ -52,7 +52,7 @@ def backward(plan, edges: int, real: bool):
             value = f"unpack_list(s{i}, node)"
         lines.append(f"    v{i} = {value}")
     if plan.saves_tensors:
-        lines.append("    if not keep: node.saved = None")
+        lines.append("    if not keep: node._kept = None")
     results = ["None"] * edges
     selected = ["None"] * edges
     for number, (targets, function, arguments) in enumerate(plan.formulas):

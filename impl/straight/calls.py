@@ -211,9 +211,11 @@ class Call:
             self._add(f"    return {self.made}")
         self._for_each_set(edges, self._node)
         self._add(f"else: return {self.made}")
-        self._add("node.sequence = next_sequence()")
+        self._add("node._sequence = next_sequence()")
         look = "type(r) if type(r) is not ndarray else meta_of(r)"
-        self._add(f"node.meta = common_result or ({look})" if self.alike else f"node.meta = {look}")
+        self._add(
+            f"node._meta = common_result or ({look})" if self.alike else f"node._meta = {look}"
+        )
         self._add("out._node = node")
 
     def _for_each_set(self, edges, write) -> None:
@@ -254,23 +256,23 @@ class Call:
         mask = sum(self.bits[i] for i in present)
         plan = self.scope[f"P{mask}"] = op.plan(mask, True)
         self._add("node = NODE()")
-        self._add(f"node.plan = P{mask}")
+        self._add(f"node._plan = P{mask}")
         if plan.versions is None:
             self.scope[f"R{mask}"] = plan.straight
             self._add(f"node._run = R{mask}")
         else:
             self._add("node._run = None")
-            self._add(f"node.versions = P{mask}.versions")
+            self._add(f"node._versions = P{mask}.versions")
         order = sorted(self.bits, key=lambda i: self.bits[i])
         if plan.single is not None and plan.versions is None:
-            self._add(f"node.only = n{present[0]}")
+            self._add(f"node._only = n{present[0]}")
         else:
-            self._add("node.only = None")
+            self._add("node._only = None")
             nodes = [f"n{i}, " if i in present else "None, " for i in order]
-            self._add(f"node.branches = ({''.join(nodes)})")
+            self._add(f"node._branches = ({''.join(nodes)})")
         self._add(f"if {' or '.join(f'{names[i]}._nr' for i in present)}:")
         numbers = [f"{names[i]}._nr, " if i in present else "0, " for i in order]
-        self._add(f"    node.numbers = ({''.join(numbers)})")
+        self._add(f"    node._numbers = ({''.join(numbers)})")
         kept = []
         for kind, which in plan.reads:
             if kind == INPUT:
@@ -292,4 +294,4 @@ class Call:
                 kept.append(f"(r{which}.shape, {names[which]}.stride(), {names[which]}._offset)")
             else:
                 kept.append(f"op.read({kind}, {which}, ({', '.join(names)},), ({self.made},))")
-        self._add(f"node.saved = ({''.join(f'({k}), ' for k in kept)})")
+        self._add(f"node._kept = ({''.join(f'({k}), ' for k in kept)})")

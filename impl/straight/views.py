@@ -34,8 +34,8 @@ class ViewCall(Call):
         self._add("if n0 is not None:")
         self.indent += 1
         self._node(edges)
-        self._add("node.sequence = next_sequence()")
-        self._add("node.meta = look")
+        self._add("node._sequence = next_sequence()")
+        self._add("node._meta = look")
         self._add("out._node = node")
         self.indent -= 1
 

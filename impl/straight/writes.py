@@ -81,8 +81,8 @@ class Write(Call):
             self._for_each_set(edges, self._written)
         else:
             self._written(edges)
-        self._add("node.sequence = next_sequence()")
-        self._add("node.meta = m0")
+        self._add("node._sequence = next_sequence()")
+        self._add("node._meta = m0")
         self._add(self.write)
         self._add("memory.version += 1")
         self._add("rewrite(input, node)")
@@ -108,6 +108,6 @@ class Write(Call):
             self._add("if input._view is not None:")
             order = sorted(self.bits, key=lambda i: self.bits[i])
             nodes = [f"n{i}, " if i in present and i != 0 else "None, " for i in order]
-            self._add(f"    node.branches = ({''.join(nodes)})")
+            self._add(f"    node._branches = ({''.join(nodes)})")
         else:
             self._add(f"if input._view is not None: return {self.general}")
