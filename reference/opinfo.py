@@ -9,7 +9,7 @@ import inspect
 import random
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from conformance.sweep.sample import Argument, Sample
+from conformance.sweep.sample import KINDS, Argument, Sample
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -102,23 +102,23 @@ def entries() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def samples(entry: str, dtype: str) -> Iterator[Sample]:
-    """The samples of an entry: plain, noncontiguous, in place, and those that raise.
+def samples(entry: str, dtype: str, kinds: Collection[str] = KINDS) -> Iterator[Sample]:
+    """The samples of an entry, of each of `kinds`; those that raise are of float64.
 
     Raises KeyError for an entry or a dtype that this version of torch does not have.
     """
     info, element = described(entry), DTYPES[dtype]
     differentiates = element in info.supported_backward_dtypes("cpu")
-    inplace = _inplace(info)
+    written = _inplace(info)
     for number, found in enumerate(_drawn(info, element, differentiates, entry)):
-        kinds = {"plain": _Writer(entry, info, found)}
-        kinds["noncontiguous"] = _Writer(entry, info, found.noncontiguous())
-        if inplace is not None:
-            kinds["inplace"] = _Writer(entry, info, found, inplace)
-        for kind, writer in kinds.items():
+        for kind in kinds:
+            if kind == "error" or (kind == "inplace" and written is None):
+                continue
+            drawn = found.noncontiguous() if kind == "noncontiguous" else found
+            writer = _Writer(entry, info, drawn, written if kind == "inplace" else None)
             with suppress(_Unwritable):
                 yield writer.sample(dtype, kind, number, differentiates)
-    if dtype == "float64" and info.error_inputs_func is not None:
+    if "error" in kinds and dtype == "float64" and info.error_inputs_func is not None:
         yield from _errors(entry, info)
 
 

@@ -77,9 +77,11 @@ def cotangent(name: str, like: np.ndarray, number: int, requires_grad: bool) -> 
     size = math.prod(like.shape)
     width = 2 * size if like.dtype.kind == "c" else size
     start = 37 * number % _COUNT
-    values = np.resize(_POOL[start : start + min(max(width, 1), _COUNT)], width).astype(
-        np.float32 if like.dtype.itemsize < 8 or like.dtype == np.complex64 else np.float64
-    )
+    values = _POOL[start : start + width]
+    if width > _COUNT:
+        values = np.resize(_POOL[start : start + _COUNT], width)
+    single = like.dtype.itemsize < 8 or like.dtype == np.complex64
+    values = values.astype(np.float32 if single else np.float64)
     array = values.view(like.dtype) if like.dtype.kind == "c" else values.astype(like.dtype)
     return Argument(name, array.reshape(like.shape), None, requires_grad)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -85,11 +86,13 @@ class Likeness:
                 _tell(found, "values", name, repr(expected), repr(got))
 
     def _tensors(self, name: str, expected, got, truth, found: Differences) -> None:
-        for field in ("shape", "dtype"):
-            words = [text(getattr(tensor, field)) for tensor in (expected, got)]
-            if words[0].rpartition(".")[2] != words[1].rpartition(".")[2]:
-                _tell(found, "values", f"{name}.{field}", *words)
-                return
+        if tuple(expected.shape) != tuple(got.shape):
+            _tell(found, "values", f"{name}.shape", text(expected.shape), text(got.shape))
+            return
+        words = _spelled(expected.dtype), _spelled(got.dtype)
+        if words[0].rpartition(".")[2] != words[1].rpartition(".")[2]:
+            _tell(found, "values", f"{name}.dtype", *words)
+            return
         one, other = array(expected), array(got)
         at = _first_far(one, other, str(one.dtype)) if self._values else None
         if at is not None and not self._as_good(one, other, truth):
@@ -133,6 +136,11 @@ class Likeness:
         return False
 
 
+@cache
+def _spelled(dtype: Any) -> str:
+    return text(dtype)
+
+
 def _within(truth: Truth, index: int) -> Truth:
     return lambda: (None if result is None else result[index] for result in truth())
 
@@ -140,16 +148,12 @@ def _within(truth: Truth, index: int) -> Truth:
 def array(tensor: Any) -> np.ndarray:
     """A tensor's values as a NumPy array."""
     tensor = tensor.detach()
-    if tensor.is_conj() or tensor.is_neg():
-        tensor = tensor.resolve_conj().resolve_neg()
-    if str(tensor.device) != "cpu":
-        tensor = tensor.cpu()
-    if str(tensor.dtype) in ("torch.bfloat16", "torch.float16"):
+    if _spelled(tensor.dtype) in ("torch.bfloat16", "torch.float16"):
         tensor = tensor.float()
     try:
         return tensor.numpy()
-    except RuntimeError:  # torch's zero tensors have no memory
-        return tensor.numpy(force=True)
+    except (RuntimeError, TypeError):  # on another device, to be conjugated, or without memory
+        return tensor.cpu().resolve_conj().resolve_neg().numpy(force=True)
 
 
 def saved(node: Any) -> dict[str, Any]:
@@ -171,8 +175,11 @@ def _first_far(expected: np.ndarray, got: np.ndarray, dtype: str) -> int | None:
     if expected.dtype.kind in "fc":
         allowed = tolerance(dtype)
         with np.errstate(all="ignore"):
+            distance = np.abs(got - expected)
+            if distance.max() <= allowed.atol:  # never if there is an infinity or a NaN
+                return None
             size = np.abs(expected)
-            near = np.abs(got - expected) <= allowed.atol + allowed.rtol * size
+            near = distance <= allowed.atol + allowed.rtol * size
         same |= (near & np.isfinite(size)) | ((expected != expected) & (got != got))
         if same.all():
             return None

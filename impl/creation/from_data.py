@@ -85,10 +85,15 @@ def from_numpy(ndarray) -> Tensor:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy "
             "array to reallocate the memory."
         )
+    result = blank()
+    # The strides of dimensions of one element are free, and a tensor's are the array's.
+    if ndarray.flags.c_contiguous and ndarray.size and 1 not in ndarray.shape:
+        result._storage = Storage(ndarray.reshape(-1))
+        result._raw = ndarray
+        return result
     steps = element_strides(ndarray)
     length = extent(ndarray.shape, steps)
     memory = np.lib.stride_tricks.as_strided(ndarray, (length,), (ndarray.itemsize,))
-    result = blank()
     result._storage = Storage(memory)
     result._raw = ndarray if ndarray.size else np.empty(ndarray.shape, ndarray.dtype)
     if steps != contiguous_strides(ndarray.shape):
