@@ -168,13 +168,14 @@ def record(
 ) -> dict[str, str]:
     """Write a recording of `programs`; return why those that are not in it are not, by ID.
 
-    `header` has the oracle, the seed and the default dtype. The same traces give the same bytes.
-    The file is replaced when the recording is whole. Raises OSError.
+    `header` has the oracle, the seed and the default dtype. The same traces give the same bytes,
+    and so does what a program calls unspecified, such as memory that nothing was written to: its
+    values are recorded as zeros. The file is replaced when the recording is whole. Raises OSError.
     """
     lines, failed = [], {}
     for program in sorted(programs, key=lambda program: program.id):
         try:
-            found = trace(program).to_json()
+            found = _settled(program, trace(program)).to_json()
         except Exception as error:
             failed[program.id] = f"{type(error).__name__}: {error}"
             continue
@@ -191,3 +192,33 @@ def record(
     finally:
         part.unlink(missing_ok=True)
     return failed
+
+
+def _settled(program: Program, found: Trace) -> Trace:
+    """The trace with zeros for the numbers of what the program's statements call unspecified."""
+    names: set[str] = set()
+    for statement, step in zip(program.statements, found.steps, strict=False):
+        for name in statement.assigns:
+            (names.add if statement.unspecified else names.discard)(name)
+        for name in names & step.changed.keys():
+            step.changed[name] = _zeroed(step.changed[name])
+        if statement.unspecified and step.result is not None:
+            step.result = _zeroed(step.result)
+    return found
+
+
+def _zeroed(seen: Any) -> Any:
+    if isinstance(seen, list):
+        return [_zeroed(item) for item in seen]
+    if not isinstance(seen, dict):
+        return seen
+    zeroed = {key: _zeroed(value) for key, value in seen.items()}
+    if "dtype" in seen and "values" in seen:
+        zeroed["values"] = _zeros(seen["values"])
+    return zeroed
+
+
+def _zeros(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_zeros(value) for value in values]
+    return type(values)(0) if isinstance(values, (bool, int)) else 0.0

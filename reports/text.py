@@ -49,15 +49,25 @@ def spelled(number: int) -> str:
 
 def brief(value: Any, limit: int = 80, digits: int = 6) -> str:
     """One line for a value of a trace, whatever its shape; floats with `digits` digits."""
-    return shortened(visible(_compact(value, digits)).replace("\n", "⏎"), limit)
+    return shortened(_line(value, digits), limit)
 
 
 def brief_pair(expected: Any, got: Any, limit: int = 80) -> tuple[str, str]:
-    """One line for each of two values that differ, with enough digits to see it."""
-    pair = brief(expected, limit), brief(got, limit)
-    if pair[0] == pair[1]:
-        return brief(expected, limit, 17), brief(got, limit, 17)
-    return pair
+    """One line for each of two values that differ, in which the difference can be seen.
+
+    Numbers have enough digits for that, and a long text begins shortly before it.
+    """
+    one, other = (_line(value, 6) for value in (expected, got))
+    if one == other:
+        one, other = (_line(value, 17) for value in (expected, got))
+    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    if max(len(one), len(other)) > limit and same > limit // 2:
+        one, other = ("…" + text[same - limit // 3 :] for text in (one, other))
+    return shortened(one, limit), shortened(other, limit)
+
+
+def _line(value: Any, digits: int) -> str:
+    return visible(_compact(value, digits)).replace("\n", "⏎")
 
 
 def _compact(value: Any, digits: int) -> str:

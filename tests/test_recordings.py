@@ -11,7 +11,13 @@ from conformance.judge import Judge
 from conformance.known import KnownDivergences
 from conformance.options import Settings
 from conformance.program import Program
-from conformance.recordings import NotRecorded, Recording, RecordingError, find_recording
+from conformance.recordings import (
+    NotRecorded,
+    Recording,
+    RecordingError,
+    find_recording,
+    record,
+)
 
 ORACLE = ("--oracle", "impl")
 
@@ -51,6 +57,20 @@ def test_the_same_traces_give_the_same_bytes(recorded, tmp_path):
     assert again.read_bytes() == recorded.read_bytes()
     ids = [json.loads(line)["id"] for line in lines(recorded)[1:]]
     assert ids == sorted(ids) and len(ids) == json.loads(lines(recorded)[0])["programs"]
+
+
+def test_what_a_program_calls_unspecified_is_recorded_as_zeros(tmp_path):
+    source = "a = torch.empty(2)  # unspecified\nb = torch.ones(2)\na + b  # unspecified\n"
+    program = Program("T-01.1", "leaves", source, "")
+    path = tmp_path / "one.jsonl"
+    header = {"suite": "1", "oracle": {"name": "impl", "version": "1", "device": "cpu"}}
+    header |= {"seed": 0, "default_dtype": "float32"}
+    record(path, header, [program], Judge(Settings(oracle="impl"), KnownDivergences()).expected)
+    first, _, last = json.loads(path.read_text().splitlines()[1])["trace"]["steps"]
+    assert first["changed"]["a"]["values"] == last["result"]["values"] == [0.0, 0.0]
+    assert first["changed"]["a"]["shape"] == [2]
+    _, second, _ = Recording(path).trace(program).steps
+    assert second.changed["b"]["values"] == [1.0, 1.0]
 
 
 def test_a_program_that_was_changed_since_is_not_run(recorded):

@@ -368,3 +368,8 @@ def test_values_fit_on_a_line() -> None:
     cut = brief(list(range(1000)))
     assert len(cut) <= 80 and cut.endswith("…")
     assert brief_pair(1.0, 1.0000000000000002) == ("1", "1.0000000000000002")
+    start = "the same words " * 20
+    for text in brief_pair(start + "before it ends", start + "after", 60):
+        assert text.startswith("…") and len(text) <= 60
+        assert "before it ends" in text or "after" in text
+    assert brief_pair("x" * 100, "y" * 100, 10) == ("xxxxxxxxx…", "yyyyyyyyy…")

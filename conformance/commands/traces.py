@@ -62,7 +62,7 @@ def record_traces(options: argparse.Namespace) -> int:
 
 def show_differences(options: argparse.Namespace) -> int:
     """Say what changed between two recordings or two run files; 1 if anything did."""
-    from conformance import diff
+    from conformance import diff, notes
     from conformance.runs import read_run
     from conformance.suite import read_suite
 
@@ -71,12 +71,12 @@ def show_differences(options: argparse.Namespace) -> int:
             before, after = Recording(options.before), Recording(options.after)
             suite = read_suite(options.spec)
             found = diff.differences(before, after, suite)
-            lines = diff.told(found, before, after, suite)
+            lines = notes.notes(found, before, after, suite)
             same = not (found.changed or found.added or found.removed or found.rewritten)
         else:
             runs = read_run(options.before), read_run(options.after)
             changed = diff.between_runs(*runs)
-            lines = diff.told_of_runs(changed, *runs)
+            lines = notes.notes_of_runs(changed, *runs)
             same = not (changed.changed or changed.added or changed.removed)
         for line in lines:
             print(line.encode("utf-8", "backslashreplace").decode())
