@@ -18,7 +18,7 @@ from conformance.runs import Run, read_run, schema
 from reports.attention import attended
 from reports.dashboard.store import Store
 
-FORMAT = 1
+FORMAT = 2
 """Version of what is kept; a store of another version is not read."""
 
 SKIPPED = ("expected", "got")
