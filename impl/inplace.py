@@ -10,10 +10,10 @@ import numpy as np
 from impl import forward, hooks, inference, messages
 from impl.dtypes import BY_NUMPY
 from impl.graph import Node, meta_of
-from impl.modes import STATE
+from impl.modes import STATE, no_grad
 from impl.pending import Pending
 from impl.slices import CopySlices
-from impl.storage import contiguous_strides, is_dense, repeats, strided
+from impl.storage import contiguous_strides, extent, is_dense, repeats, strided
 from impl.tensor import Tensor, requires_grad
 from impl.views import DEFAULT, View, check_creation, elements
 
@@ -273,19 +273,43 @@ def write_out(out: Tensor, value) -> None:
     write(out, value)
 
 
-def store(name: str, out, result):
+def store(name: str, out, result, careless: bool = False):
     """Store what a composite computed, a tensor or a tuple of them, in its `out=`; returns `out`.
 
     Raises RuntimeError as `check_out` does, and TypeError when `out` has another number of tensors.
+    With `careless`, as some of ATen's are, it does not matter what requires grad.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors")
-        return type(result)(*(store(name, o, r) for o, r in zip(out, result, strict=True)))
+        stored = [store(name, o, r, careless) for o, r in zip(out, result, strict=True)]
+        return type(result)(*stored) if hasattr(result, "_fields") else tuple(stored)
+    if careless:
+        with no_grad():
+            return store(name, out, result.detach())
     check_out(name, out, requires_grad(result))
+    resized = out._raw.shape != result._raw.shape
     write_out(out, result._raw)
+    if resized and result._strides is not None:
+        restride(out, result)
     forward.refuse_out(name, (out, result))
     return out
+
+
+def restride(out: Tensor, result: Tensor) -> None:
+    """Lay out what was resized as the result is, unless its elements share memory."""
+    from impl import growth
+
+    shape, strides = result._raw.shape, result.stride()
+    if repeats(shape, strides):
+        return
+    size = extent(shape, strides) + out._offset
+    if size > out._storage.flat.size:
+        growth.grow(out._storage, size)
+    version = out._storage.version
+    out.as_strided_(shape, strides)
+    write(out, result._raw)
+    out._storage.version = version
 
 
 def resize(tensor: Tensor, shape) -> None:

@@ -23,6 +23,7 @@ Python's operators: kernels when gradients are raw arrays, operators when they a
 
 from __future__ import annotations
 
+import functools
 import inspect
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -152,19 +153,39 @@ def alias(name: str, *others: str) -> None:
                 setattr(Tensor, other + suffix, getattr(Tensor, name + suffix))
 
 
-def function(name: str | None = None, *, method: bool = True, torch: bool = True):
-    """Publish a composite: a Python function written with operators, as torch composes it."""
+def function(
+    name: str | None = None, *, method: bool = True, torch: bool = True, out: bool = False
+):
+    """Publish a composite: a Python function written with operators, as torch composes it.
+
+    With `out` the function of the namespace takes `out=`.
+    """
 
     def define(composite):
         public = name or composite.__name__
         composite.__name__ = composite.__qualname__ = public  # which torch's messages may show
         if torch:
-            FUNCTIONS[public] = composite
+            FUNCTIONS[public] = taking_out(composite) if out else composite
         if method:
             setattr(Tensor, public, composite)
         return composite
 
     return define
+
+
+def taking_out(composite, name: str | None = None):
+    """A composite that stores its result, or results, in `out=` where that is given."""
+
+    @functools.wraps(composite)
+    def call(*args, out=None, **named):
+        result = composite(*args, **named)
+        if out is None:
+            return result
+        from impl.inplace import store
+
+        return store(name or composite.__name__, out, result)
+
+    return call
 
 
 def written(function, times=1):
@@ -199,5 +220,6 @@ __all__ = [
     "new",
     "operator",
     "spelling",
+    "taking_out",
     "written",
 ]

@@ -54,6 +54,7 @@ class Operator(Differentiable):
     validate_out = None  # checks the dtype of out= and the raw arguments
     layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
     grows = False  # in place the target takes the result's shape
+    lays_out = False  # an `out=` that is resized takes the strides of the kernel's result, too
     exact_number = False  # half precision does not round a last operand of one element first
 
     def __init__(self, kernel, node, promote, elementwise, outputs, fresh) -> None:
@@ -379,7 +380,11 @@ class Operator(Differentiable):
         if self.disjoint:
             operands = [args[i] for i in self.guarded]
             inplace.check_memory(out, operands, False, True, self.resolves)
-        inplace.write_out(out, self._run(raws))
+        raw = self._run(raws)
+        resized = out._raw.shape != raw.shape
+        inplace.write_out(out, raw)
+        if resized and self.lays_out:
+            inplace.restride(out, new(raw, strides_of(raw)))
         forward.refuse_out(self.name, (*args, out))
         return out
 

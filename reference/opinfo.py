@@ -11,6 +11,7 @@ import warnings
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -103,7 +104,7 @@ def entries() -> dict[str, tuple[str, ...]]:
 
 
 def samples(entry: str, dtype: str, kinds: Collection[str] = KINDS) -> Iterator[Sample]:
-    """The samples of an entry, of each of `kinds`; those that raise are of float64.
+    """The samples of an entry, of each of `kinds`; those that raise, and out=, are of float64.
 
     Raises KeyError for an entry or a dtype that this version of torch does not have.
     """
@@ -114,10 +115,15 @@ def samples(entry: str, dtype: str, kinds: Collection[str] = KINDS) -> Iterator[
         for kind in kinds:
             if kind == "error" or (kind == "inplace" and written is None):
                 continue
+            if kind == "out" and (dtype != "float64" or not info.supports_out):
+                continue
             drawn = found.noncontiguous() if kind == "noncontiguous" else found
-            writer = _Writer(entry, info, drawn, written if kind == "inplace" else None)
             with suppress(_Unwritable):
-                yield writer.sample(dtype, kind, number, differentiates)
+                if kind == "out":
+                    yield _OutWriter(entry, info, drawn).sample(dtype, kind, number, False)
+                else:
+                    writer = _Writer(entry, info, drawn, written if kind == "inplace" else None)
+                    yield writer.sample(dtype, kind, number, differentiates)
     if "error" in kinds and dtype == "float64" and info.error_inputs_func is not None:
         yield from _errors(entry, info)
 
@@ -189,6 +195,9 @@ _LEFT_OUT = (
 def _dtypes(info: Any) -> tuple[str, ...]:
     supported = info.supported_dtypes("cpu")
     return tuple(name for name, dtype in DTYPES.items() if dtype in supported)
+
+
+_UNWRITTEN = (torch.bfloat16, torch.float16, torch.complex32)
 
 
 class _Unwritable(Exception):
@@ -263,7 +272,7 @@ class _Writer:
             return known
         if value.layout != torch.strided or value.device.type != "cpu" or value.dim() > 64:
             raise _Unwritable(str(value.layout))
-        if value.dtype in (torch.bfloat16, torch.float16, torch.complex32):
+        if value.dtype in _UNWRITTEN:
             raise _Unwritable(str(value.dtype))
         name = "x" if not self.arguments else _NAMES[len(self.arguments) - 1]
         if self.entry == "as_strided/partial_views":
@@ -293,6 +302,43 @@ class _Writer:
             if key in _SETTLED:
                 return _SETTLED[key]
         return None
+
+
+class _OutWriter(_Writer):
+    """Writes the call with `out=`: zeros of the result's shape, or every other time without
+    elements, so that they are resized."""
+
+    def __init__(self, entry: str, info: Any, found: Any) -> None:
+        super().__init__(entry, info, found.transform(_plain))
+
+    def sample(self, dtype: str, kind: str, number: int, differentiates: bool) -> Sample:
+        made = super().sample(dtype, kind, number, differentiates)
+        if not (made.call.startswith("torch.") and made.call.endswith(")")):
+            raise _Unwritable("a method")
+        results = self._results()
+        several = isinstance(results, (tuple, list))
+        outs = []
+        for i, result in enumerate(results if several else [results]):
+            if not isinstance(result, torch.Tensor) or result.dtype in _UNWRITTEN:
+                raise _Unwritable(type(result).__name__)
+            empty = torch.zeros(0 if number % 2 else result.shape, dtype=result.dtype)
+            outs.append(Argument(f"out{i}", empty.numpy()))
+        names = ", ".join(argument.name for argument in outs)
+        out = f"({names}{',' if len(outs) == 1 else ''})" if several else names
+        call = f"{made.call[:-1]}, out={out})"
+        return replace(made, call=call, arguments=(*made.arguments, *outs))
+
+    def _results(self) -> Any:
+        found = self.found.transform(_plain)  # some write to what they are given
+        try:
+            with torch.no_grad():
+                return self.info.op(found.input, *found.args, **found.kwargs)
+        except Exception as error:
+            raise _Unwritable(str(error)) from None
+
+
+def _plain(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
 
 def _inplace(info: Any) -> str | None:

@@ -14,6 +14,7 @@ WORDS = {
     "backward": "Backward",
     "double": "Double backward",
     "inplace": "In place",
+    "out": "out=",
     "saved": "Saved",
     "errors": "Errors",
 }

@@ -54,9 +54,25 @@ def test_a_sample_is_a_program_that_runs_as_it_stands():
 
 def test_every_column_is_filled():
     tally = swept("mul")
-    assert list(tally["cells"]) == ["forward", "backward", "double", "inplace", "saved"]
+    assert list(tally["cells"]) == ["forward", "backward", "double", "inplace", "out", "saved"]
     assert all(not cell["diverging"] and cell["samples"] for cell in tally["cells"].values())
     assert swept("cat")["cells"]["errors"]["samples"] > 0
+
+
+def test_out_is_given_zeros_or_has_to_be_resized():
+    made = list(opinfo.samples("svd", "float64", ("out",)))
+    assert all(sample.call.endswith(", out=(out0, out1, out2))") for sample in made)
+    assert not any(argument.requires_grad for sample in made for argument in sample.arguments)
+    sizes = {number: set() for number in (0, 1)}
+    for sample in made:
+        sizes[sample.number % 2] |= {a.array.size for a in sample.arguments if a.name == "out1"}
+    assert sizes[1] == {0} and len(sizes[0]) > 1
+
+
+def test_a_port_without_out_lacks_it():
+    tally = swept("sinh", backend=changed(sinh=lambda x: torch.sinh(x)))
+    assert tally["cells"]["out"]["lacking"] and not tally["first"]
+    assert tally["lacks"] == "out= of sinh"
 
 
 def test_samples_are_the_same_in_every_process():

@@ -11,7 +11,7 @@ from conformance.program import Program
 
 AREA = "sweep"
 # How a sample's tensors are laid out, or what is asked of it.
-KINDS = ("plain", "noncontiguous", "inplace", "error")
+KINDS = ("plain", "noncontiguous", "inplace", "out", "error")
 
 
 def address(identifier: str) -> tuple[str, str, str, int]:

@@ -29,6 +29,8 @@ from conformance.sweep.tally import Tally
 # One set of roundings may cancel out: so many are tried.
 NUDGES = 3
 
+# Where the statement of a kind counts that only asks for the call.
+_COLUMNS = {"inplace": "inplace", "out": "out", "error": "errors"}
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
 
 
@@ -102,7 +104,7 @@ class Passage:
         for side in (self.sweep.oracle, self.sweep.backend):
             side.begin(sample.arguments)
         inplace = sample.kind == "inplace"
-        column = {"inplace": "inplace", "error": "errors"}.get(sample.kind, "forward")
+        column = _COLUMNS.get(sample.kind, "forward")
         if not self._statement(column, sample.forward(), "y"):
             return
         outputs = [
@@ -137,6 +139,8 @@ class Passage:
         expected, got = (side.run(statement, first) for side in sides)
         if got is not None and type(got) is not type(expected):
             lack = lack_of(got, sweep.backend.torch, sweep.backend.observer, FILE)
+            if column == "out" and isinstance(got, TypeError) and "'out'" in str(got):
+                lack = lack or f"out= of {sample.entry}"
             if lack is not None:
                 tally.add_lack(column, lack)
                 return False

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.sweep.likeness import Differences
 
-COLUMNS = ("forward", "backward", "double", "inplace", "saved", "errors")
+COLUMNS = ("forward", "backward", "double", "inplace", "out", "saved", "errors")
 
 
 @dataclass

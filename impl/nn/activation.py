@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl import random
-from impl.operator import FUNCTIONS
+from impl.operator import FUNCTIONS, taking_out
 from impl.operators import activations as units
 from impl.operators import paired_activations as paired
 from impl.tensor import Tensor
@@ -90,6 +90,7 @@ def selu(input, inplace: bool = False) -> Tensor:
     return (FUNCTIONS["selu_"] if inplace else FUNCTIONS["selu"])(input)
 
 
+@taking_out
 def gelu(input, *, approximate: str = "none") -> Tensor:
     """`input` times the normal distribution function of it; "tanh" approximates that.
 
@@ -108,6 +109,7 @@ def mish(input, inplace: bool = False) -> Tensor:
     return _apply(units.mish, units.mish, inplace, input)
 
 
+@taking_out
 def softplus(input, beta=1, threshold=20) -> Tensor:
     """log(1 + exp(beta * input)) / beta; `input` itself where beta * input > threshold."""
     return units.softplus(input, beta, threshold)
@@ -133,11 +135,13 @@ def hardswish(input, inplace: bool = False) -> Tensor:
     return _apply(units.hardswish, units.hardswish, inplace, input)
 
 
+@taking_out
 def softshrink(input, lambd=0.5) -> Tensor:
     """`input` moved towards 0 by `lambd`. Raises RuntimeError for a negative one."""
     return units.softshrink(input, lambd)
 
 
+@taking_out
 def log_sigmoid(input) -> Tensor:
     """log(sigmoid(input)) without overflow; people know it as logsigmoid."""
     return units.log_sigmoid_forward(input)[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, FLOATING
-from impl.operator import TAPED, Array, operator
+from impl.operator import TAPED, Array, operator, taking_out
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
 from impl.precision import widened
 from impl.refusals import not_implemented
@@ -149,6 +149,7 @@ def _avg_pool_nd(ndim: int, input, kernel_size, stride, padding, *rest):
     return (_avg_pool2d if ndim == 2 else _avg_pool3d)(input, kernel, step, pad, *rest)
 
 
+@taking_out
 def avg_pool2d(
     input,
     kernel_size,
@@ -167,6 +168,7 @@ def avg_pool2d(
     )
 
 
+@taking_out
 def avg_pool3d(
     input,
     kernel_size,

@@ -104,7 +104,7 @@ def cholesky(input, upper=False, *, out=None):
     if input._raw.size:
         lapack.check_square("cholesky", input._raw)
     result = cholesky_checked(input, upper)
-    return lapack.stored("cholesky", out, result)
+    return result if out is None else lapack.store("cholesky", out, result.contiguous())
 
 
 # -- from a factor --------------------------------------------------------------------------------
@@ -128,6 +128,9 @@ def cholesky_inverse(self: Array, upper=False) -> Array:
         result += strict.swapaxes(-1, -2)
     lapack.check_infos("cholesky_inverse", infos)
     return result
+
+
+cholesky_inverse.lays_out = True
 
 
 def _inverse_backward(F, grad, factor, upper, inverse):

@@ -222,7 +222,7 @@ TAPED.lowest_like = lambda value: new(lowest_like(value._raw))
 # -- how torch spells them --------------------------------------------------------------------
 
 
-@function()
+@function(out=True)
 def cumsum(input, dim, *, dtype=None):
     """The running sum along `dim`; integers sum as int64 (torch.cumsum).
 
@@ -231,7 +231,7 @@ def cumsum(input, dim, *, dtype=None):
     return cumsum_along(input, dim, dtype)
 
 
-@function()
+@function(out=True)
 def cumprod(input, dim, *, dtype=None):
     """The running product along `dim`; integers multiply as int64 (torch.cumprod).
 
@@ -240,7 +240,7 @@ def cumprod(input, dim, *, dtype=None):
     return cumprod_along(input, dim, dtype)
 
 
-@function()
+@function(out=True)
 def logcumsumexp(input, dim):
     """log(cumsum(exp(x))), computed stably (torch.logcumsumexp).
 

@@ -42,7 +42,7 @@ diag_embed.gradient(self=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, of
 diag_embed.forward("linear")
 
 
-@function("diag")
+@function("diag", out=True)
 def diag(input, diagonal=0):
     """The matrix with a vector as its diagonal, or a matrix's diagonal as a copy (torch.diag).
 

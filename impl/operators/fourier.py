@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator as _python
 
+from impl import inplace
 from impl.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.operator import FUNCTIONS
 from impl.operators.arithmetic import require_tensor
@@ -154,7 +155,7 @@ def _conjugated(name: str, out, result: Tensor) -> Tensor:
     if out is None:
         return result.conj()
     _check_out(name, out, is_complex=True)
-    return FUNCTIONS["conj_physical"](result, out=out)
+    return inplace.store("conj_physical", out, FUNCTIONS["conj_physical"](result))
 
 
 # -- one dimension ------------------------------------------------------------------------------
@@ -307,7 +308,8 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     scale = _scale(norm, False)
     half = _fft_r2c(resized, dims[-1:], scale, True)
     if len(dims) == 1:
-        return _conjugated("ihfftn", out, half)
+        conjugated = _conjugated("ihfftn", None, half)
+        return conjugated if out is None else out  # as ATen has it, which does not write it
     half = FUNCTIONS["conj_physical"](half)
     return _applied(_fft_c2c, "ihfftn", out, half, dims[:-1], scale, False)
 

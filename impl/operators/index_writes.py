@@ -57,7 +57,7 @@ def check_slices(name: str, self, dim, index, source) -> int:
     return dim
 
 
-@operator(inplace=True)
+@operator(inplace=True, out=True)
 def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Array:
     """A copy with alpha times the slices of `source` added at `index` (torch.index_add).
 
@@ -97,7 +97,7 @@ index_add.gradient(self=lambda F, grad: grad, source=_index_add_source)
 index_add.forward("linear")
 
 
-@operator(inplace=True)
+@operator(inplace=True, out=True)
 def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     """A copy with the slices of `source` written at `index` along `dim` (torch.index_copy).
 

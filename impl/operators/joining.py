@@ -146,7 +146,7 @@ def _at_least(tensor: Tensor, ndim: int) -> Tensor:
     return TAPED.unsqueeze(tensor, 0)
 
 
-@function("hstack", method=False)
+@function("hstack", method=False, out=True)
 def hstack(tensors):
     """Tensors joined side by side: along the second dimension, or the first if 1-d."""
     items = [_at_least(t, 1) for t in _tensor_list("hstack", tensors)]
@@ -155,8 +155,8 @@ def hstack(tensors):
     return cat(items, 0 if items[0]._raw.ndim == 1 else 1)
 
 
-@function("row_stack", method=False)
-@function("vstack", method=False)
+@function("row_stack", method=False, out=True)
+@function("vstack", method=False, out=True)
 def vstack(tensors):
     """Tensors joined as rows (torch.vstack, torch.row_stack)."""
     items = [_at_least(t, 2) for t in _tensor_list("vstack", tensors)]
@@ -165,7 +165,7 @@ def vstack(tensors):
     return cat(items, 0)
 
 
-@function("dstack", method=False)
+@function("dstack", method=False, out=True)
 def dstack(tensors):
     """Tensors joined along the third dimension (torch.dstack)."""
     items = [atleast_3d(t) for t in _tensor_list("dstack", tensors)]
@@ -174,7 +174,7 @@ def dstack(tensors):
     return cat(items, 2)
 
 
-@function("column_stack", method=False)
+@function("column_stack", method=False, out=True)
 def column_stack(tensors):
     """Vectors as columns of a matrix, matrices side by side (torch.column_stack)."""
     items = [

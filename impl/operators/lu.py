@@ -253,6 +253,8 @@ def packed(A, pivot=True, get_infos=False, out=None):
     result = lu_factor_ex(A, pivot=pivot)
     if not get_infos:
         result = tuple(result[:2])
+    if out is not None:
+        result = tuple(part.contiguous() for part in result)
     return lapack.stored("lu", out, result)
 
 

@@ -89,7 +89,7 @@ def matrix_power(input, n, *, out=None):
     """
     lapack.check_square("linalg.matrix_power", input._raw)
     result = _power(input, n)
-    return result if out is None else inplace.store("linalg_matrix_power", out, result)
+    return result if out is None else inplace.store("linalg_matrix_power", out, result.contiguous())
 
 
 def _power(A: Tensor, n: int):

@@ -35,7 +35,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     return layer_norm.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 
 
-@function(method=False)
+@function(method=False, out=True)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm`, the means, and the inverse deviations, which are empty unless in training
     (torch.native_batch_norm)."""

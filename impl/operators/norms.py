@@ -14,7 +14,7 @@ import numpy as np
 from impl import dtypes, inplace
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
-from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
+from impl.operator import RAW, TAPED, Array, formula_operation, function, operator, taking_out
 from impl.operators.reductions import restore
 from impl.operators.singular_values import singular_norm
 from impl.precision import accumulator, widened
@@ -158,6 +158,7 @@ vector_norm_dims.forward(
 )
 
 
+@taking_out
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The norm of all elements, or over `dim`, of any order (torch.linalg.vector_norm).
 
@@ -201,6 +202,7 @@ def _check_widening(name: str, given, wanted) -> None:
         )
 
 
+@taking_out
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
     (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
@@ -238,6 +240,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
 
 
+@taking_out
 def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm, or a matrix norm for two dimensions and an order (torch.linalg.norm)."""
     ndim = A._raw.ndim
@@ -468,7 +471,7 @@ def _accumulation(kind):
     return np.dtype(np.complex128 if kind.kind == "c" else np.float64)
 
 
-@operator(inplace=True)
+@operator(inplace=True, out=True)
 def renorm(self: Array, p, dim, maxnorm) -> Array:
     """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
 

@@ -106,7 +106,7 @@ for _op in (sort_default, sort_stable):
 topk_dim.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 
 
-@function()
+@function(out=True)
 def sort(input, dim=-1, descending=False, *, stable=None):
     """The elements in order along `dim`, with their indices (torch.sort)."""
     if stable is None:
@@ -120,13 +120,13 @@ def argsort(input, dim=-1, descending=False, stable=False):
     return sort_stable(input.detach(), dim, descending)[1]
 
 
-@function()
+@function(out=True)
 def msort(input):
     """Sorted along the first dimension (torch.msort)."""
     return sort_default(input, 0, False)[0]
 
 
-@function()
+@function(out=True)
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """The k largest (or smallest) elements along `dim`, in order (torch.topk)."""
     return indexed(topk_dim(input, int(k), dim, largest))
@@ -275,7 +275,7 @@ def nanmedian(input, dim=None, keepdim=False):
     return nanmedian_all(input) if dim is None else indexed(nanmedian_dim(input, dim, keepdim))
 
 
-@function()
+@function(out=True)
 def mode(input, dim=-1, keepdim=False):
     """The most frequent value along `dim`, the smallest of several (torch.mode)."""
     return indexed(mode_dim(input, dim, keepdim))
@@ -329,13 +329,13 @@ for _op in (cummax_dim, cummin_dim):
     _op.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 
 
-@function()
+@function(out=True)
 def cummax(input, dim):
     """The running maximum and where it is; an equal later element takes over (torch.cummax)."""
     return indexed(cummax_dim(input, dim))
 
 
-@function()
+@function(out=True)
 def cummin(input, dim):
     """The running minimum and where it is; an equal later element takes over (torch.cummin)."""
     return indexed(cummin_dim(input, dim))

@@ -11,7 +11,7 @@ import math
 
 from impl import autocast
 from impl.modes import STATE
-from impl.operator import RAW, TAPED, function
+from impl.operator import RAW, TAPED, function, taking_out
 from impl.operators.added_products import addmm
 from impl.operators.matmul import bmm, dot, mm, mv
 from impl.operators.shape import unsafe_view
@@ -151,6 +151,7 @@ Tensor.__rmatmul__ = _right_at
 # -- linear -----------------------------------------------------------------------------------
 
 
+@taking_out
 def linear(input, weight, bias=None):
     """`input @ weight.t() + bias`: (..., n) by (m, n), and (m,) (torch.nn.functional.linear).
 
@@ -189,7 +190,7 @@ def _outer(F, left, right):
 RAW.outer = lambda left, right: _outer(RAW, left, right)
 
 
-@function()
+@function(out=True)
 def outer(input, vec2):
     """The products of every two elements of two vectors (torch.outer).
 
@@ -210,7 +211,7 @@ def ger(input, vec2):
     return outer(input, vec2)
 
 
-@function()
+@function(out=True)
 def inner(input, other):
     """The sums of products over the last dimensions (torch.inner).
 
@@ -226,7 +227,7 @@ def inner(input, other):
     return tensordot(input, other, ([-1], [-1]))
 
 
-@function(method=False)
+@function(method=False, out=True)
 def tensordot(a, b, dims=2):
     """Contract dimensions of `a` with dimensions of `b` (torch.tensordot).
 

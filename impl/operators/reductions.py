@@ -175,13 +175,13 @@ nansum_dim.forward(
 )
 
 
-@function()
+@function(out=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
     return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
 
 
-@function()
+@function(out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of what is not NaN (torch.nanmean)."""
     count = input.isnan().logical_not().sum(dim, keepdim)

@@ -147,7 +147,7 @@ def _scatter(suffix, self, dim, index, src, value, reduce):
     return call(op)(self, dim, index, source)
 
 
-@function("scatter")
+@function("scatter", out=True)
 def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     """A copy with `src` (a tensor or a number) written where `index` says along `dim`.
 
@@ -173,7 +173,7 @@ def _raw_scatter(self, dim, index, src):
 RAW.scatter = _raw_scatter
 
 
-@operator(inplace=True)
+@operator(inplace=True, out=True)
 def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
     """A copy with `src` added where `index` says along `dim` (torch.scatter_add).
 

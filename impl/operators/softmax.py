@@ -176,7 +176,7 @@ def _prepared(input, dtype) -> Tensor:
     return input if dtype is None or dtype is input.dtype else input.to(dtype)
 
 
-@function()
+@function(out=True)
 def softmax(input, dim, dtype=None):
     """exp(x) along `dim`, divided by its sum; computed in `dtype` if given (torch.softmax).
 
@@ -185,7 +185,7 @@ def softmax(input, dim, dtype=None):
     return softmax_along(_prepared(input, dtype), dim)
 
 
-@function()
+@function(out=True)
 def log_softmax(input, dim, dtype=None):
     """The logarithm of softmax, computed stably (torch.log_softmax). Errors as `softmax`."""
     return log_softmax_along(_prepared(input, dtype), dim)
@@ -268,7 +268,7 @@ log_softmax_along.forward(
 )
 
 
-@function()
+@function(out=True)
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) over one or several dimensions (torch.logsumexp). Integers become floats.
 

@@ -170,6 +170,7 @@ def _of_half(F, grad, dim, normalization):
 
 
 _fft_c2r.gradient(self=_of_half)
+
 _fft_c2c.gradient(
     self=lambda F, grad, dim, normalization, forward: F._fft_c2c(
         grad, dim, normalization, not forward

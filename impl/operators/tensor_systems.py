@@ -38,7 +38,7 @@ def tensorinv(A, ind=2, *, out=None):
     except LinAlgError as error:
         raise LinAlgError(str(error).removeprefix("linalg.")) from None
     result = inverse.reshape((*columns, *rows))
-    return result if out is None else inplace.store("linalg_tensorinv", out, result)
+    return result if out is None else inplace.store("linalg_tensorinv", out, result.contiguous())
 
 
 def tensorsolve(A, B, dims=None, *, out=None):

@@ -141,13 +141,13 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
     return apply(input, dim, correction, keepdim)
 
 
-@function()
+@function(out=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance with Bessel's correction by default (torch.var)."""
     return spread(var_correction, "var", input, dim, unbiased, correction, keepdim)
 
 
-@function()
+@function(out=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
     return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)
