@@ -7,7 +7,7 @@ programs show alike, then the rest, rule by rule and operator by operator.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from conformance.changes import Change, Changes
@@ -75,11 +75,11 @@ def notes(found: Differences, before: Recording, after: Recording, suite: Suite)
     every = [d for name, verdict in found.changed.items() for d in _causes(suite[name], verdict)]
     for side, name in zip(("before", "after"), names, strict=True):
         every, lacking = _lacking(every, side)
-        yield from _group(f"Not there with {name}", lacking)
+        yield from _group(f"Not there with {name}", lacking.items())
     alike = _by(every, lambda difference: difference.kind)
     common = {kind: group for kind, group in alike.items() if len(group) >= ALIKE}
     rest = [difference for difference in every if difference.kind not in common]
-    told = {_common(group[0]): group for group in common.values()}
+    told = [(_common(group[0]), group) for group in common.values()]
     yield from _group("In many programs alike", told)
     yield from _by_subject(rest)
 
@@ -116,10 +116,10 @@ def _lacking(
     return rest, lacking
 
 
-def _group(title: str, told: Mapping[str, list[Difference]]) -> Iterator[str]:
+def _group(title: str, told: Collection[tuple[str, list[Difference]]]) -> Iterator[str]:
     if told:
         yield f"\n## {title}\n"
-    for words, group in sorted(told.items(), key=lambda item: -len(item[1])):
+    for words, group in sorted(told, key=lambda item: -len(item[1])):
         ids = [difference.program.id for difference in group]
         yield f"- {words} ({_count(len(ids), 'program')}: {_listed(ids, 4)})"
 
