@@ -254,23 +254,39 @@ def same_dtype_out(out, value, *rest) -> None:
 
 def write_out(out: Tensor, value) -> None:
     """Store a result in `out`, which is resized to its shape (with a warning unless empty)."""
-    shape = np.shape(value)
     check_cast(value.dtype, out._raw.dtype)
-    if out._raw.shape != shape:
-        if out._raw.size:
-            warnings.warn(
-                "An output with one or more elements was resized since it had shape "
-                f"{list(out._raw.shape)}, which does not match the required output shape "
-                f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release "
-                "outputs will not be resized unless they have zero elements. You can explicitly "
-                "reuse an out tensor t by resizing it, inplace, to zero elements with "
-                "t.resize_(0).",
-                UserWarning,
-                stacklevel=4,
-            )
-        resize(out, shape)
+    _fit(out, np.shape(value))
     check_overlap(out)
     write(out, value)
+
+
+def copy_out(name: str, out, result: Tensor):
+    """Store what a composite computed as ATen does that copies it: recorded, like any write.
+
+    Raises TypeError for what is no tensor, RuntimeError for a dtype that it cannot be cast to.
+    """
+    if not (STATE.enabled and isinstance(out, Tensor) and requires_grad(result)):
+        return store(name, out, result.detach())
+    check_cast(result._raw.dtype, out._raw.dtype)
+    _fit(out, result._raw.shape)
+    return out.copy_(result)
+
+
+def _fit(out: Tensor, shape) -> None:
+    if out._raw.shape == shape:
+        return
+    if out._raw.size:
+        warnings.warn(
+            "An output with one or more elements was resized since it had shape "
+            f"{list(out._raw.shape)}, which does not match the required output shape "
+            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release "
+            "outputs will not be resized unless they have zero elements. You can explicitly "
+            "reuse an out tensor t by resizing it, inplace, to zero elements with "
+            "t.resize_(0).",
+            UserWarning,
+            stacklevel=5,
+        )
+    resize(out, shape)
 
 
 def store(name: str, out, result, careless: bool = False):

@@ -154,18 +154,20 @@ def alias(name: str, *others: str) -> None:
 
 
 def function(
-    name: str | None = None, *, method: bool = True, torch: bool = True, out: bool = False
+    name: str | None = None, *, method: bool = True, torch: bool = True, out: bool | str = False
 ):
     """Publish a composite: a Python function written with operators, as torch composes it.
 
-    With `out` the function of the namespace takes `out=`.
+    With `out` the function of the namespace takes `out=`; as a text it is the name of what ATen
+    writes it with, which says so where that is refused.
     """
 
     def define(composite):
         public = name or composite.__name__
         composite.__name__ = composite.__qualname__ = public  # which torch's messages may show
         if torch:
-            FUNCTIONS[public] = taking_out(composite) if out else composite
+            named = out if isinstance(out, str) else public
+            FUNCTIONS[public] = taking_out(composite, named) if out else composite
         if method:
             setattr(Tensor, public, composite)
         return composite

@@ -80,13 +80,13 @@ def test_a_deep_chain_is_differentiated_twice():
 def evaluations(monkeypatch) -> Iterator[list[str]]:
     """The names of the nodes that run, in order."""
     ran: list[str] = []
-    evaluate = OperatorNode.evaluate
+    evaluate = OperatorNode._evaluate
 
     def counted(self, *arguments):
         ran.append(self.name())
         return evaluate(self, *arguments)
 
-    monkeypatch.setattr(OperatorNode, "evaluate", counted)
+    monkeypatch.setattr(OperatorNode, "_evaluate", counted)
     # The generated functions do the same, and cannot be counted.
     monkeypatch.setattr(Differentiable, "is_straight", False)
     for operator in OPERATORS.values():

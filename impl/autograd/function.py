@@ -5,7 +5,7 @@ from impl.functions import (
     Function,
     FunctionCtx,
     FunctionMeta,
-    once_differentiable,
 )
+from impl.once_differentiable import once_differentiable
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "once_differentiable"]

@@ -11,7 +11,7 @@ from impl.nn.loss import reduction_number
 from impl.operator import TAPED
 from impl.operators import losses_composed, losses_ctc, losses_margin
 from impl.operators.losses_nll import reduction_of
-from impl.operators.norms import pairwise_distance
+from impl.operators.similarity import pairwise_distance
 from impl.refusals import refuse_gradient
 from impl.tensor import Tensor
 

@@ -210,7 +210,7 @@ def slogdet(A, *, out=None):
     lapack.check_square("linalg.slogdet", A._raw)
     lapack.check_floating("linalg.slogdet", A._raw, low_precision=False)
     result = _SignAndLogarithm(*linalg_slogdet(A)[:2])
-    return lapack.stored("linalg_slogdet", out, result)
+    return lapack.stored("_linalg_slogdet", out, result)
 
 
 @function("slogdet")

@@ -155,7 +155,9 @@ def _conjugated(name: str, out, result: Tensor) -> Tensor:
     if out is None:
         return result.conj()
     _check_out(name, out, is_complex=True)
-    return inplace.store("conj_physical", out, FUNCTIONS["conj_physical"](result))
+    conjugated = FUNCTIONS["conj_physical"](result)
+    inplace.same_dtype_out(out._raw.dtype, conjugated._raw)
+    return inplace.store("conj_physical", out, conjugated)
 
 
 # -- one dimension ------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     if check_errors:
         lapack.check_infos("torch.linalg.solve_ex", infos._raw)
     pair = _Solved(result, infos)
-    return lapack.stored("linalg_solve_ex", out, pair)
+    return lapack.stored("_linalg_solve_ex", out, pair)
 
 
 def solve(A, B, *, left=True, out=None):

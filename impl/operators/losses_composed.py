@@ -8,7 +8,7 @@ from impl import autocast
 from impl.modes import STATE
 from impl.operator import FUNCTIONS, TAPED, function
 from impl.operators.losses import MEAN, NONE, SUM
-from impl.operators.norms import pairwise_distance
+from impl.operators.similarity import pairwise_distance
 from impl.tensor import Tensor
 
 _TINY = 1e-12  # added to squared lengths

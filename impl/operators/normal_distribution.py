@@ -68,4 +68,4 @@ def ndtr(input, *, out=None):
         input = input.to(get_default_dtype())
     scaled = TAPED.mul_scalar(input, math.sqrt(0.5))
     result = TAPED.mul_scalar(TAPED.add_scalar(TAPED.erf(scaled), 1), 0.5)
-    return result if out is None else inplace.store("special_ndtr", out, result, careless=True)
+    return result if out is None else inplace.copy_out("special_ndtr", out, result)

@@ -190,7 +190,7 @@ def _outer(F, left, right):
 RAW.outer = lambda left, right: _outer(RAW, left, right)
 
 
-@function(out=True)
+@function(out="mul")
 def outer(input, vec2):
     """The products of every two elements of two vectors (torch.outer).
 

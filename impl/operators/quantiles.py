@@ -97,7 +97,7 @@ def _into(name: str, out, input: Tensor, result: Tensor) -> Tensor:
         return result
     if out.dtype is not input.dtype:
         raise RuntimeError("quantile() out tensor must be same dtype as the input tensor")
-    return inplace.store(name, out, result.contiguous(), careless=True)
+    return inplace.copy_out(name, out, result.contiguous())
 
 
 @function()

@@ -11,7 +11,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY
 from impl.operator import RAW, TAPED, Array, function, operator
 from impl.operators.gradients import needed
-from impl.operators.norms import norm_except_dim
+from impl.operators.older_norms import norm_except_dim
 from impl.precision import accumulator, widened
 from impl.refusals import refuse_complex
 from impl.tensor import Tensor
