@@ -19,8 +19,8 @@ _AT_ONCE = (1 << 64) - 1  # torch runs a node that only raises before all others
 # How what a node keeps is read when it is recorded.
 INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK = range(8)
 # What a formula is given when it runs: an entry of what the node keeps (or its conjugate), the
-# gradients of the outputs, something known beforehand.
-SAVED, CONJUGATE, GRADIENT, CONSTANT = range(4)
+# gradients of the outputs, by which edges the pass goes on.
+SAVED, CONJUGATE, GRADIENT, NEEDS = range(4)
 TENSOR_READS = (INPUT, LIST, OUTPUT)
 
 
@@ -140,7 +140,7 @@ class OperatorNode(Node):
                 elif kind == GRADIENT:
                     given.append(grads if which is None else grads[which])
                 else:
-                    given.append(which)
+                    given.append(which if wanted is None else both(which, wanted))
             if len(targets) == 1:
                 target = targets[0]
                 if self._operator.list_edges:
@@ -196,6 +196,11 @@ class OperatorNode(Node):
             saved[place] = entry
             self._kept = saved
         return entry
+
+
+def both(needs: tuple[bool, ...], wanted) -> tuple[bool, ...]:
+    """The edges that lead to what requires grad, and by which this pass goes on."""
+    return tuple([need and want for need, want in zip(needs, wanted, strict=True)])
 
 
 def _lowered(results, tensors, grads, interpretation) -> list:
@@ -337,7 +342,7 @@ class Differentiable:
         if name == "grads":
             return (GRADIENT, None)
         if name == "needs":
-            return (CONSTANT, tuple(bool(mask >> e & 1) for e in range(len(self.edge_of))))
+            return (NEEDS, tuple(bool(mask >> e & 1) for e in range(len(self.edge_of))))
         if name.startswith("grad_") and name[5:] in self.outputs:
             output = self.outputs.index(name[5:])
             return (GRADIENT, self.differentiable_outputs.index(output))

@@ -10,9 +10,17 @@ import itertools
 
 import numpy as np
 
+from impl.dtypes import REDUCED
 from impl.operator import Array, operator
 from impl.operators.gradients import needed, summed
-from impl.operators.grid_matrices import NEAREST, Sampling, images_of, rows_of
+from impl.operators.grid_matrices import (
+    BILINEAR,
+    NEAREST,
+    REFLECTION,
+    Sampling,
+    images_of,
+    rows_of,
+)
 
 
 @operator(function=False, method=False)
@@ -89,6 +97,9 @@ def _of_grid(F, of_grid, grad_output, input, grid, settings, needs) -> list:
         moved = F.derived_samples(input, grid, settings, single)
         made[0] = F.sum_dim(moved * along, (0,), False)
     if needs[1]:
+        if settings[:2] == (BILINEAR, REFLECTION) and F.dtype_of(input) in REDUCED:
+            # As ATen has it, which reflects coordinates in another precision there (FIND-43).
+            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
         shape = tuple(input.shape)
         spread = F.spread_samples(grad_output * along, grid, shape, settings, single)
         made[1] = F.reshape(spread, shape)

@@ -24,7 +24,7 @@ def backward(plan, edges: int, real: bool):
     single edge, its gradient alone), and frees what the node saved unless `keep`. `wanted` says of
     each edge whether anybody needs it (None: all). `real` promises that nothing saved is complex.
     """
-    from impl.derivatives import CONJUGATE, CONSTANT, GRADIENT, INPUT, LIST, OUTPUT
+    from impl.derivatives import CONJUGATE, GRADIENT, INPUT, LIST, NEEDS, OUTPUT, both
     from impl.operator import RAW
 
     scope: dict[str, Any] = {
@@ -32,6 +32,7 @@ def backward(plan, edges: int, real: bool):
         "FREED": messages.FREED,
         "Storage": Storage,
         "Tensor": Tensor,
+        "both": both,
         "raw_of": raw_of,
         "unpack_list": _unpack_list,
     }
@@ -61,9 +62,10 @@ def backward(plan, edges: int, real: bool):
         for place, (kind, which) in enumerate(arguments):
             if kind == GRADIENT:
                 given.append("(grad,)" if which is None else "grad")
-            elif kind == CONSTANT:
-                scope[f"c{number}_{place}"] = which
-                given.append(f"c{number}_{place}")
+            elif kind == NEEDS:
+                name = f"needs{number}_{place}"
+                scope[name] = which
+                given.append(f"({name} if wanted is None else both({name}, wanted))")
             else:
                 conjugated = kind == CONJUGATE and not real
                 given.append(f"F.conj(v{which})" if conjugated else f"v{which}")
