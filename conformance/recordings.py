@@ -213,7 +213,7 @@ def _zeroed(seen: Any) -> Any:
     if not isinstance(seen, dict):
         return seen
     zeroed = {key: _zeroed(value) for key, value in seen.items()}
-    if "dtype" in seen and "values" in seen:
+    if "dtype" in seen and isinstance(seen.get("values"), list):  # not if they cannot be read
         zeroed["values"] = _zeros(seen["values"])
     return zeroed
 

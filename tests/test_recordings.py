@@ -15,9 +15,11 @@ from conformance.recordings import (
     NotRecorded,
     Recording,
     RecordingError,
+    _settled,
     find_recording,
     record,
 )
+from conformance.trace import Step, Trace
 
 ORACLE = ("--oracle", "impl")
 
@@ -71,6 +73,14 @@ def test_what_a_program_calls_unspecified_is_recorded_as_zeros(tmp_path):
     assert first["changed"]["a"]["shape"] == [2]
     _, second, _ = Recording(path).trace(program).steps
     assert second.changed["b"]["values"] == [1.0, 1.0]
+
+
+def test_values_that_cannot_be_read_are_no_numbers():
+    seen = {"kind": "tensor", "dtype": "float32", "values": {"error": {"type": "E", "message": ""}}}
+    step = Step(0, 1, changed={"a": seen, "b": {**seen, "values": [[1.5, "nan"], 2]}})
+    program = Program("T-01.1", "leaves", "a, b = torch.empty(2), 1  # unspecified\n", "")
+    settled = _settled(program, Trace([step])).steps[0].changed
+    assert settled["a"] == seen and settled["b"]["values"] == [[0.0, 0.0], 0]
 
 
 def test_a_program_that_was_changed_since_is_not_run(recorded):
