@@ -25,6 +25,9 @@ _TRIGGERED = re.compile(r"\s*\(Triggered internally at .*?\)\s*\Z", re.DOTALL)
 _FORWARD_CALL = "Traceback of forward call that "
 _FRAMES = re.compile(rf"(?<={_FORWARD_CALL})([^:\n]*:).*", re.DOTALL)
 
+# The stack that pybind11 adds to what Python code raised under it.
+_STACK = re.compile(r"\n\nAt:\n(?:  [^\n]*\(\d+\): [^\n]*(?:\n|$))+")
+
 _NUMBERS = frozenset((bool, int, float, complex))
 
 # Without these a tensor cannot be compared at all, so their absence is an error, not a lack.
@@ -41,6 +44,8 @@ def text(value: Any) -> str:
         return f"<{type(value).__name__}>"
     if _FORWARD_CALL in plain:
         plain = _FRAMES.sub(r"\1", plain)
+    if "\n\nAt:\n" in plain:
+        plain = _STACK.sub("", plain)
     if "0x" in plain:
         plain = _ADDRESS.sub("0x...", plain)
     # A lone surrogate can be written to no UTF-8 file.

@@ -9,6 +9,7 @@ from command import conform as run
 
 from conformance.judge import Judge
 from conformance.known import KnownDivergences
+from conformance.observe import text
 from conformance.options import Settings
 from conformance.program import Program
 from conformance.recordings import (
@@ -175,3 +176,9 @@ def test_diff_of_run_files(tmp_path):
     assert conform("diff", files[0], files[0]).returncode == 0
     nothing = conform("diff", files[0], str(tmp_path / "none"))
     assert nothing.returncode == 2 and "none" in nothing.stderr
+
+
+def test_the_stack_in_an_errors_text_is_not_recorded():
+    stack = "\n\nAt:\n  /a/checkpoint.py(390): inner\n  <program T-01.1>(8): f\n  /c.py(1): g\n"
+    assert text("ValueError: no" + stack) == "ValueError: no"
+    assert text("no\n\nAt:\n  last") == "no\n\nAt:\n  last"
