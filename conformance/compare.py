@@ -127,15 +127,14 @@ class _Comparison:
 
     def run(self, expected: Trace, got: Trace) -> str | None:
         """Compare step by step; stop, and say so, where the backend lacks what is asked for."""
-        statements = self.program.statements
-        for statement, one, other in zip(statements, expected.steps, got.steps, strict=False):
-            self.at = (statement.index, statement.line)
+        statements, unspecified = self.program.statements, self.program.unspecified()
+        steps = zip(statements, unspecified, expected.steps, got.steps, strict=False)
+        for statement, names, one, other in steps:
+            self.at, self.unspecified = (statement.index, statement.line), names
             self.name = None
             lack = (other.error or {}).get("lacks")
             if lack is not None and "lacks" not in (one.error or {}):
                 return f"line {statement.line}: the backend lacks {lack}"
-            for name in statement.assigns:
-                (self.unspecified.add if statement.unspecified else self.unspecified.discard)(name)
             self.values_count = not statement.unspecified
             self._step(one, other)
         self.name = None

@@ -76,6 +76,14 @@ class Program:
         """The given tensors' statements, then the source's, in order."""
         return _statements(self)
 
+    def unspecified(self) -> Iterator[set[str]]:
+        """After each statement the names whose values are not compared: one set that changes."""
+        names: set[str] = set()
+        for statement in self.statements:
+            for name in statement.assigns:
+                (names.add if statement.unspecified else names.discard)(name)
+            yield names
+
     @property
     def about(self) -> dict[str, str | None]:
         """What the program is about, as run files and exports say it."""

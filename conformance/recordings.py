@@ -196,10 +196,8 @@ def record(
 
 def _settled(program: Program, found: Trace) -> Trace:
     """The trace with zeros for the numbers of what the program's statements call unspecified."""
-    names: set[str] = set()
-    for statement, step in zip(program.statements, found.steps, strict=False):
-        for name in statement.assigns:
-            (names.add if statement.unspecified else names.discard)(name)
+    unspecified = program.unspecified()
+    for statement, names, step in zip(program.statements, unspecified, found.steps, strict=False):
         for name in names & step.changed.keys():
             step.changed[name] = _zeroed(step.changed[name])
         if statement.unspecified and step.result is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from impl import forward, hooks, inference, messages
 from impl.dtypes import BY_NUMPY
 from impl.graph import Node, meta_of
-from impl.modes import STATE, no_grad
+from impl.modes import STATE
 from impl.pending import Pending
 from impl.slices import CopySlices
 from impl.storage import contiguous_strides, extent, is_dense, repeats, strided
@@ -234,7 +234,7 @@ def check_out(name: str, out: Tensor, differentiable: bool) -> None:
     """Raise RuntimeError when grad mode is on and an argument or `out` requires grad."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if differentiable or (STATE.enabled and requires_grad(out)):
+    if STATE.enabled and (differentiable or requires_grad(out)):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
@@ -252,10 +252,13 @@ def same_dtype_out(out, value, *rest) -> None:
         )
 
 
-def write_out(out: Tensor, value) -> None:
-    """Store a result in `out`, which is resized to its shape (with a warning unless empty)."""
+def write_out(out: Tensor, value, strides=None) -> None:
+    """Store a result in `out`, which is resized to its shape (with a warning unless empty).
+
+    What is resized takes its `strides`, too, unless they would let elements share memory.
+    """
     check_cast(value.dtype, out._raw.dtype)
-    _fit(out, np.shape(value))
+    _fit(out, np.shape(value), strides)
     check_overlap(out)
     write(out, value)
 
@@ -272,7 +275,7 @@ def copy_out(name: str, out, result: Tensor):
     return out.copy_(result)
 
 
-def _fit(out: Tensor, shape) -> None:
+def _fit(out: Tensor, shape, strides=None) -> None:
     if out._raw.shape == shape:
         return
     if out._raw.size:
@@ -286,58 +289,42 @@ def _fit(out: Tensor, shape) -> None:
             UserWarning,
             stacklevel=5,
         )
-    resize(out, shape)
+    resize(out, shape, None if strides is None or repeats(shape, strides) else strides)
 
 
-def store(name: str, out, result, careless: bool = False):
+def store(name: str, out, result):
     """Store what a composite computed, a tensor or a tuple of them, in its `out=`; returns `out`.
 
     Raises RuntimeError as `check_out` does, and TypeError when `out` has another number of tensors.
-    With `careless`, as some of ATen's are, it does not matter what requires grad.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors")
-        stored = [store(name, o, r, careless) for o, r in zip(out, result, strict=True)]
-        return type(result)(*stored) if hasattr(result, "_fields") else tuple(stored)
-    if careless:
-        with no_grad():
-            return store(name, out, result.detach())
+        return like_tuple(result, [store(name, o, r) for o, r in zip(out, result, strict=True)])
     check_out(name, out, requires_grad(result))
-    resized = out._raw.shape != result._raw.shape
-    write_out(out, result._raw)
-    if resized and result._strides is not None:
-        restride(out, result)
+    write_out(out, result._raw, result._strides)
     forward.refuse_out(name, (out, result))
     return out
 
 
-def restride(out: Tensor, result: Tensor) -> None:
-    """Lay out what was resized as the result is, unless its elements share memory."""
+def like_tuple(result: tuple, values: list) -> tuple:
+    """The values as a tuple of the class of `result`, which may have named fields."""
+    return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
+
+
+def resize(tensor: Tensor, shape, strides=None) -> None:
+    """Give a tensor another shape, over memory that keeps what fits; `strides` None: row-major."""
     from impl import growth
 
-    shape, strides = result._raw.shape, result.stride()
-    if repeats(shape, strides):
-        return
-    size = extent(shape, strides) + out._offset
-    if size > out._storage.flat.size:
-        growth.grow(out._storage, size)
-    version = out._storage.version
-    out.as_strided_(shape, strides)
-    write(out, result._raw)
-    out._storage.version = version
-
-
-def resize(tensor: Tensor, shape) -> None:
-    """Give a tensor another shape, row-major, over memory that keeps what fits."""
-    from impl import growth
-
-    size = int(np.prod(shape))
+    row_major = contiguous_strides(shape)
+    steps = row_major if strides is None else strides
+    size = extent(shape, steps)
     tensor._array()
     if size + tensor._offset > tensor._storage.flat.size:
         growth.grow(tensor._storage, size + tensor._offset)
     flat = elements(tensor._storage, tensor._raw.dtype)
-    tensor._raw = strided(flat, shape, contiguous_strides(shape), tensor._offset)
-    tensor._strides = tensor._common = None
+    tensor._raw = strided(flat, shape, steps, tensor._offset)
+    tensor._strides = None if steps == row_major else steps
+    tensor._common = None
     if tensor._inference:
         inference.keep_long_way(tensor)

@@ -381,10 +381,7 @@ class Operator(Differentiable):
             operands = [args[i] for i in self.guarded]
             inplace.check_memory(out, operands, False, True, self.resolves)
         raw = self._run(raws)
-        resized = out._raw.shape != raw.shape
-        inplace.write_out(out, raw)
-        if resized and self.lays_out:
-            inplace.restride(out, new(raw, strides_of(raw)))
+        inplace.write_out(out, raw, strides_of(raw) if self.lays_out else None)
         forward.refuse_out(self.name, (*args, out))
         return out
 

@@ -98,11 +98,13 @@ def tensors(value: Any, name: str, is_tensor: Any) -> Iterator[tuple[str, Any]]:
             yield from tensors(part, f"{name}[{key!r}]", is_tensor)
 
 
-def backward_statement(sample: Sample, outputs: list[str], cotangents: list[str]) -> str:
-    """The statement that differentiates, and records what it does."""
+def backward_statement(
+    sample: Sample, outputs: list[str], cotangents: list[str], create_graph: bool
+) -> str:
+    """The statement that differentiates, and with `create_graph` records what it does."""
     return (
         f"g = torch.autograd.grad([{', '.join(outputs)}], [{', '.join(sample.leaves)}], "
-        f"[{', '.join(cotangents)}], allow_unused=True, create_graph=True)"
+        f"[{', '.join(cotangents)}], allow_unused=True{', create_graph=True' * create_graph})"
     )
 
 

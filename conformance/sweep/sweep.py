@@ -88,6 +88,8 @@ class Passage:
     as it runs; `statements` and `cotangents` are what it has come to so far.
     """
 
+    twice = True  # whether gradients are differentiated in their turn
+
     def __init__(self, sweep: Sweep, sample: Sample, tally: Tally) -> None:
         self.sweep, self.sample, self.tally = sweep, sample, tally
         self.statements: list[str] = []
@@ -117,7 +119,7 @@ class Passage:
         if not inplace:
             self._saved(outputs)
         seeds = self._cotangents("v", [tensor for _, tensor in outputs])
-        statement = backward_statement(sample, [name for name, _ in outputs], seeds)
+        statement = backward_statement(sample, [name for name, _ in outputs], seeds, self.twice)
         if not self._statement("inplace" if inplace else "backward", statement, "g") or inplace:
             return
         gradients = [

@@ -214,19 +214,19 @@ def stored(name: str, out, result):
     return result if out is None else store(name, out, result)
 
 
-def store(name: str, out, result, careless: bool = False):
+def store(name: str, out, result):
     """Store in `out=` what an operator computed, a tensor or a tuple of them; returns `out`.
 
     Raises RuntimeError when an argument or `out` requires grad, and for another dtype.
     """
     if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
-        stored = [store(name, o, r, careless) for o, r in zip(out, result, strict=True)]
-        return type(result)(*stored) if hasattr(result, "_fields") else tuple(stored)
+        values = [store(name, o, r) for o, r in zip(out, result, strict=True)]
+        return inplace.like_tuple(result, values)
     if isinstance(out, Tensor):
-        inplace.check_out(name, out, result.requires_grad and not careless)
+        inplace.check_out(name, out, result.requires_grad)
         if out.dtype is not result.dtype:
             raise RuntimeError(
                 f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
                 f"{out.dtype.c_name} instead"
             )
-    return inplace.store(name, out, result, careless)
+    return inplace.store(name, out, result)

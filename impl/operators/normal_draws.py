@@ -11,7 +11,7 @@ import numpy as np
 
 from impl import inplace, random
 from impl.allocation import empty_like
-from impl.modes import STATE, no_grad
+from impl.modes import no_grad
 from impl.operator import Array, function, new, operator, written
 from impl.operators.sampling import check_deviation
 from impl.overloads import refusal
@@ -73,8 +73,7 @@ def _of_tensors(mean, std=1.0, *, generator=None, out=None):
     check_deviation(std)
     tensors = [value for value in (mean, std) if isinstance(value, Tensor)]
     if out is not None:
-        recorded = STATE.enabled and any(map(requires_grad, tensors))
-        inplace.check_out("normal", out, recorded)
+        inplace.check_out("normal", out, any(map(requires_grad, tensors)))
     op = normal_both if len(tensors) == 2 else normal_mean if mean is tensors[0] else normal_std
     if len(tensors) == 1 and out is None:
         drawn = empty_like(tensors[0])

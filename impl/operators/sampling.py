@@ -7,7 +7,6 @@ import numpy as np
 from impl import inplace, random
 from impl.allocation import empty_like
 from impl.dtypes import BY_NUMPY, FLOATING
-from impl.modes import STATE
 from impl.operator import Array, function, operator
 from impl.refusals import no_derivative, not_implemented
 from impl.tensor import Tensor, requires_grad
@@ -163,7 +162,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     probabilities outside [0, 1].
     """
     if out is not None and p is None:
-        inplace.check_out("bernoulli", out, STATE.enabled and requires_grad(input))
+        inplace.check_out("bernoulli", out, requires_grad(input))
         if out._raw.shape != input._raw.shape:
             inplace.resize(out, input._raw.shape)
         inplace.check_overlap(out)

@@ -53,8 +53,11 @@ def _published(copies):
                 f"{copies.__name__}_{_OVERLOADS[copies.__name__]} expected an out= argument of "
                 f"size {len(result)}, got size {len(out)}"
             )
-        stored = store(copies.__name__, out, result, careless=True)
-        return None if isinstance(result, tuple) else stored
+        # ATen does not ask what requires grad.
+        if isinstance(result, tuple):
+            store(copies.__name__, out, tuple([part.detach() for part in result]))
+            return None
+        return store(copies.__name__, out, result.detach())
 
     return function(method=False)(call)
 
