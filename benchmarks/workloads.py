@@ -244,6 +244,39 @@ def _(t):
     return step
 
 
+@workload("MLP training step", "numpy")
+def _(numpy):
+    x, labels, weights, biases = _mlp_data()
+    rows = np.arange(64)
+
+    def step():
+        layers = [x]
+        for i, (w, b) in enumerate(zip(weights, biases, strict=True)):
+            h = numpy.matmul(layers[-1], w.T)
+            h += b
+            layers.append(numpy.maximum(h, 0) if i < 2 else h)
+        g = layers.pop()
+        g -= numpy.maximum.reduce(g, 1, keepdims=True)
+        total = numpy.log(numpy.add.reduce(numpy.exp(g), 1, keepdims=True))
+        g -= total
+        -numpy.add.reduce(g[rows, labels]) / 64
+        numpy.exp(g, out=g)
+        g[rows, labels] -= 1
+        g /= 64
+        for w, b in zip(reversed(weights), reversed(biases), strict=True):
+            h = layers.pop()
+            gw, gb = numpy.matmul(g.T, h), numpy.add.reduce(g, 0)
+            if layers:
+                g = numpy.matmul(g, w)
+                g *= h > 0
+            gw *= 1e-3
+            gb *= 1e-3
+            w -= gw
+            b -= gb
+
+    return step
+
+
 @workload("MLP training step", "autograd")
 def _(autograd):
     images, labels, weights, biases = _mlp_data()
@@ -348,6 +381,29 @@ def _(t):
         scores = t.softmax(q @ k.transpose(-2, -1) / 32**0.5, -1)
         (scores @ v).sum().backward()
         q.grad = k.grad = v.grad = None
+
+    return step
+
+
+@workload("softmax attention", "numpy")
+def _(numpy):
+    q, k, v = _attention_data()
+
+    def step():
+        scores = numpy.matmul(q, numpy.swapaxes(k, -2, -1))
+        scores /= 32**0.5
+        scores -= numpy.maximum.reduce(scores, -1, keepdims=True)
+        numpy.exp(scores, out=scores)
+        scores /= numpy.add.reduce(scores, -1, keepdims=True)
+        out = numpy.matmul(scores, v)
+        out.sum()
+        g = numpy.ones_like(out)
+        gv = numpy.matmul(numpy.swapaxes(scores, -2, -1), g)
+        g = numpy.matmul(g, numpy.swapaxes(v, -2, -1))
+        g -= numpy.add.reduce(g * scores, -1, keepdims=True)
+        g *= scores
+        g /= 32**0.5
+        return numpy.matmul(g, k), numpy.matmul(numpy.swapaxes(g, -2, -1), q), gv
 
     return step
 

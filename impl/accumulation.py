@@ -63,7 +63,10 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
     The layout is the leaf's where the leaf is dense, row-major otherwise
     (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
     """
-    if leaf._strides is None and type(gradient) is np.ndarray and gradient.flags.c_contiguous:
+    row_major = leaf._strides is None and type(gradient) is np.ndarray
+    if row_major and not gradient.flags.c_contiguous and gradient.size and STATE.layout_policy:
+        return _copied(np.array(gradient, order="C"), None)
+    if row_major and gradient.flags.c_contiguous:
         owner = gradient.base
         whole = owner is None or (
             type(owner) is np.ndarray
@@ -95,8 +98,12 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
         return new(np.array(gradient, order="C"))
     copy = empty_strided(shape, strides, gradient.dtype)
     copy[...] = gradient
-    result = new(copy, leaf._strides)
-    # Made by copying into new memory, which counts as a write.
+    return _copied(copy, leaf._strides)
+
+
+def _copied(copy, strides) -> Tensor:
+    """A tensor made by copying into new memory, which counts as a write."""
+    result = new(copy, strides)
     result._storage.version = 1
     return result
 

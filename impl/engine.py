@@ -15,11 +15,11 @@ from impl import anomaly, messages
 from impl.accumulation import accumulate
 from impl.graph import AccumulateGrad, meets
 from impl.hooks import run_node_hooks, run_post_accumulate, run_tensor_hooks
-from impl.interpretation import expandable
 from impl.layouts import contiguous_format
 from impl.marks import Marks, owner, place, shows
 from impl.paths import reachable, waiting
 from impl.pending import Pending
+from impl.sizes import repeated_dims
 from impl.storage import reordered
 from impl.tensor import Tensor
 
@@ -40,18 +40,20 @@ class Task:
 
     _numbers = itertools.count(1)
 
+    starts: Any  # the nodes of the roots
+    counts: dict  # how many gradients a node gets, if not one
+    needed: dict | None = None  # with inputs: which nodes lead to one; None: all
+    reached: set | None = None  # all nodes of the pass, once somebody asks
+    marks: Any = None  # what the last step knew of writes to the gradients it made
+
     def __init__(self, interpretation, keep_graph: bool) -> None:
         self.number = next(self._numbers)  # by which others know the pass and keep nothing alive
         self.interpretation = interpretation
         self.keep_graph = keep_graph
         self.raw = not interpretation.records
-        self.needed: dict | None = None  # with inputs: which nodes lead to one; None: all
-        self.counts: dict = {}  # how many gradients a node gets, if not one
-        self.reached: set | None = None  # all nodes of the pass, once somebody asks
         self.arrivals: dict = {}  # of nodes that get several, until they have
         # How often a complete gradient was written in place: its version, should it surface.
         self.additions: dict = {}
-        self.marks: Any = None  # what the last step knew of writes to the gradients it made
         self.captures: dict = {}  # {node: [(output number, position of the input)]}
         self.captured: list = []
 
@@ -68,10 +70,17 @@ class Task:
         needed, additions, arrivals = self.needed, self.additions, self.arrivals
         ties = itertools.count()
         ready: list = []
-        self._start(roots, ready, ties)
-        counts, join = self.counts, self._join
         # The node to run next, and one that waits: mostly there are no more, and no need to queue.
         node = gradient = spare = spared = wanted = None
+        (node, number), gradient = roots[0] if len(roots) == 1 else ((None, 0), None)
+        if node is not None and node._meta is not None:
+            # Nothing else arrives at a single root: none is reached from itself.
+            self.starts = (node,)
+            self.counts = waiting(self.starts)
+        else:
+            node = gradient = None
+            self._start(roots, ready, ties)
+        counts, join = self.counts, self._join
         # Whether all gradients have their dimensions in row-major order, as most have. Where not,
         # an element-wise formula has to see to the order.
         orderly = straight and not any(type(g) is ndarray and reordered(g) for _, g in roots)
@@ -150,6 +159,12 @@ class Task:
                     if node._plan.fits:
                         fitting = node._meta
                 gradient = None
+            elif straight and needed is None and type(node) is AccumulateGrad and not node._hooked:
+                arrived = [gradient]
+                gradient = None  # so that only the list holds it, and the leaf may take it over
+                accumulate(self.interpretation, node.variable, arrived, additions.pop(node, 0))
+                node = None
+                continue
             else:
                 grads = [gradient] if node._meta is not None else gradient
                 gradient = None
@@ -217,7 +232,7 @@ class Task:
 
     def _start(self, roots, ready: list, ties) -> None:
         """Count what each node waits for, and queue the roots for which nothing else does."""
-        starts = self.starts = dict.fromkeys(edge[0] for edge, _ in roots)
+        starts = self.starts = tuple(dict.fromkeys(edge[0] for edge, _ in roots))
         counts = self.counts = waiting(starts)
         for (node, _), _ in roots:
             counts[node] += 1
@@ -398,13 +413,13 @@ class Task:
         """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
         expected, wanted = meta if type(meta) is tuple else ((), np.dtype(meta))
         shape, dtype = self.interpretation.shape_dtype(value)
-        if not expandable(expected, shape):
+        if shape != expected and repeated_dims(expected, shape) is None:
             raise RuntimeError(
                 f"Function {node.name()} returned an invalid gradient at index {position} - "
                 f"got {list(shape)} but expected shape compatible with {list(expected)}"
             )
-        if wanted is None:  # a leaf may take any
-            wanted = dtype
+        if dtype is wanted or wanted is None:  # a leaf may take any
+            return value if shape == expected else self.interpretation.sum_to(value, expected)
         if dtype.kind == "c" and wanted.kind != "c" and node._takes_real_part:
             value = self.interpretation.F.real_part(value)
             dtype = self.interpretation.shape_dtype(value)[1]

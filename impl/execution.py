@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 from impl import messages
@@ -12,7 +13,7 @@ from impl.hooks import retain_grad, run_post_accumulate
 from impl.interpretation import interpreting
 from impl.modes import STATE
 from impl.paths import leading
-from impl.stacks import nested
+from impl.stacks import LEVELS, elsewhere
 from impl.tensor import Tensor
 
 
@@ -43,13 +44,15 @@ def execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: b
     to the inputs' `.grad` instead. Raises RuntimeError for a root or an input that does not require
     grad, and whatever a formula or a hook raises.
     """
-    return nested(_execute, tensors, cotangents, keep_graph, create_graph, inputs, accumulate)
+    run = _execute if STATE.level < LEVELS else functools.partial(elsewhere, _execute)
+    return run(tensors, cotangents, keep_graph, create_graph, inputs, accumulate)
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
     interpretation = interpreting(create_graph)
     roots = []
     previous = STATE.grad_mode, STATE.task, STATE.whole
+    STATE.level += 1
     STATE.grad_mode = bool(create_graph)
     STATE.task = task = Task(interpretation, keep_graph)
     STATE.whole = previous[-1] and inputs is None
@@ -75,6 +78,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         return task.captured
     finally:
         STATE.grad_mode, STATE.task, STATE.whole = previous
+        STATE.level -= 1
 
 
 def _edge(tensor):

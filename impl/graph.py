@@ -219,16 +219,32 @@ def meets(raw, meta) -> bool:
 class AccumulateGrad(Node):
     """The sink of a leaf: adds what arrives to `variable.grad`."""
 
+    __slots__ = ("_meta", "variable")
+
     # It runs as soon as it is ready, before any operation.
-    _LAST = (1 << 64) - 1
+    _sequence = (1 << 64) - 1
 
     def __init__(self, variable) -> None:
         self.variable = variable
-        self._sequence = self._LAST
         # The leaf's as it is now: what happens to its shape later does not matter.
-        self._expect(variable)
+        if variable._grad_dtype is ...:
+            self._meta = variable._common or meta_of(variable._raw)
+        else:
+            self._expect(variable)
         if anomaly.MODE.enabled:
             anomaly.note(self)
+
+    @property
+    def _hooked(self) -> bool:
+        """Whether anybody wants to see what arrives here, or that it has."""
+        leaf = self.variable
+        return bool(
+            leaf._hooks
+            or leaf._post_accumulate
+            or self._pre_hooks
+            or self._post_hooks
+            or self._retained
+        )
 
     def _hooks_of_outputs(self):
         hooks = self.variable._hooks

@@ -235,10 +235,7 @@ def check_out(name: str, out: Tensor, differentiable: bool) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if STATE.enabled and (differentiable or requires_grad(out)):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+        raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
 
 def same_dtype_out(out, value, *rest) -> None:

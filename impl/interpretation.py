@@ -20,7 +20,7 @@ from impl.operator import RAW, TAPED, new
 from impl.pending import Pending, marked, source_of
 from impl.precision import widened
 from impl.saved import raw_of, tensor_of
-from impl.sizes import broadcast_dims
+from impl.sizes import repeated_dims
 from impl.storage import (
     address,
     element_strides,
@@ -38,23 +38,18 @@ def sum_to(raw, shape):
 
     Reduced-precision sums are accumulated in float32, as torch does.
     """
-    axes = broadcast_dims(shape, raw.shape)
     wide = widened(raw)
     if not shape:  # torch sums everything then, which makes no view
         return wide.sum().astype(raw.dtype)
-    kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
-    # Row-major whatever the order of the input's dimensions, as ATen's reductions are.
-    total = wide.sum(axes, keepdims=True, out=np.empty(kept, wide.dtype))
+    axes = repeated_dims(shape, raw.shape) or ()
+    if wide.flags.c_contiguous:
+        total = np.add.reduce(wide, axes, keepdims=True)
+    else:  # row-major nevertheless, as ATen's reductions are
+        kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
+        total = np.add.reduce(wide, axes, keepdims=True, out=np.empty(kept, wide.dtype))
     if raw.ndim > len(shape):
         total = total.reshape(shape)
     return total if wide is raw else total.astype(raw.dtype)
-
-
-def expandable(shape, to) -> bool:
-    """Whether `shape` broadcasts to exactly `to`."""
-    if len(shape) > len(to):
-        return False
-    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
 
 
 class RawInterpretation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl import messages
 from impl.dtypes import BY_NUMPY, REDUCED, dtype
 from impl.modes import STATE
 from impl.tensor import requires_grad
@@ -169,7 +170,7 @@ def no_derivative(name: str):
     """
 
     def refuse(F, grad):
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+        raise RuntimeError(messages.UNDIFFERENTIABLE.format(name))
 
     refuse.operator = name  # type: ignore[attr-defined]
     return refuse

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl import messages
-from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX
+from impl.dtypes import BY_NUMPY, CATEGORY, COMPLEX, WIDE
 from impl.graph import GradientEdge
 from impl.operator import new
 from impl.sizes import Size
@@ -73,6 +73,8 @@ def batch_size(seeds: list) -> int:
 
 
 def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
+    if not shape and dtype in WIDE and dtype.kind == "f":
+        return new(dtype.type(1))
     if any(n != 1 for n in shape):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     d = BY_NUMPY[dtype]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator as _python
 
@@ -79,9 +80,12 @@ def broadcast_shapes(*shapes) -> tuple[int, ...]:
     return tuple(result)
 
 
-def broadcast_dims(shape, to) -> tuple[int, ...]:
-    """The dimensions of the shape `to` along which `shape`, which broadcasts to it, is repeated."""
+@functools.lru_cache(4096)
+def repeated_dims(shape: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The dimensions of `to` along which `shape` is repeated to become it; None if it cannot."""
     lead = len(to) - len(shape)
+    if lead < 0 or any(n not in (1, to[lead + i]) for i, n in enumerate(shape)):
+        return None
     repeated = (lead + i for i, n in enumerate(shape) if n == 1 and to[lead + i] != 1)
     return (*range(lead), *repeated)
 

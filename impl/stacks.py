@@ -14,15 +14,9 @@ from impl.modes import STATE
 LEVELS = 20
 
 
-def nested(function: Callable, *args) -> Any:
-    """`function(*args)`, one level deeper: here, or when this stack is full in a thread that goes
-    on with this one's modes while this one waits (as torch's engine does)."""
-    if STATE.level < LEVELS:
-        STATE.level += 1
-        try:
-            return function(*args)
-        finally:
-            STATE.level -= 1
+def elsewhere(function: Callable, *args) -> Any:
+    """`function(*args)` where this thread's stack is full: in a thread that goes on with this one's
+    modes while this one waits (as torch's engine does)."""
     outcome: Future = Future()
     modes = vars(STATE)
     thread = threading.Thread(
@@ -34,7 +28,7 @@ def nested(function: Callable, *args) -> Any:
 
 
 def _go_on(modes: dict, outcome: Future, function: Callable, args: tuple) -> None:
-    vars(STATE).update(modes, level=1)
+    vars(STATE).update(modes, level=0)
     try:
         outcome.set_result(function(*args))
     except BaseException as error:

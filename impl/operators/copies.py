@@ -11,7 +11,7 @@ from impl.allocation import strides_in
 from impl.dtypes import BY_NUMPY
 from impl.layouts import contiguous_format, preserve_format
 from impl.operator import TAPED, Array, function, new, operator
-from impl.sizes import broadcast_dims, broadcast_shapes
+from impl.sizes import broadcast_shapes, repeated_dims
 from impl.storage import empty_strided, extent, is_dense
 from impl.tensor import Tensor
 from impl.zeros import refuse_copy
@@ -279,7 +279,7 @@ def _sum_to(value: Tensor, shape) -> Tensor:
     """The sum over the dimensions along which `shape` was broadcast (ATen's sum_to)."""
     if not shape:
         return value.sum()
-    dims = broadcast_dims(shape, value._raw.shape)
+    dims = repeated_dims(tuple(shape), value._raw.shape)
     if dims:
         value = TAPED.sum_dim(value, dims, True)
     return TAPED.view(value, tuple(shape)) if value._raw.ndim > len(shape) else value

@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 from impl import autocast
-from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
+from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, WIDE
 from impl.modes import STATE
 from impl.operator import TAPED, Array, new, operator
 from impl.operators.losses import MEAN, NONE, SUM
@@ -22,6 +22,7 @@ from impl.refusals import not_implemented, refuse_gradient
 from impl.storage import element_strides, is_dense
 from impl.tensor import Tensor
 
+_CLASSES = np.dtype(np.int64)
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
 _NUMBERS = {_NONE: NONE, _MEAN: MEAN, _SUM: SUM}
 
@@ -67,24 +68,25 @@ def _picked(self, target, weight, ignore_index: int):
 
 def _is_plain(self, target, weight, ignore_index: int) -> bool:
     """Whether each row has its class, all count alike, and nothing is rounded on the way."""
-    if weight is not None or self.ndim != 2 or np.ndim(target) != 1 or not self.size:
+    if weight is not None or self.ndim != 2 or target.ndim != 1 or not self.size:
         return False
-    if self.dtype.itemsize < 4 or self.dtype.kind != "f" or target.dtype != np.int64:
+    if self.dtype not in WIDE or target.dtype != _CLASSES:
         return False
-    if target.view(np.uint64).max() >= self.shape[1]:  # as such, negative ones are huge
+    # As such, negative ones are huge.
+    if np.maximum.reduce(target.view(np.uint64)) >= self.shape[1]:
         return False
     return not (0 <= ignore_index < self.shape[1] and (target == ignore_index).any())
 
 
 def _nll_forward(self, target, weight, reduction: int, ignore_index: int, frame: str):
+    if _is_plain(self, target, weight, ignore_index):
+        picked = self[np.arange(target.size), target]
+        if reduction == NONE:
+            return -picked, self.dtype.type(0)
+        count, total = self.dtype.type(target.size), -np.add.reduce(picked)
+        return (total / count if reduction == MEAN else total), count
     if BY_NUMPY[self.dtype].category != FLOATING:
         raise not_implemented(frame, BY_NUMPY[self.dtype])
-    if _is_plain(self, target, weight, ignore_index):
-        losses = -self[np.arange(target.size), target]
-        if reduction == NONE:
-            return losses, self.dtype.type(0)
-        count, total = self.dtype.type(target.size), losses.sum()
-        return (total / count if reduction == MEAN else total), count
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     kind = self.dtype
     rows = _rows(self, classes)
@@ -117,7 +119,9 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
         )
     if self.ndim == 4 and _keeps_other_layout(self):
         raise RuntimeError("grad_input must be contiguous")
-    if _is_plain(self, target, weight, ignore_index):
+    # Where all targets were counted, they were found to be classes.
+    whole = weight is None and total_weight == target.size and self.ndim == 2
+    if (whole and self.dtype in WIDE) or _is_plain(self, target, weight, ignore_index):
         result = np.zeros(self.shape, self.dtype)
         share = grad / total_weight if reduction == MEAN else grad
         result[np.arange(target.size), target] = -share

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dtypes import BY_NUMPY, INTEGRAL, WIDE
-from impl.operator import TAPED, Array, formula_operation, new, operator, written
+from impl.operator import RAW, TAPED, Array, formula_operation, new, operator, written
 from impl.operators.gradients import multiplied
 from impl.pending import bits, deferred
 from impl.precision import accumulator, widened
@@ -65,18 +65,18 @@ def _column_major(layout) -> bool:
 def left_gradient(F, grad, right, layout, alpha=1):
     """The gradient of the left factor, whose `layout` it takes over if that is column-major."""
     if _column_major(layout):
-        result = F.t(F.mm(F.conj(right), F.t(grad)))
+        result = F.t(F.mm_fitting(F.conj(right), F.t(grad)))
     else:
-        result = F.mm(grad, F.conj(F.t(right)))
+        result = F.mm_fitting(grad, F.conj(F.t(right)))
     return multiplied(F, result, alpha)
 
 
 def right_gradient(F, grad, left, layout, alpha=1):
     """The gradient of the right factor, as `left_gradient`."""
     if _column_major(layout):
-        result = F.t(F.mm(F.t(grad), F.conj(left)))
+        result = F.t(F.mm_fitting(F.t(grad), F.conj(left)))
     else:
-        result = F.mm(F.conj(F.t(left)), grad)
+        result = F.mm_fitting(F.conj(F.t(left)), grad)
     return multiplied(F, result, alpha)
 
 
@@ -118,6 +118,10 @@ mm.gradient(
 mm.forward(lambda F, self_t, self, mat2_t, mat2: F.mm(self_t, mat2) + F.mm(self, mat2_t))
 
 
+# Of matrices that are known to fit, as those of the formulas are.
+RAW.mm_fitting, TAPED.mm_fitting = product, TAPED.mm
+
+
 @operator(out=True, numbers=False)
 def bmm(self: Array, mat2: Array) -> Array:
     """The products of two batches of matrices, (b, n, m) by (b, m, p) (torch.bmm).
@@ -131,12 +135,17 @@ def bmm(self: Array, mat2: Array) -> Array:
         and len(shape) == mat2.ndim == 3
         and mat2.shape[:2] == (shape[0], shape[2])
     ):
-        return np.ascontiguousarray(np.matmul(self, mat2))
+        return np.ascontiguousarray(np.matmul(_spread(self), _spread(mat2)))
     check_batches(self, mat2)
     check_batch_sizes(self, mat2)
     no_bool("bmm", self, mat2)
     same_batch_dtypes(self, mat2)
     return np.ascontiguousarray(product(self, mat2))
+
+
+def _spread(batch):
+    """A batch in memory that BLAS reads: it knows no elements that are repeated by their stride."""
+    return np.ascontiguousarray(batch) if 0 in batch.strides else batch
 
 
 def same_batch_dtypes(batch1, batch2) -> None:

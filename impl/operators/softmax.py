@@ -22,7 +22,7 @@ from impl.tensor import Tensor
 
 def checked(raw, dim: int, name: str) -> int:
     dim = wrap_dim(dim, raw.ndim)
-    if BY_NUMPY[raw.dtype].category != FLOATING and raw.size:
+    if raw.dtype not in WIDE and BY_NUMPY[raw.dtype].category != FLOATING and raw.size:
         loop = "lastdim_kernel_impl" if _is_last(raw, dim) else "kernel_impl"
         raise not_implemented(f"{name}_{loop}", BY_NUMPY[raw.dtype])
     return dim
@@ -56,7 +56,7 @@ def _shifted(wide, dim: int):
         largest = wide.max()
         if largest - wide.min() < 20:  # which costs a row no more than its last digit
             return wide - largest
-    return wide - wide.max(axis=dim if wide.ndim else None, keepdims=True)
+    return wide - np.maximum.reduce(wide, dim if wide.ndim else None, keepdims=True)
 
 
 def _is_last(raw, dim: int) -> bool:

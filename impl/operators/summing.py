@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from impl.interpretation import expandable
 from impl.operator import TAPED, function
-from impl.sizes import sizes_of
+from impl.sizes import repeated_dims, sizes_of
 
 
 @function(torch=False)
@@ -16,6 +15,6 @@ def sum_to_size(self, *size):
     if not size:
         raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
     wanted, shape = sizes_of(size), self._raw.shape
-    if not expandable(wanted, shape):
+    if repeated_dims(wanted, shape) is None:
         raise RuntimeError(f"size {{{[*wanted]}}} is not expandable to size {{{[*shape]}}}.")
     return TAPED.sum_to(self, wanted)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
 from impl import inplace, views
 from impl.dimensions import wrap_dim
 from impl.operator import TAPED, function
@@ -59,7 +57,7 @@ def t_(self):
     node="TransposeBackward0",
     inplace_node="TransposeBackward1",
     inplace=True,
-    array=lambda raw, dim0, dim1: np.swapaxes(raw, dim0, dim1) if raw.ndim else raw,
+    array=lambda raw, dim0, dim1: raw.swapaxes(dim0, dim1) if raw.ndim else raw,
 )
 def transpose(self: Geometry, dim0, dim1) -> Geometry:
     """Two dimensions swapped (torch.transpose). Raises IndexError out of range."""

@@ -7,17 +7,22 @@ Each is a primitive in torch, with the formulas of its view and a node of its ow
 from __future__ import annotations
 
 import functools
+import inspect
 
 import numpy as np
 
+from impl import forward, inplace, messages
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY
-from impl.operator import OPERATORS, RAW, Array, function, new, operator
+from impl.graph import gradient_edge
+from impl.modes import STATE, no_grad
+from impl.once_differentiable import Error
+from impl.operator import OPERATORS, RAW, TAPED, Array, function, new, operator
 from impl.operators import expansion, shape, slicing, splitting, transposition
 from impl.operators.lapack import store
 from impl.refusals import no_derivative
 from impl.sizes import sizes_of
-from impl.tensor import Tensor
+from impl.tensor import Tensor, requires_grad
 from impl.views import ViewOperator, alias_, as_strided
 
 
@@ -40,29 +45,72 @@ class ViewCopy(ViewOperator):
 def _published(copies):
     """Publish a function of the torch namespace, with an `out=` that must have the same dtype.
 
-    With one of several tensors it returns None.
+    With one of several tensors it returns None, and records nothing. Raises RuntimeError for
+    another number of them, and as `_store` does.
     """
+    name = copies.__name__
+    first = next(iter(inspect.signature(copies).parameters))
 
     @functools.wraps(copies)
     def call(*args, out=None, **named):
-        result = copies(*args, **named)
         if out is None:
-            return result
-        if isinstance(result, tuple) and len(out) != len(result):
-            raise RuntimeError(
-                f"{copies.__name__}_{_OVERLOADS[copies.__name__]} expected an out= argument of "
-                f"size {len(result)}, got size {len(out)}"
-            )
-        # ATen does not ask what requires grad.
+            return copies(*args, **named)
+        with no_grad():
+            result = copies(*args, **named)
         if isinstance(result, tuple):
-            store(copies.__name__, out, tuple([part.detach() for part in result]))
+            _store_several(name, out, result)
             return None
-        return store(copies.__name__, out, result.detach())
+        return _store(name, args[0] if args else named[first], out, result)
 
     return function(method=False)(call)
 
 
 _OVERLOADS = {"split_with_sizes_copy": "out", "unbind_copy": "int_out", "split_copy": "out"}
+
+
+def _store_several(name: str, out, results: tuple[Tensor, ...]) -> None:
+    """Store copies in a sequence of tensors; of what requires grad ATen asks for one name only."""
+    if len(out) != len(results):
+        raise RuntimeError(
+            f"{name}_{_OVERLOADS[name]} expected an out= argument of size {len(results)}, got "
+            f"size {len(out)}"
+        )
+    if name == "unbind_copy":
+        for part in out:
+            inplace.check_out(name, part, False)
+    with no_grad():
+        store(name, out, results)
+
+
+# What a recorded `out=` hangs on: the node of what torch has no derivative for.
+_Unknown: type[Error] = type("NotImplemented", (Error,), {})
+
+
+def _store(name: str, input: Tensor, out, result: Tensor):
+    """Store a copy of `input` in `out=`, recorded by a node that only raises; returns `out`.
+
+    Raises RuntimeError for another dtype, and where a write to `out` could not be recorded.
+    """
+    if not isinstance(out, Tensor):
+        return store(name, out, result)  # which refuses it
+    if forward.of(input) is not None or forward.of(out) is not None:
+        raise NotImplementedError(messages.FORWARD_UNKNOWN.format(name))
+    edges = [e for e in map(gradient_edge, (input, out)) if e is not None]
+    recorded = STATE.enabled and (requires_grad(input) or requires_grad(out))
+    if recorded:
+        try:
+            inplace.check(out, True)
+        except RuntimeError:
+            raise RuntimeError(messages.OUT_GRADIENT.format(f"aten::{name}")) from None
+    with no_grad():
+        store(name, out, result)
+    if recorded:
+        node = _Unknown(messages.UNDIFFERENTIABLE.format(name))
+        node._connect(edges)
+        node._describe((out,))
+        inplace.rebase(out, node)
+    return out
+
 
 _alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)
 _expand, _permute = ViewCopy(expansion.expand_), ViewCopy(transposition.permute_)
@@ -195,16 +243,17 @@ narrow_copy.gradient(
 narrow_copy.forward("linear")
 
 
-@operator(node="NotImplemented", method=False, out=True)
+@operator(node="NotImplemented", method=False)
 def detach_copy(self: Array) -> Array:
     """A copy, which torch records but cannot differentiate (torch.detach_copy)."""
     return np.array(self)
 
 
 detach_copy.gradients("self")(no_derivative("detach_copy"))
+_published(TAPED.detach_copy)
 
 
-@operator(node="ViewAsRealBackward0_copy", method=False, out=True)
+@operator(node="ViewAsRealBackward0_copy", method=False)
 def view_as_real_copy(self: Array) -> Array:
     """Complex numbers as pairs of real ones, copied (torch.view_as_real_copy)."""
     if self.dtype.kind != "c":
@@ -213,9 +262,10 @@ def view_as_real_copy(self: Array) -> Array:
 
 
 view_as_real_copy.gradient(self=lambda F, grad: F.view_as_complex(F.contiguous(grad)))
+_published(TAPED.view_as_real_copy)
 
 
-@operator(node="ViewAsComplexBackward0_copy", method=False, out=True)
+@operator(node="ViewAsComplexBackward0_copy", method=False)
 def view_as_complex_copy(self: Array) -> Array:
     """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy), which torch does
     not differentiate. Errors as `view_as_complex`."""
@@ -231,3 +281,4 @@ def view_as_complex_copy(self: Array) -> Array:
 
 
 view_as_complex_copy.gradient(self=lambda F, grad: F.view_as_real(F.contiguous(grad)))
+_published(TAPED.view_as_complex_copy)

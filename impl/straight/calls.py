@@ -286,6 +286,8 @@ class Call:
             elif kind == OUTPUT and which == self.main:
                 self._add("out._memory = memory = Storage(r)")
                 kept.append("memory")
+            elif kind == OUTPUT and which not in op.differentiable_outputs:
+                kept.append(self.outputs[which])  # like an input, whose memory nobody has written
             elif kind == VALUE:
                 kept.append(names[which])
             elif kind == SHAPE and which in self.tensors and which not in op.optional:
