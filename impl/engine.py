@@ -66,7 +66,8 @@ class Task:
         once (torch's queue).
         """
         watched, keep = anomaly.MODE.enabled, self.keep_graph
-        straight = not self.interpretation.records and not watched
+        interpretation = self.interpretation
+        straight = not interpretation.records and not watched
         needed, additions, arrivals = self.needed, self.additions, self.arrivals
         ties = itertools.count()
         ready: list = []
@@ -160,9 +161,9 @@ class Task:
                         fitting = node._meta
                 gradient = None
             elif straight and needed is None and type(node) is AccumulateGrad and not node._hooked:
-                arrived = [gradient]
-                gradient = None  # so that only the list holds it, and the leaf may take it over
-                accumulate(self.interpretation, node.variable, arrived, additions.pop(node, 0))
+                # Only the list holds it, so that the leaf may take it over.
+                arrived, gradient = [gradient], None
+                accumulate(interpretation, node.variable, arrived, additions.pop(node, 0))
                 node = None
                 continue
             else:
@@ -177,8 +178,6 @@ class Task:
                     continue
                 marks = self.marks
                 targets = node._targets()
-            if orderly and fitting is None:
-                orderly = not any(type(g) is ndarray and reordered(g) for g in outputs)
             following = None
             for i, target in enumerate(targets):
                 if target is None:
@@ -215,6 +214,18 @@ class Task:
                         continue
                     value = None
                     value = arrivals.pop(target).value
+                if (
+                    type(target) is AccumulateGrad
+                    and straight
+                    and needed is None
+                    and type(following) is not AccumulateGrad
+                    and not target._hooked
+                ):  # which would run next, as leaves do
+                    arrived, value = [value], None
+                    accumulate(interpretation, target.variable, arrived, additions.pop(target, 0))
+                    continue
+                if orderly and fitting is None and type(value) is ndarray:
+                    orderly = not reordered(value)
                 if following is None:
                     following, gradient = target, value
                 else:

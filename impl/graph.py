@@ -238,13 +238,9 @@ class AccumulateGrad(Node):
     def _hooked(self) -> bool:
         """Whether anybody wants to see what arrives here, or that it has."""
         leaf = self.variable
-        return bool(
-            leaf._hooks
-            or leaf._post_accumulate
-            or self._pre_hooks
-            or self._post_hooks
-            or self._retained
-        )
+        return (
+            leaf._hooks or leaf._post_accumulate or self._pre_hooks or self._post_hooks
+        ) is not None
 
     def _hooks_of_outputs(self):
         hooks = self.variable._hooks

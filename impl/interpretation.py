@@ -14,7 +14,7 @@ import numpy as np
 
 from impl import forward
 from impl.allocation import preserved
-from impl.dtypes import BY_NUMPY
+from impl.dtypes import BY_NUMPY, WIDE
 from impl.modes import STATE
 from impl.operator import RAW, TAPED, new
 from impl.pending import Pending, marked, source_of
@@ -29,6 +29,7 @@ from impl.storage import (
     owner_of,
     strides_of,
 )
+from impl.sweeps import ones
 from impl.tensor import Tensor
 from impl.zeros import is_zeros
 
@@ -42,11 +43,13 @@ def sum_to(raw, shape):
     if not shape:  # torch sums everything then, which makes no view
         return wide.sum().astype(raw.dtype)
     axes = repeated_dims(shape, raw.shape) or ()
-    if wide.flags.c_contiguous:
-        total = np.add.reduce(wide, axes, keepdims=True)
-    else:  # row-major nevertheless, as ATen's reductions are
+    if not wide.flags.c_contiguous:  # row-major nevertheless, as ATen's reductions are
         kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
         total = np.add.reduce(wide, axes, keepdims=True, out=np.empty(kept, wide.dtype))
+    elif axes == (0,) and wide.ndim == 2 and len(wide) <= 512 and wide.dtype in WIDE:
+        total = ones((1, len(wide)), wide.dtype).dot(wide)
+    else:
+        total = np.add.reduce(wide, axes, keepdims=True)
     if raw.ndim > len(shape):
         total = total.reshape(shape)
     return total if wide is raw else total.astype(raw.dtype)

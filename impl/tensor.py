@@ -371,9 +371,9 @@ class Tensor(metaclass=_TensorType):
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
         """Accumulate gradients into the leaves; see `autograd.backward`."""
-        from impl import grad
+        from impl.grad import backward
 
-        grad.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook):
         """See `impl.hooks.register_tensor_hook`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import blas
 
-from impl.dtypes import BOOL, CATEGORY, COMPLEX, FLOATING, REDUCED, category_of_number
+from impl.dtypes import BOOL, CATEGORY, COMPLEX, FLOATING, REDUCED, WIDE, category_of_number
 from impl.inplace import same_dtype_out
 from impl.messages import (
     ADD_BOOL_ALPHA,
@@ -111,14 +111,21 @@ def _multiple(value, alpha, beside):
         value = dtype.type(value)
     if dtype in REDUCED:
         alpha = dtype.type(alpha)
-    return (value * alpha).astype(dtype, copy=False)
+    product = value * alpha
+    return product if product.dtype is dtype else product.astype(dtype)
 
 
 # -- addition and subtraction ------------------------------------------------------------------
 
 
+def _is_plain(self, other, alpha) -> bool:
+    """Whether there is nothing to refuse: two floats of one dtype, and a real factor."""
+    kind = getattr(self, "dtype", None)
+    return kind in WIDE and getattr(other, "dtype", None) is kind and type(alpha) in (int, float)
+
+
 def _check_alpha(self, other, alpha) -> None:
-    if alpha == 1 and not isinstance(alpha, bool):
+    if _is_plain(self, other, alpha) or (alpha == 1 and not isinstance(alpha, bool)):
         return
     highest = max(category(self), category(other))
     if isinstance(alpha, bool) and highest != BOOL:
@@ -173,6 +180,8 @@ def sub(self: Array, other: Array, *, alpha=1) -> Array:
 
 @sub.checked
 def _check_subtraction(self, other, alpha) -> None:
+    if _is_plain(self, other, alpha):
+        return
     bools = (category(self) == BOOL) + (category(other) == BOOL)
     if bools:
         raise RuntimeError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)

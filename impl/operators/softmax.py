@@ -6,7 +6,6 @@ derivative has the graph torch gives it.
 
 from __future__ import annotations
 
-import functools
 import warnings
 
 import numpy as np
@@ -17,6 +16,7 @@ from impl.operator import Array, function, operator
 from impl.operators.reductions import accumulate, restore
 from impl.precision import widened
 from impl.refusals import not_implemented
+from impl.sweeps import ones
 from impl.tensor import Tensor
 
 
@@ -67,13 +67,9 @@ def _total(wide, dim: int):
     """The sum along `dim`, which is kept; rows of moderate length as a product with ones."""
     rows = wide.ndim > 1 and _is_last(wide, dim) and wide.flags.c_contiguous
     if rows and wide.shape[-1] <= 512 and wide.dtype in WIDE:
-        return np.matmul(wide, _ones(wide.shape[-1], wide.dtype))
+        column = ones((wide.shape[-1], 1), wide.dtype)
+        return wide.dot(column) if wide.ndim == 2 else np.matmul(wide, column)
     return np.add.reduce(wide, axis=dim if wide.ndim else None, keepdims=True)
-
-
-@functools.lru_cache(512)
-def _ones(count: int, dtype: np.dtype) -> np.ndarray:
-    return np.ones((count, 1), dtype)
 
 
 # The names are those of torch's nodes; they are reached as `softmax` and `log_softmax`.

@@ -213,9 +213,11 @@ class Call:
         self._add(f"else: return {self.made}")
         self._add("node._sequence = next_sequence()")
         look = "type(r) if type(r) is not ndarray else meta_of(r)"
-        self._add(
-            f"node._meta = common_result or ({look})" if self.alike else f"node._meta = {look}"
-        )
+        if self.alike:
+            look = f"common_result or ({look})"
+        # Row-major and of a wide dtype it looks the same as an operand.
+        kept = " = out._common" if op.promote is None and not op.elementwise else ""
+        self._add(f"node._meta{kept} = {look}")
         self._add("out._node = node")
 
     def _for_each_set(self, edges, write) -> None:
