@@ -167,9 +167,9 @@ def _targets(inputs, function: str) -> tuple:
 def _flags(retain_graph, create_graph, allow_unused) -> tuple[bool, bool, bool]:
     """The flags by their truth; TypeError or OverflowError for what is no small integer."""
     if retain_graph is None:
-        if create_graph is False and allow_unused is True:
-            return False, False, True  # as most passes have it
         retain_graph = create_graph
+    if type(retain_graph) is type(create_graph) is type(allow_unused) is bool:
+        return retain_graph, create_graph, allow_unused
     result = []
     for flag in (retain_graph, create_graph, allow_unused):
         number = operator.index(flag)

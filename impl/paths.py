@@ -34,40 +34,36 @@ def waiting(roots) -> dict:
 
 def reachable(roots) -> set:
     """The nodes to which a path leads from the roots, and these."""
-    seen = set(roots)
-    pending = list(seen)
-    while pending:
-        for target in pending.pop()._targets():
-            if target is not None and target not in seen:
-                seen.add(target)
-                pending.append(target)
-    return seen
+    return set(roots).union(_parents(roots))
 
 
 def leading(roots, targets, run_targets: bool) -> dict:
     """The nodes from which a path leads to a target, and whether each is run or only reached."""
-    leads: dict = {node: run_targets for node in targets}
-    order, seen = [], set()
-    pending = [(node, False) for node in roots]
+    leads: dict = dict.fromkeys(targets, run_targets)
+    parents, pending = _parents(roots), list(leads)
     while pending:
-        node, done = pending.pop()
-        if done:
-            order.append(node)
-            continue
-        if node in seen:
-            continue
-        seen.add(node)
-        pending.append((node, True))
-        for target in node._targets():
-            if target is not None and target not in seen:
-                pending.append((target, False))
-    reaches = dict.fromkeys(targets, True)
-    for node in order:
-        for target in node._targets():
-            if target is not None and reaches.get(target):
-                reaches[node] = True
+        for node in parents.pop(pending.pop(), ()):
+            if not leads.get(node):
                 leads[node] = True
-                break
+                pending.append(node)
     if len(roots) == 1 and roots[0]._run is None:
         leads.setdefault(roots[0], False)  # its tensors' hooks run in any case, as torch's do
     return leads
+
+
+def _parents(roots) -> dict:
+    """The nodes whose gradients go to it, for every node to which a path leads from the roots."""
+    parents: dict = {}
+    known, pending = set(roots), list(roots)
+    while pending:
+        node = pending.pop()
+        for target in node._branches if node._only is None else (node._only,):
+            if target is None:
+                continue
+            if target in parents:
+                parents[target].append(node)
+                continue
+            parents[target] = [node]
+            if target not in known:
+                pending.append(target)
+    return parents

@@ -45,8 +45,8 @@ def product(a, b):
 
 
 def matrices(a, b):
-    """np.matmul, which for two matrices takes longer to begin than `dot`; few rows by a transposed
-    matrix the other way round, which is done faster."""
+    """np.matmul, which takes longer to begin than a matrix's `dot`; few rows by a transposed matrix
+    the other way round, which is done faster."""
     if (
         a.ndim == b.ndim == 2
         and 8 <= a.shape[0] <= 16 < b.shape[1]
@@ -55,7 +55,7 @@ def matrices(a, b):
         and a.flags.c_contiguous
     ):
         return np.ascontiguousarray(b.T.dot(a.T).T)
-    return a.dot(b) if a.ndim == b.ndim == 2 else np.matmul(a, b)
+    return a.dot(b) if a.ndim == 2 and b.ndim <= 2 else np.matmul(a, b)
 
 
 def _column_major(layout) -> bool:
@@ -196,6 +196,9 @@ def mv(self: Array, vec: Array) -> Array:
     return product(self, vec)
 
 
+RAW.mv_fitting, TAPED.mv_fitting = product, TAPED.mv
+
+
 def reject_vector_sizes(size: int, mat, vec) -> None:
     """Raise RuntimeError for a matrix and a vector that do not fit."""
     raise RuntimeError(
@@ -213,7 +216,7 @@ def reject_vector_dtypes(base, mat, vec) -> None:
 
 mv.gradient(
     self=lambda F, grad, vec_conj: F.outer(grad, vec_conj),
-    vec=lambda F, grad, self_conj: F.mv(F.t(self_conj), grad),
+    vec=lambda F, grad, self_conj: F.mv_fitting(F.t(self_conj), grad),
 )
 mv.forward(lambda F, self_t, self, vec_t, vec: F.mv(self_t, vec) + F.mv(self, vec_t))
 
