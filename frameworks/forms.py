@@ -31,10 +31,14 @@ def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that takes `axis` and `keepdims`, under torch's words for these."""
 
     def reduced(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        axis = tuple(dim) if isinstance(dim, list | tuple) else dim
-        return function(x, axis=axis, keepdims=keepdim)
+        return function(x, axis=dims(dim), keepdims=keepdim)
 
     return reduced
+
+
+def dims(dim: Any) -> Any:
+    """The dimensions to reduce, None for all: that is what torch takes an empty list for."""
+    return (tuple(dim) or None) if isinstance(dim, list | tuple) else dim
 
 
 def either(whole: Callable[..., Any], between: Callable[..., Any]) -> Callable[..., Any]:

@@ -110,7 +110,9 @@ class Tape:
             return made[0]
         return type(result)(*made) if hasattr(result, "_fields") else tuple(made)
 
-    def _output(self, native: Native, call: Call | None, index: int) -> Tensor:
+    def _output(self, native: Native, call: Call | None, index: int) -> Any:
+        if isinstance(native, bool):
+            return native  # the answer to a question
         tensor = self.kind(self, native)
         # Of what NumPy does not know itself, there are only short floats.
         if call is not None and tensor.values.dtype.kind in "fcV":

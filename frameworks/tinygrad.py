@@ -13,7 +13,7 @@ import numpy as np
 os.environ.setdefault("DEV", "PYTHON")
 from tinygrad import Device, Tensor
 
-from frameworks.forms import Operators, either, selected
+from frameworks.forms import Operators, dims, either, selected, sizes
 from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
@@ -21,9 +21,9 @@ from frameworks.torch_shaped import Ported
 _SAME = (
     "add sub mul div pow matmul dot neg abs sqrt rsqrt square reciprocal exp exp2 log log2 log10 "
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sign floor ceil round trunc fmod "
-    "copysign maximum minimum relu sigmoid erf eq ne masked_fill reshape view flatten expand "
-    "permute transpose squeeze unsqueeze where isnan isinf isfinite tril triu logaddexp lerp clone "
-    "gather scatter_reduce cumsum cumprod einsum"
+    "copysign maximum minimum relu sigmoid erf eq ne masked_fill flatten transpose squeeze "
+    "unsqueeze where isnan isinf isfinite tril triu logaddexp lerp clone gather scatter_reduce "
+    "cumsum cumprod einsum"
 ).split()
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "prod": "prod", "amax": "max", "amin": "min"}
 _REDUCTIONS |= {name: name for name in ("logsumexp", "all", "any", "argmax", "argmin")}
@@ -43,6 +43,8 @@ class Tinygrad(Library):
         self.operators = _operators()
 
     def array(self, values: np.ndarray) -> Any:
+        if values.dtype.kind == "c":
+            raise NotImplementedError(f"dtype {values.dtype.name}")
         # Without its own buffer a scalar would be a constant, of which there is but one.
         flat = Tensor(np.ascontiguousarray(values).reshape(-1)).realize()
         return flat.reshape(values.shape)
@@ -69,6 +71,8 @@ class Tinygrad(Library):
 
 def _operators() -> Operators:
     found: Operators = {name: getattr(Tensor, name) for name in _SAME}
+    for name in ("reshape", "view", "expand", "permute"):
+        found[name] = _shaped(getattr(Tensor, name))
     for name, method in _REDUCTIONS.items():
         found[name] = _reduction(getattr(Tensor, method))
     for name in _FUNCTIONAL:
@@ -89,8 +93,12 @@ def _operators() -> Operators:
     return found
 
 
+def _shaped(method: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *shape: method(x, sizes(shape))
+
+
 def _reduction(method: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, dim=None, keepdim=False: method(x, dim, keepdim=keepdim)
+    return lambda x, dim=None, keepdim=False: method(x, dims(dim), keepdim=keepdim)
 
 
 backend = Ported("frameworks.tinygrad:backend", Tinygrad())

@@ -18,6 +18,9 @@ _NAMES = (
     "complex64",
     "complex128",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "int8",
     "int16",
     "int32",
@@ -99,6 +102,9 @@ class TorchTensor(Tensor):
         return int(self.item())
 
     def __bool__(self) -> builtins.bool:
+        if self.values.size != 1:
+            several = "more than one value" if self.values.size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {several} is ambiguous")
         return bool(self.item())
 
     def __complex__(self) -> complex:
@@ -140,9 +146,17 @@ class TorchTensor(Tensor):
     def real(self) -> Any:
         return self.torch.real(self) if self.is_complex() else self
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        _written()
+
     @property
     def imag(self) -> Any:
         return self.torch.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        _written()
 
     @property
     def T(self) -> Any:
@@ -160,11 +174,25 @@ def _written(*_: Any) -> Any:
     raise NotImplementedError("writing in place")
 
 
+def _beside(tensor: Any, value: Any) -> Any:
+    """A number beside a tensor, as one: some libraries' functions take nothing else."""
+    kinds = (int, float, complex) if tensor.is_complex() else (int, float)
+    if not isinstance(value, kinds) or tensor.values.dtype.kind in "biu":
+        return value
+    return tensor.torch.tensor(value, dtype=tensor.dtype)
+
+
+# Not the power: what an exponent is matters to its slope.
+_ARITHMETIC = ("add", "sub", "mul", "div")
+
+
 def _infix(name: str, turned: bool = False) -> Callable[..., Any]:
     def method(self: Any, *others: Any) -> Any:
         run = getattr(self.torch, name, None)
         if run is None:
             raise NotImplementedError(f"torch.{name}")
+        if name in _ARITHMETIC:
+            others = tuple(_beside(self, other) for other in others)
         return run(*others, self) if turned else run(self, *others)
 
     return method
