@@ -43,7 +43,7 @@ def check_same(
 def told(value: Any) -> str:
     """A field of a header in words: `impl 0.1.0 (cpu)`, `areas: ties; levels: values`."""
     if not isinstance(value, Mapping):
-        return str(value)
+        return "none" if value is None else str(value)
     if "name" in value:
         version = f" {value['version']}" if value.get("version") else ""
         return f"{value['name']}{version} ({value.get('device') or 'no device'})"

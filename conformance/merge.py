@@ -23,7 +23,7 @@ class Merged:
         for two lines of one program that disagree."""
         first = runs[0]
         for run in runs[1:]:
-            check_same(run, first.header, str(first.path), also=())
+            check_same(run, first.header, str(first.path), also=("label",))
             _check_selection(run, first)
         self.lines = list(_lines(runs).values())
         self.header = _header(runs, len(self.lines))

@@ -30,6 +30,13 @@ def seconds(text: str) -> float:
     return value
 
 
+def one_line(text: str) -> str:
+    """A short text without line breaks; raises ArgumentTypeError for any other."""
+    if len(text.splitlines()) > 1 or len(text) > 200:
+        raise argparse.ArgumentTypeError("a label is one line of at most 200 characters")
+    return text
+
+
 def count(text: str) -> int:
     """A positive whole number; raises ArgumentTypeError for anything else."""
     if not text.isdecimal() or int(text) == 0:
@@ -169,6 +176,12 @@ OUTPUT = (
     *COUNTED,
     Option("run-file", "write the run here (JSON Lines)", {"default": None, "metavar": "FILE"}),
     Option(
+        "label",
+        "what was run, where a version does not say it, such as $GITHUB_SHA: reports and the "
+        "dashboard show it beside the run",
+        {"type": one_line, "default": None, "metavar": "TEXT"},
+    ),
+    Option(
         "resume",
         "go on with an interrupted run of the same options: what this run file has is not run "
         "again, and the file is made whole (or --run-file, if that is given)",
@@ -224,6 +237,7 @@ class Settings:
     findings: Path | None = None
     selection: Selection = field(default_factory=Selection)
     run_file: Path | None = None
+    label: str | None = None
     resume: Path | None = None
     report: Path | None = None
     junit: Path | None = None
@@ -290,6 +304,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
             levels=many("level") or LEVELS,
         ),
         run_file=path("run-file") or path("resume"),
+        label=value("label"),
         resume=path("resume"),
         report=path("report"),
         junit=path("junit"),

@@ -90,10 +90,13 @@ class Plan:
             "programs": programs,
             "selection": self.settings.selection.to_json(),
         }
+        if self.settings.label:
+            header["label"] = self.settings.label
         if self.settings.selection.shard:
             header["selected"] = self.selected
         if self.resumed:
-            header |= {name: self.resumed[name] for name in ("run", "started")}
+            kept = ("run", "started", *(("label",) if "label" in self.resumed else ()))
+            header |= {name: self.resumed[name] for name in kept}
         return header
 
 

@@ -196,6 +196,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
         ("Default dtype", str(header.get("default_dtype", "float32"))),
         ("Suite", header["suite"]),
         ("Run", header["run"]),
+        *([("Label", str(header["label"]))] if header.get("label") else []),
     ]
     return [(term, visible(text)) for term, text in pairs]
 

@@ -152,6 +152,16 @@ def test_an_interrupted_run_is_shown_but_speaks_for_nothing(tmp_path: Path) -> N
     assert "interrupted" in text(site, "backend-impl-cpu.html")
 
 
+def test_a_run_is_listed_by_its_label(tmp_path: Path) -> None:
+    for number, label in enumerate(("c0ffee", "<b>" + "x" * 99)):
+        run(tmp_path / "runs", number, [made_runs.line("TIES-01.1", "ties")], label=label)
+    site = built(tmp_path / "runs", tmp_path)
+    assert "2026-01-02 10:00, <b>xxx" in html.unescape(text(site))
+    listed = html.unescape(text(site, "backend-impl-cpu.html"))
+    assert "run000 c0ffee" in listed and "x" * 36 + "…" in listed and "x" * 40 not in listed
+    assert "<b>xxx" not in (site / "index.html").read_text("utf-8")
+
+
 def test_a_run_of_a_selection_is_compared_with_its_like_only(tmp_path: Path) -> None:
     lines = [made_runs.line("TIES-01.1", "ties"), made_runs.line("SEED-01.1", "seeds")]
     rule = {**made_archive.SELECTION, "rules": ["TIES-01"]}

@@ -12,6 +12,7 @@ from test_cli import without_time
 from conformance.earlier import failed, taken_over
 from conformance.program import Program
 from conformance.runs import Run, RunWriter, Truncated, read_run
+from reports.summary import facts
 
 
 def test_failed_is_what_diverges_or_broke():
@@ -104,6 +105,23 @@ def test_run_of_which_only_the_end_is_missing_is_ended(whole, tmp_path):
     done = judge("wrong:values", "--resume", part, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert without_time(part) == without_time(whole)
+
+
+def test_a_run_keeps_its_label_when_it_is_resumed(whole, tmp_path):
+    part = cut(whole, tmp_path / "r.jsonl", 5, label="c0ffee")
+    judge("wrong:values", "--resume", part, "--label", "another", cwd=tmp_path)
+    assert read_run(part).header["label"] == "c0ffee"
+    assert "label" not in read_run(whole).header
+
+
+def test_a_label_is_one_line(tmp_path):
+    done = judge("wrong:values", "--label", "c0ffee\nbad", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a label is one line of at most 200 characters" in done.stderr
+    judge("wrong:values", "--label", "c0ffee", "--run-file", "r.jsonl", cwd=tmp_path)
+    run = read_run(tmp_path / "r.jsonl")
+    assert run.header["label"] == "c0ffee"
+    assert ("Label", "c0ffee") in facts(run)
 
 
 def test_run_of_something_else_is_not_resumed(whole, tmp_path):

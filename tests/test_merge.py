@@ -73,6 +73,7 @@ def test_missing_and_interrupted_shards_are_named(tmp_path):
     [
         ({"suite": "0.2.0"}, "its suite is 0.2.0, that of"),
         ({"seed": 7}, "its seed is 7"),
+        ({"label": "c0ffee"}, "its label is c0ffee, that of"),
         ({"default_dtype": "float64"}, "its default dtype is float64"),
         ({"backend": {"name": "jax", "version": "1", "device": None}}, "jax 1 (no device)"),
         ({"oracle": {"name": "torch", "version": "2.12.0", "device": "cpu"}}, "torch 2.12.0"),

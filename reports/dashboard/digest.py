@@ -18,7 +18,7 @@ from conformance.runs import Run, read_run, schema
 from reports.attention import attended
 from reports.dashboard.store import Store
 
-FORMAT = 2
+FORMAT = 3
 """Version of what is kept; a store of another version is not read."""
 
 SKIPPED = ("expected", "got")
@@ -58,6 +58,7 @@ class Digest(msgspec.Struct, frozen=True):
     """A run without its traces, texts and programs' descriptions."""
 
     run: str
+    label: str
     started: str
     suite: str
     backend: Backend
@@ -85,6 +86,7 @@ def digest(path: str | os.PathLike[str], store: Store) -> str:
     header = run.header
     made = Digest(
         run=_clean(header["run"]),
+        label=_clean(header.get("label", "")),
         started=_clean(header["started"]),
         suite=_clean(header["suite"]),
         backend=_backend(header["backend"]),

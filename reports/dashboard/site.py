@@ -34,7 +34,7 @@ from reports.dashboard.store import Store
 from reports.folder import write_site
 from reports.page import STYLES, render, template
 from reports.payload import json_text, packed
-from reports.text import visible
+from reports.text import shortened, visible
 
 FEW = 12
 """Programs of a list on the overview, where every configuration has one."""
@@ -129,6 +129,7 @@ def _files(archive: Archive) -> dict[str, str]:
         "states": states,
         "page_of": page_of,
         "run_name": run_name,
+        "run_label": run_label,
         "named": named,
         "panel": PANEL,
         "bars": BARS,
@@ -195,8 +196,13 @@ def page_of(configuration: Configuration) -> str:
 
 
 def run_name(run: ArchivedRun) -> str:
-    """A run as lists have it: when it began, and its own name."""
-    return visible(f"{run.moment[:16].replace('T', ' ')}, {run.id}")
+    """A run as lists have it: when it began, and its label or else its own name."""
+    return visible(f"{run.moment[:16].replace('T', ' ')}, {run_label(run) or run.id}")
+
+
+def run_label(run: ArchivedRun) -> str:
+    """What whoever ran it calls a run, as far as there is room; empty if nothing."""
+    return shortened(run.digest.label, 40)
 
 
 def _previous(series: Iterable[Series]) -> dict[str, str | None]:
@@ -233,6 +239,7 @@ def _index(archive: Archive, ledger: Ledger, names: dict[str, list[str]]) -> dic
                 run.version,
                 int(run.digest.complete),
                 run.file,
+                run_label(run),
             ]
             for run in archive.runs
         ],

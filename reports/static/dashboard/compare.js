@@ -63,7 +63,7 @@ async function follow() {
 async function show() {
   if (compared?.before !== shown.before || compared?.after !== shown.after) compared = await comparison(shown);
   const { kinds } = compared;
-  document.title = `${plain(shown.before.id)} to ${plain(shown.after.id)} · autograd conformance`;
+  document.title = `${plain(shown.before.label || shown.before.id)} to ${plain(shown.after.label || shown.after.id)} · autograd conformance`;
   document.getElementById("notes").replaceChildren(...notes());
   document.getElementById("kinds").replaceChildren(...kindLinks(kinds));
   const wanted = shown.kind === ALL ? Object.keys(site.kinds) : [shown.kind in kinds ? shown.kind : "unchanged"];
@@ -96,7 +96,7 @@ function notes() {
   if (unknown) texts.push(["No two runs of this site are named ", element("code", {}, visible(unquoted(unknown))), "; these are the newest run and the one before it."]);
   if (one.name !== two.name) texts.push([`The runs are of different configurations: `, visible(one.name), " and ", visible(two.name), "."]);
   if (one.selected !== two.selected) texts.push(["The runs had different selections, so programs are missing from one that it was never asked for: ", visible(one.selected), "; ", visible(two.selected), "."]);
-  for (const run of [before, after]) if (!run.complete) texts.push(["Run ", visible(run.id), " was interrupted; what it did not come to counts as missing."]);
+  for (const run of [before, after]) if (!run.complete) texts.push(["Run ", visible(run.label || run.id), " was interrupted; what it did not come to counts as missing."]);
   if (before.version !== after.version) texts.push(["Versions (backend / oracle): ", visible(before.version), " before, ", visible(after.version), " after."]);
   return texts.map((text) => element("p", { class: "note" }, text));
 }

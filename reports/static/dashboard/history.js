@@ -45,7 +45,7 @@ function strip(program, series) {
   return drawn("svg", { class: "strip", viewBox: `0 0 ${Math.max(count, 1)} 1`, preserveAspectRatio: "none", "aria-hidden": "true", focusable: "false" }, ...bars, ...versions);
 }
 
-const runText = (run) => `${run.moment}, ${run.id}`;
+const runText = (run) => `${run.moment}, ${run.label || run.id}`;
 
 const runLink = (run) => element("a", { href: `programs.html#?run=${encodeURIComponent(run.id)}` }, visible(runText(run)));
 
