@@ -95,8 +95,8 @@ class Plan:
         if self.settings.selection.shard:
             header["selected"] = self.selected
         if self.resumed:
-            kept = ("run", "started", *(("label",) if "label" in self.resumed else ()))
-            header |= {name: self.resumed[name] for name in kept}
+            kept = ("run", "started", "label")
+            header |= {name: self.resumed[name] for name in kept if name in self.resumed}
         return header
 
 

@@ -22,6 +22,11 @@ def sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
 
 
+def shaped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of an array and a tuple, called with sizes or dimensions as torch takes them."""
+    return lambda x, *given: function(x, sizes(given))
+
+
 def positional(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function without its keywords, which are not torch's."""
     return lambda *args: function(*args)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from frameworks.forms import Operators, Selected, find, positional, reduction, sizes
+from frameworks.forms import Operators, Selected, find, positional, reduction, shaped, sizes
 
 # torch's name, and NumPy's.
 _SAME = {
@@ -206,11 +206,11 @@ def _shapes(xp: Any) -> Operators:
         return xp.reshape(x, (*x.shape[:first], -1, *x.shape[last + 1 :]))
 
     return {
-        "reshape": lambda x, *shape: xp.reshape(x, sizes(shape)),
-        "view": lambda x, *shape: xp.reshape(x, sizes(shape)),
+        "reshape": shaped(xp.reshape),
+        "view": shaped(xp.reshape),
         "flatten": flatten,
         "expand": expand,
-        "permute": lambda x, *dims: xp.transpose(x, sizes(dims)),
+        "permute": shaped(xp.transpose),
         "transpose": lambda x, a, b: xp.swapaxes(x, a, b),
         "t": lambda x: xp.transpose(x),
         "squeeze": lambda x, dim=None: xp.squeeze(x, axis=dim),

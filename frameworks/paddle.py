@@ -13,7 +13,7 @@ with warnings.catch_warnings():
     import paddle
     import paddle.nn.functional as F
 
-from frameworks.forms import Operators, Selected, either, find, selected, sizes
+from frameworks.forms import Operators, Selected, either, find, selected, shaped
 from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
@@ -129,11 +129,11 @@ def _operators() -> Operators:
         "linalg.vector_norm": lambda x, ord=2: paddle.linalg.vector_norm(x, ord),
         "nn.functional.huber_loss": lambda x, y: F.smooth_l1_loss(x, y, is_huber=True),
         "nn.functional.threshold": lambda x, at, value: F.thresholded_relu(x, at, value),
-        "reshape": lambda x, *shape: paddle.reshape(x, sizes(shape)),
-        "view": lambda x, *shape: paddle.reshape(x, sizes(shape)),
-        "expand": lambda x, *shape: paddle.expand(x, sizes(shape)),
+        "reshape": shaped(paddle.reshape),
+        "view": shaped(paddle.reshape),
+        "expand": shaped(paddle.expand),
         "flatten": paddle.flatten,
-        "permute": lambda x, *dims: paddle.transpose(x, sizes(dims)),
+        "permute": shaped(paddle.transpose),
         "transpose": _swapped,
         "t": paddle.t,
         "squeeze": lambda x, dim=None: paddle.squeeze(x, dim),

@@ -12,7 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import tensorflow as tf
 
-from frameworks.forms import Operators, Selected, either, positional, reduction, sizes
+from frameworks.forms import Operators, Selected, either, positional, reduction, shaped
 from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
@@ -117,11 +117,11 @@ def _operators() -> Operators:
         "linalg.vector_norm": lambda x, ord=2: tf.norm(x, ord if ord != float("inf") else np.inf),
         "where": tf.where,
         "scatter_reduce": _onto,
-        "reshape": lambda x, *shape: tf.reshape(x, sizes(shape)),
-        "view": lambda x, *shape: tf.reshape(x, sizes(shape)),
-        "permute": lambda x, *dims: tf.transpose(x, sizes(dims)),
+        "reshape": shaped(tf.reshape),
+        "view": shaped(tf.reshape),
+        "permute": shaped(tf.transpose),
         "t": tf.transpose,
-        "expand": lambda x, *shape: tf.broadcast_to(x, sizes(shape)),
+        "expand": shaped(tf.broadcast_to),
         "squeeze": lambda x, dim=None: tf.squeeze(x, dim),
         "unsqueeze": lambda x, dim: tf.expand_dims(x, dim),
         "stack": lambda tensors, dim=0: tf.stack(tensors, dim),

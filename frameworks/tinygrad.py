@@ -13,7 +13,7 @@ import numpy as np
 os.environ.setdefault("DEV", "PYTHON")
 from tinygrad import Device, Tensor
 
-from frameworks.forms import Operators, dims, either, selected, sizes
+from frameworks.forms import Operators, dims, either, selected, shaped
 from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
@@ -72,7 +72,7 @@ class Tinygrad(Library):
 def _operators() -> Operators:
     found: Operators = {name: getattr(Tensor, name) for name in _SAME}
     for name in ("reshape", "view", "expand", "permute"):
-        found[name] = _shaped(getattr(Tensor, name))
+        found[name] = shaped(getattr(Tensor, name))
     for name, method in _REDUCTIONS.items():
         found[name] = _reduction(getattr(Tensor, method))
     for name in _FUNCTIONAL:
@@ -91,10 +91,6 @@ def _operators() -> Operators:
     for name, symbol in (("lt", "__lt__"), ("le", "__le__"), ("gt", "__gt__"), ("ge", "__ge__")):
         found[name] = getattr(Tensor, symbol)
     return found
-
-
-def _shaped(method: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, *shape: method(x, sizes(shape))
 
 
 def _reduction(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -64,8 +64,6 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
     (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
     """
     row_major = leaf._strides is None and type(gradient) is np.ndarray
-    if row_major and not gradient.flags.c_contiguous and gradient.size and STATE.layout_policy:
-        return _copied(np.array(gradient, order="C"), None)
     if row_major and gradient.flags.c_contiguous:
         owner = gradient.base
         whole = owner is None or (
@@ -86,6 +84,8 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
                 result._storage.version = version
             return result
         del owner
+    elif row_major and gradient.size and STATE.layout_policy:
+        return _copied(np.array(gradient, order="C"), None)
     shape, strides = leaf._raw.shape, leaf.stride()
     # Referenced by our caller's name, ours, and the call's own: nobody else.
     if interpretation.unshared(gradient, 3 + references) and (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 
 from impl import messages
@@ -44,19 +43,20 @@ def execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: b
     to the inputs' `.grad` instead. Raises RuntimeError for a root or an input that does not require
     grad, and whatever a formula or a hook raises.
     """
-    run = _execute if STATE.level < LEVELS else functools.partial(elsewhere, _execute)
-    return run(tensors, cotangents, keep_graph, create_graph, inputs, accumulate)
+    given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate)
+    return _execute(*given) if STATE.level < LEVELS else elsewhere(_execute, *given)
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
     interpretation = interpreting(create_graph)
     roots = []
-    previous = STATE.grad_mode, STATE.task, STATE.whole
-    STATE.level += 1
-    STATE.grad_mode = bool(create_graph)
-    STATE.task = task = Task(interpretation, keep_graph)
-    STATE.whole = previous[-1] and inputs is None
+    task = Task(interpretation, keep_graph)
+    previous = STATE.level, STATE.grad_mode, STATE.task, STATE.whole
     try:
+        STATE.level += 1
+        STATE.grad_mode = bool(create_graph)
+        STATE.task = task
+        STATE.whole = STATE.whole and inputs is None
         for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
             edge = _edge(tensor)
             if edge is None:
@@ -77,8 +77,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         task.run(roots)
         return task.captured
     finally:
-        STATE.grad_mode, STATE.task, STATE.whole = previous
-        STATE.level -= 1
+        STATE.level, STATE.grad_mode, STATE.task, STATE.whole = previous
 
 
 def _edge(tensor):

@@ -29,7 +29,7 @@ from impl.storage import (
     owner_of,
     strides_of,
 )
-from impl.sweeps import ones
+from impl.sweeps import MODERATE, ones
 from impl.tensor import Tensor
 from impl.zeros import is_zeros
 
@@ -46,7 +46,7 @@ def sum_to(raw, shape):
     if not wide.flags.c_contiguous:  # row-major nevertheless, as ATen's reductions are
         kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
         total = np.add.reduce(wide, axes, keepdims=True, out=np.empty(kept, wide.dtype))
-    elif axes == (0,) and wide.ndim == 2 and len(wide) <= 512 and wide.dtype in WIDE:
+    elif axes == (0,) and wide.ndim == 2 and len(wide) <= MODERATE and wide.dtype in WIDE:
         total = ones((1, len(wide)), wide.dtype).dot(wide)
     else:
         total = np.add.reduce(wide, axes, keepdims=True)

@@ -73,7 +73,7 @@ def batch_size(seeds: list) -> int:
 
 
 def _implicit(shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
-    if not shape and dtype in WIDE and dtype.kind == "f":
+    if not shape and dtype in WIDE:
         return new(dtype.type(1))
     if any(n != 1 for n in shape):
         raise RuntimeError("grad can be implicitly created only for scalar outputs")

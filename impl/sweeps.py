@@ -10,6 +10,9 @@ _LARGE = 1 << 16
 _ROW = 8192
 _ROWS = 64
 
+# Up to so many elements are added sooner as a product with ones than by a reduction.
+MODERATE = 512
+
 
 def total(raw: np.ndarray):
     """The sum of all elements, a NumPy scalar.
@@ -47,7 +50,7 @@ def beyond(choose: np.ufunc, bound, value):
 
 @functools.lru_cache(512)
 def ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Ones to multiply by, which sums rows or columns of moderate length faster than a reduction.
+    """Ones to multiply by, which sums rows or columns of `MODERATE` length.
 
     They are shared: not to be written.
     """

@@ -16,7 +16,7 @@ from impl.operator import Array, function, operator
 from impl.operators.reductions import accumulate, restore
 from impl.precision import widened
 from impl.refusals import not_implemented
-from impl.sweeps import ones
+from impl.sweeps import MODERATE, ones
 from impl.tensor import Tensor
 
 
@@ -66,7 +66,7 @@ def _is_last(raw, dim: int) -> bool:
 def _total(wide, dim: int):
     """The sum along `dim`, which is kept; rows of moderate length as a product with ones."""
     rows = wide.ndim > 1 and _is_last(wide, dim) and wide.flags.c_contiguous
-    if rows and wide.shape[-1] <= 512 and wide.dtype in WIDE:
+    if rows and wide.shape[-1] <= MODERATE and wide.dtype in WIDE:
         column = ones((wide.shape[-1], 1), wide.dtype)
         return wide.dot(column) if wide.ndim == 2 else np.matmul(wide, column)
     return np.add.reduce(wide, axis=dim if wide.ndim else None, keepdims=True)
