@@ -3,8 +3,9 @@
 A saved input is kept as the tensor it is; a saved output without its history, which is the node
 itself, so that no reference cycle arises (torch's SavedVariable). Most are never written; for those
 the node keeps the bare Tensor, or for an output its bare Storage, and the version they had was 0.
-Everything else is a `SavedTensor`, in particular where hooks decide what is
-kept: `impl.saved_hooks` switches them on.
+An input that was written before it was saved, as weights are between two steps of a training, is
+kept beside its version, `Versioned`. Everything else is a `SavedTensor`, in particular where hooks
+decide what is kept: `impl.saved_hooks` switches them on.
 """
 
 from __future__ import annotations
@@ -184,12 +185,24 @@ def check_callable(text: str, functions) -> None:
         raise TypeError(start + ", ".join(map(repr, functions)))
 
 
+class Versioned:
+    """An input with the version that it had when it was saved."""
+
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, tensor: Tensor, version: int) -> None:
+        self.tensor = tensor
+        self.version = version
+
+
 def save(tensor: Tensor):
     """A tensor as a node keeps its input: bare if nobody has written its memory yet."""
     memory = tensor._memory
-    if memory is None or not (memory.version or tensor._inference):
+    if memory is None:
         return tensor
-    return SavedTensor(tensor, False)
+    if tensor._inference or tensor._detached:
+        return SavedTensor(tensor, False)
+    return Versioned(tensor, memory.version) if memory.version else tensor
 
 
 def exposed(value, node) -> SavedTensor:
@@ -198,6 +211,8 @@ def exposed(value, node) -> SavedTensor:
         entry = SavedTensor.__new__(SavedTensor)
         entry.packed = entry.tensor = entry.raw = entry.storage = None
         entry.version = entry.number = 0
+        if type(value) is Versioned:
+            entry.version, value = value.version, value.tensor
         if isinstance(value, Tensor):
             entry.tensor, entry.storage, entry.number = value, value._storage, value._nr
             entry.history = value._node is not None
@@ -214,11 +229,12 @@ def raw_of(value, node):
 
     Raises RuntimeError if the tensor was modified since.
     """
+    if type(value) is Versioned:
+        return _elements(_checked(value.tensor, value.version))
     if type(value) is SavedTensor:
         return value.array(node)
     if isinstance(value, Tensor):
-        _check_input(value)
-        return _elements(value)
+        return _elements(_checked(value, 0))
     if isinstance(value, Storage):
         return _output_raw(value, node)
     return value
@@ -226,11 +242,12 @@ def raw_of(value, node):
 
 def tensor_of(value, node):
     """What a node saved, as a tensor with its history; see `raw_of`."""
+    if type(value) is Versioned:
+        return _checked(value.tensor, value.version)
     if type(value) is SavedTensor:
         return value.tensor_for(node)
     if isinstance(value, Tensor):
-        _check_input(value)
-        return value
+        return _checked(value, 0)
     if isinstance(value, Storage):
         output = _output(_output_raw(value, node), node, 0)
         output._storage = value
@@ -243,14 +260,14 @@ def _elements(tensor: Tensor):
     return tensor.remembered() if isinstance(tensor, Pending) else tensor._raw
 
 
-def _check_input(tensor: Tensor) -> None:
+def _checked(tensor: Tensor, version: int) -> Tensor:
     memory = tensor._memory
-    if memory is None:
-        return
-    if tensor._detached:
-        raise RuntimeError(messages.DETACHED)
-    if memory.version:
-        refuse(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, 0)
+    if memory is not None:
+        if tensor._detached:
+            raise RuntimeError(messages.DETACHED)
+        if memory.version != version:
+            refuse(tensor._raw, tensor.grad_fn, tensor._nr, memory.version, version)
+    return tensor
 
 
 def _output_raw(storage: Storage, node):
