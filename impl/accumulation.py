@@ -74,12 +74,12 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
             and sys.getrefcount(owner) == 3  # by the view, our name, and the call's own
             and source_of(gradient) is None
         )
-        if (
-            whole
-            and interpretation.unshared(gradient, 3 + references)
-            and id(gradient) not in interpretation.given
-        ):
+        # Referenced by our caller's name, ours, and the call's own: nobody else.
+        alone = whole and sys.getrefcount(gradient) <= 3 + references
+        if alone and id(gradient) not in interpretation.given:
             result = new(gradient)  # the common case of what follows
+            if gradient.dtype is leaf._raw.dtype:
+                result._common = leaf._common
             if version:
                 result._storage.version = version
             return result

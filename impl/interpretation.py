@@ -39,15 +39,16 @@ def sum_to(raw, shape):
 
     Reduced-precision sums are accumulated in float32, as torch does.
     """
+    axes = repeated_dims(shape, raw.shape) or ()
+    rows = axes == (0,) and len(raw) <= MODERATE and raw.dtype in WIDE
+    if rows and len(shape) == 1 and raw.flags.c_contiguous:
+        return ones((len(raw),), raw.dtype).dot(raw)
     wide = widened(raw)
     if not shape:  # torch sums everything then, which makes no view
         return wide.sum().astype(raw.dtype)
-    axes = repeated_dims(shape, raw.shape) or ()
     if not wide.flags.c_contiguous:  # row-major nevertheless, as ATen's reductions are
         kept = tuple(1 if d in axes else n for d, n in enumerate(raw.shape))
         total = np.add.reduce(wide, axes, keepdims=True, out=np.empty(kept, wide.dtype))
-    elif axes == (0,) and wide.ndim == 2 and len(wide) <= MODERATE and wide.dtype in WIDE:
-        total = ones((1, len(wide)), wide.dtype).dot(wide)
     else:
         total = np.add.reduce(wide, axes, keepdims=True)
     if raw.ndim > len(shape):

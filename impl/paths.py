@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sys import getrefcount
 
+from impl.graph import AccumulateGrad
+
 
 def waiting(roots) -> dict:
     """How many gradients each reachable node waits for; those without an entry wait for one."""
@@ -23,12 +25,16 @@ def waiting(roots) -> dict:
             node = target
         else:
             for target in node._branches:
-                if target is not None:
-                    if target in counts:
-                        counts[target] += 1
-                    else:
-                        counts[target] = 1
+                if target is None:
+                    continue
+                if getrefcount(target) == 3:  # by the tuple, our name, and the call's own
+                    if type(target) is not AccumulateGrad:  # which leads nowhere
                         pending.append(target)
+                elif target in counts:
+                    counts[target] += 1
+                else:
+                    counts[target] = 1
+                    pending.append(target)
     return counts
 
 

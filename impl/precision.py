@@ -110,7 +110,9 @@ def kept_where(condition, value):
     if not large or bits is None or value.shape != condition.shape:
         return np.where(condition, value, value.dtype.type(0))
     result = np.empty(value.shape, value.dtype)  # no view of anything, so others may write to it
-    np.multiply(condition.view(np.int8), value.view(bits), out=result.view(bits))
+    kept = result.view(bits)
+    kept[...] = condition.view(np.int8)
+    kept *= value.view(bits)
     return result
 
 

@@ -51,6 +51,7 @@ class Operator(Differentiable):
     # The kernel over an array that is written itself, for operands that all look the same.
     in_memory = None
     validate = None  # checks the raw arguments before they are promoted
+    validated_numbers: tuple[str, ...] = ()  # all it looks at when operands are floats, if floats
     validate_out = None  # checks the dtype of out= and the raw arguments
     layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
     grows = False  # in place the target takes the result's shape

@@ -225,8 +225,10 @@ def strides_of(array) -> tuple[int, ...] | None:
 def reordered(array: np.ndarray) -> bool:
     """Whether the dimensions lie in memory in another order than row-major; broadcast ones do in
     any."""
-    if array.ndim < 2 or array.flags.c_contiguous:
+    if array.flags.c_contiguous or array.ndim < 2:
         return False
+    if array.ndim == 2:
+        return 0 < array.strides[0] < array.strides[1]
     strides = [s for s in array.strides if s]
     return any(a < b for a, b in itertools.pairwise(strides))
 

@@ -9,6 +9,8 @@ import numpy as np
 _LARGE = 1 << 16
 _ROW = 8192
 _ROWS = 64
+_SEVERAL = 1024
+_INFINITY = np.float32(np.inf)
 
 # Up to so many elements are added sooner as a product with ones than by a reduction.
 MODERATE = 512
@@ -21,7 +23,7 @@ def total(raw: np.ndarray):
     is not, and the error bound, some 64 + log2(n) roundings, is of the same order.
     """
     if raw.size < _LARGE or raw.dtype.kind != "f" or not raw.flags.c_contiguous:
-        return np.sum(raw)
+        return np.add.reduce(raw, None)
     flat = raw.reshape(-1)
     whole = flat.size - flat.size % _ROWS
     rows = flat[:whole].reshape(_ROWS, -1)
@@ -31,14 +33,14 @@ def total(raw: np.ndarray):
 def beyond(choose: np.ufunc, bound, value):
     """`choose(bound, value)` for np.maximum or np.minimum, where `bound` is mostly one number.
 
-    Beside a number they compare one by one, beside a row of that number in vectors; for float64,
-    of which a vector holds few, that is not worth it.
+    Beside a number they compare one by one, beside a row of that number in vectors, and so does
+    `clip`; for float64, of which a vector holds few, that is not worth it.
     """
-    large = type(value) is np.ndarray and value.size >= _LARGE and value.flags.c_contiguous
-    if not large or value.dtype != np.float32 or getattr(bound, "dtype", None) != np.float32:
+    if type(bound) is not np.float32 or value.dtype != np.float32 or value.size < _SEVERAL:
         return choose(bound, value)
-    if np.ndim(bound):
-        return choose(bound, value)
+    if value.size < _LARGE or not value.flags.c_contiguous:
+        least, most = (bound, _INFINITY) if choose is np.maximum else (-_INFINITY, bound)
+        return value.clip(least, most)
     result = np.empty(value.shape, value.dtype)
     flat, out = value.reshape(-1), result.reshape(-1)
     whole = flat.size - flat.size % _ROW
@@ -46,6 +48,19 @@ def beyond(choose: np.ufunc, bound, value):
     choose(row, flat[:whole].reshape(-1, _ROW), out=out[:whole].reshape(-1, _ROW))
     choose(bound, flat[whole:], out=out[whole:])
     return result
+
+
+def smallest(raw: np.ndarray) -> float:
+    """The smallest element of an array of at least one; NaN if there is one.
+
+    It is looked for in vectors, which a reduction of few elements is not worth.
+    """
+    return raw.item(raw.argmin())
+
+
+def largest(raw: np.ndarray) -> float:
+    """The largest element, as `smallest`."""
+    return raw.item(raw.argmax())
 
 
 @functools.lru_cache(512)

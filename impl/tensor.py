@@ -248,7 +248,7 @@ class Tensor(metaclass=_TensorType):
 
     # -- autograd ---------------------------------------------------------------------------
 
-    @_field
+    @property
     def requires_grad(self) -> bool:
         return requires_grad(self)
 
@@ -312,7 +312,7 @@ class Tensor(metaclass=_TensorType):
     def retains_grad(self) -> bool:
         return self._retains_grad
 
-    @_field
+    @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient. On a non-leaf that does not retain it, a warning and None."""
         if self._grad is None and not self._retains_grad and self._node is not None:
@@ -346,7 +346,7 @@ class Tensor(metaclass=_TensorType):
     def grad(self) -> None:
         self._grad = None
 
-    @_field
+    @property
     def grad_dtype(self) -> Any:
         """The dtype of the gradient, None for any. Raises RuntimeError on a non-leaf."""
         if self.grad_fn is not None:
@@ -414,7 +414,7 @@ class Tensor(metaclass=_TensorType):
         self._tangent = None
         return self
 
-    @_field
+    @property
     def data(self) -> Tensor:
         """The same storage with a version counter of its own: writes here are not noticed."""
         result = self.detach()

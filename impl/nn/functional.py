@@ -117,6 +117,7 @@ from impl.operators.gathering import one_hot
 from impl.operators.grid_sampling import grid_sample
 from impl.operators.head_attention import multi_head_attention_forward
 from impl.operators.layer_norm import group_norm, layer_norm, rms_norm
+from impl.operators.linear import linear
 from impl.operators.losses_nll import cross_entropy, nll_loss
 from impl.operators.padding import pad
 from impl.operators.pooling import (
@@ -125,7 +126,6 @@ from impl.operators.pooling import (
     max_pool2d,
     max_pool3d,
 )
-from impl.operators.products import linear
 from impl.operators.similarity import cosine_similarity, normalize, pairwise_distance
 from impl.operators.softmax import functional_log_softmax as log_softmax
 from impl.operators.softmax import functional_softmax as softmax

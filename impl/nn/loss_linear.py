@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from impl.operators.linear import linear
 from impl.operators.losses_nll import cross_entropy
-from impl.operators.products import linear
 from impl.tensor import Tensor
 
 

@@ -25,11 +25,9 @@ from impl.tensor import Tensor
 @formula_operation
 def conj(value):
     """The conjugate of a complex value or number, anything else (None too) as it is."""
-    return value.conjugate() if isinstance(value, _COMPLEX) or _is_complex(value) else value
-
-
-def _is_complex(value) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "c"
+    if isinstance(value, np.ndarray):
+        return value.conjugate() if value.dtype.kind == "c" else value
+    return value.conjugate() if isinstance(value, _COMPLEX) else value
 
 
 def _taped_conj(value):
@@ -137,12 +135,12 @@ def _check_alpha(self, other, alpha) -> None:
 
 
 def _accumulate(memory, other, alpha) -> None:
-    """memory += alpha * other, in place and in one sweep for large arrays (BLAS's axpy)."""
+    """memory += alpha * other, in place and in one sweep (BLAS's axpy) unless there is little."""
     if alpha == 1:
         np.add(memory, other, out=memory)
     elif alpha == -1:
         np.subtract(memory, other, out=memory)
-    elif memory.size >= 1024 and np.shape(other) == memory.shape and memory.dtype in _AXPY:
+    elif memory.size >= 64 and np.shape(other) == memory.shape and memory.dtype in _AXPY:
         _AXPY[memory.dtype](other.reshape(-1), memory.reshape(-1), a=alpha)
     else:
         np.add(memory, _multiple(other, alpha, memory), out=memory)
@@ -188,6 +186,8 @@ def _check_subtraction(self, other, alpha) -> None:
     _check_alpha(self, other, alpha)
 
 
+# Of floats there is nothing else to refuse.
+add.validated_numbers = sub.validated_numbers = ("alpha",)
 sub.in_memory = lambda self, other, alpha=1: _accumulate(self, other, -alpha)
 sub.gradient(
     self="grad",

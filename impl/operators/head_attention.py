@@ -12,8 +12,8 @@ from impl.dtypes import FLOATING
 from impl.operator import FUNCTIONS
 from impl.operators.attention import scaled_dot_product_attention
 from impl.operators.dropout import dropout
+from impl.operators.linear import linear
 from impl.operators.padding import constant_pad_nd
-from impl.operators.products import linear
 from impl.operators.softmax import softmax_along
 from impl.tensor import Tensor
 

@@ -20,9 +20,11 @@ from impl.operators.softmax import log_softmax
 from impl.precision import accumulator
 from impl.refusals import not_implemented, refuse_gradient
 from impl.storage import element_strides, is_dense
+from impl.sweeps import MODERATE, largest, ones
 from impl.tensor import Tensor
 
 _CLASSES = np.dtype(np.int64)
+_TARGETS = (_CLASSES, np.dtype(np.uint8))
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
 _NUMBERS = {_NONE: NONE, _MEAN: MEAN, _SUM: SUM}
 
@@ -73,7 +75,7 @@ def _is_plain(self, target, weight, ignore_index: int) -> bool:
     if self.dtype not in WIDE or target.dtype != _CLASSES:
         return False
     # As such, negative ones are huge.
-    if np.maximum.reduce(target.view(np.uint64)) >= self.shape[1]:
+    if largest(target.view(np.uint64)) >= self.shape[1]:
         return False
     return not (0 <= ignore_index < self.shape[1] and (target == ignore_index).any())
 
@@ -83,7 +85,9 @@ def _nll_forward(self, target, weight, reduction: int, ignore_index: int, frame:
         picked = self[np.arange(target.size), target]
         if reduction == NONE:
             return -picked, self.dtype.type(0)
-        count, total = self.dtype.type(target.size), -np.add.reduce(picked)
+        few = picked.size <= MODERATE
+        total = -(picked.dot(ones(picked.shape, self.dtype)) if few else np.add.reduce(picked))
+        count = self.dtype.type(picked.size)
         return (total / count if reduction == MEAN else total), count
     if BY_NUMPY[self.dtype].category != FLOATING:
         raise not_implemented(frame, BY_NUMPY[self.dtype])
@@ -201,7 +205,7 @@ _nll2d = _nll_operators("nll_loss2d", "NllLoss2DBackward", "nll_loss2d_forward_o
 
 def _check_common(name: str, target, weight) -> None:
     refuse_gradient(name, "weight", weight)
-    if target.dtype.name not in ("int64", "uint8"):
+    if target._raw.dtype not in _TARGETS:
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}"
         )

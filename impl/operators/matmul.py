@@ -47,15 +47,12 @@ def product(a, b):
 def matrices(a, b):
     """np.matmul, which takes longer to begin than a matrix's `dot`; few rows by a transposed matrix
     the other way round, which is done faster."""
-    if (
-        a.ndim == b.ndim == 2
-        and 8 <= a.shape[0] <= 16 < b.shape[1]
-        and b.size > 1 << 14
-        and b.flags.f_contiguous
-        and a.flags.c_contiguous
-    ):
+    if a.ndim != 2 or b.ndim > 2:
+        return np.matmul(a, b)
+    few = 8 <= len(a) <= 16 and b.ndim == 2 and b.shape[1] > 16 and b.size > 1 << 14
+    if few and b.flags.f_contiguous and a.flags.c_contiguous:
         return np.ascontiguousarray(b.T.dot(a.T).T)
-    return a.dot(b) if a.ndim == 2 and b.ndim <= 2 else np.matmul(a, b)
+    return a.dot(b)
 
 
 def _column_major(layout) -> bool:

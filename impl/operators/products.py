@@ -1,7 +1,7 @@
-"""Products made of other operators: matmul, linear, outer, inner and tensordot.
+"""Products made of other operators: matmul, outer, inner and tensordot.
 
 What torch reshapes, expands or copies on the way is visible in the recorded graph, so each is
-composed as ATen composes it (LinearAlgebra.cpp, Linear.cpp).
+composed as ATen composes it (LinearAlgebra.cpp).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import math
 
 from impl import autocast
 from impl.modes import STATE
-from impl.operator import RAW, TAPED, function, taking_out
-from impl.operators.added_products import addmm
+from impl.operator import RAW, TAPED, function
 from impl.operators.matmul import bmm, dot, mm, mv
 from impl.operators.shape import unsafe_view
 from impl.sizes import broadcast_shapes
 from impl.tensor import Tensor, requires_grad
 
 
-def _tensor(name: str, argument: str, position: int, value) -> None:
+def require_tensor(name: str, argument: str, position: int, value) -> None:
+    """Raise TypeError for an argument that is no tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be Tensor, "
@@ -37,11 +37,11 @@ def matmul(input, other, *, out=None):
     A vector counts as a row on the left and as a column on the right. Raises RuntimeError for
     0-dim tensors, inner sizes that differ, batches that do not broadcast, and different dtypes.
     """
-    _tensor("matmul", "input", 1, input)
-    _tensor("matmul", "other", 2, other)
+    require_tensor("matmul", "input", 1, input)
+    require_tensor("matmul", "other", 2, other)
     if STATE.autocast is not None:
         input, other = autocast.lowered(input, other)
-    result = _matmul(input, other)
+    result = matmul_of(input, other)
     if out is None:
         return result
     from impl import inplace
@@ -51,7 +51,8 @@ def matmul(input, other, *, out=None):
     return out
 
 
-def _matmul(left: Tensor, right: Tensor) -> Tensor:
+def matmul_of(left: Tensor, right: Tensor) -> Tensor:
+    """`matmul` of what has been found to be tensors."""
     ranks = (left._raw.ndim, right._raw.ndim)
     if min(ranks) > 2:
         return _batched(left, right)
@@ -115,9 +116,9 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
     if len(a) == len(b) == 3 and a[0] != b[0]:
         # One batch against several is folded, for the same reason as above.
         if a[0] == 1 and requires_grad(left):
-            return _matmul(TAPED.squeeze_dim(left, 0), right)
+            return matmul_of(TAPED.squeeze_dim(left, 0), right)
         if b[0] == 1 and requires_grad(right):
-            return _matmul(left, TAPED.squeeze_dim(right, 0))
+            return matmul_of(left, TAPED.squeeze_dim(right, 0))
     left_size, left_batch, right_size, right_batch, size = _batch_sizes(a, b)
     left = TAPED.reshape(TAPED.expand(left, left_size), left_batch)
     right = TAPED.reshape(TAPED.expand(right, right_size), right_batch)
@@ -146,38 +147,6 @@ def _right_at(right, left):
 
 Tensor.__matmul__ = _at
 Tensor.__rmatmul__ = _right_at
-
-
-# -- linear -----------------------------------------------------------------------------------
-
-
-@taking_out
-def linear(input, weight, bias=None):
-    """`input @ weight.t() + bias`: (..., n) by (m, n), and (m,) (torch.nn.functional.linear).
-
-    Raises RuntimeError as the products it is made of do.
-    """
-    _tensor("linear", "input", 1, input)
-    _tensor("linear", "weight", 2, weight)
-    if STATE.autocast is not None:
-        input, weight, bias = autocast.lowered(input, weight, bias)
-    ranks = (input._raw.ndim, weight._raw.ndim)
-    if 0 in ranks:
-        raise RuntimeError(
-            "both arguments to linear need to be at least 1D, but they are "
-            f"{ranks[0]}D and {ranks[1]}D"
-        )
-    turned = TAPED.t(weight)
-    if bias is None:
-        return _matmul(input, turned)
-    if ranks[0] == 2:
-        return addmm(bias, input, turned, 1, 1)
-    shape = input._raw.shape
-    if bias._raw.ndim == 1 and ranks[1] == 2 and input.is_contiguous():
-        rows = TAPED.view(input, (math.prod(shape[:-1]), shape[-1]))
-        result = addmm(bias, rows, turned, 1, 1)
-        return TAPED.view(result, (*shape[:-1], result._raw.shape[1]))
-    return _matmul(input, turned).add_(bias)
 
 
 # -- outer and inner --------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from functools import partial
 
 from impl.operator import FUNCTIONS, function
 from impl.operators.dropout import dropout
+from impl.operators.linear import linear
 from impl.operators.packed_sequences import backwards, forwards
-from impl.operators.products import linear
 from impl.operators.recurrent_layer import fits_recurrent_layer, recurrent_layer
 from impl.operators.splitting import unsafe_chunk
 from impl.tensor import Tensor

@@ -16,8 +16,10 @@ from impl.operator import Array, function, operator
 from impl.operators.reductions import accumulate, restore
 from impl.precision import widened
 from impl.refusals import not_implemented
-from impl.sweeps import MODERATE, ones
+from impl.sweeps import MODERATE, largest, ones, smallest
 from impl.tensor import Tensor
+
+_SEVERAL = 512  # elements, of which exponentials are so cheap that it pays to try without a shift
 
 
 def checked(raw, dim: int, name: str) -> int:
@@ -35,27 +37,19 @@ def _exponentials(raw, dim: int):
     show, which are found many times faster.
     """
     wide = np.asarray(widened(raw))
-    if wide.size >= 1024:
+    if wide.size >= _SEVERAL:
         result = np.exp(wide)
         total = _total(result, dim)
-        if total.min() > 1e-3 and total.max() < np.inf:
+        if smallest(total) > 1e-3 and largest(total) < np.inf:
             return result, total
     result = np.exp(_shifted(wide, dim))
     return result, _total(result, dim)
 
 
 def _shifted(wide, dim: int):
-    """The array less its maximum along `dim` (rows of a 0-dim tensor have one element).
-
-    Where all elements are close to each other, the largest of them all does for every row, and is
-    found many times faster.
-    """
+    """The array less its maximum along `dim` (rows of a 0-dim tensor have one element)."""
     if wide.size == 0:
         return wide.copy()
-    if wide.size >= 1024 and wide.flags.c_contiguous:
-        largest = wide.max()
-        if largest - wide.min() < 20:  # which costs a row no more than its last digit
-            return wide - largest
     return wide - np.maximum.reduce(wide, dim if wide.ndim else None, keepdims=True)
 
 
@@ -90,6 +84,11 @@ def softmax_along(self: Array, dim) -> Array:
 @operator(node="LogSoftmaxBackward0", function=False, method=False)
 def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
+    if self.size >= _SEVERAL and self.dtype in WIDE:
+        total = _total(np.exp(self), dim)
+        # The logarithm of such a sum costs no more than the last digit.
+        if smallest(total) > 1e-8 and largest(total) < 1e8:
+            return self - np.log(total)
     shifted = _shifted(np.asarray(widened(self)), dim)
     total = _total(np.exp(shifted), dim)
     if self.dtype in WIDE:
@@ -107,20 +106,26 @@ def log_softmax_along(self: Array, dim) -> Array:
 @operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     dim = wrap_dim(dim, output.ndim)
+    if output.ndim and output.dtype in WIDE:
+        result = grad_output * output
+        # Exact where one value is nearly all.
+        np.subtract(grad_output, _total(result, dim), out=result)
+        result *= output
+        return np.ascontiguousarray(result)
     gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
-    result = gradient - _total(gradient * value, dim)  # exact where one value is nearly all
-    result *= value
-    result = result.astype(output.dtype, copy=False)
-    return np.ascontiguousarray(result) if result.ndim else result
+    return ((gradient - _total(gradient * value, dim)) * value).astype(output.dtype, order="C")
 
 
 @operator(node="LogSoftmaxBackwardDataBackward0", function=False, method=False)
 def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     dim = wrap_dim(dim, output.ndim)
+    if output.ndim and output.dtype in WIDE:
+        result = np.exp(output)
+        result *= _total(grad_output, dim)
+        np.subtract(grad_output, result, out=result)
+        return np.ascontiguousarray(result)
     gradient, value = np.asarray(widened(grad_output)), np.asarray(widened(output))
-    result = gradient - np.exp(value) * _total(gradient, dim)
-    result = result.astype(output.dtype, copy=False)
-    return np.ascontiguousarray(result) if result.ndim else result
+    return (gradient - np.exp(value) * _total(gradient, dim)).astype(output.dtype, order="C")
 
 
 softmax_along.gradient(self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim))

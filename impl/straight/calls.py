@@ -11,12 +11,13 @@ from impl.dtypes import WIDE
 from impl.graph import accumulator, edge_node, meta_of, next_sequence
 from impl.modes import STATE
 from impl.saved import save
-from impl.storage import Storage
+from impl.storage import Storage, contiguous_strides
 from impl.tensor import PLAIN, Tensor, common, floating, requires_grad
 
 # What the functions written here refer to.
 SCOPE = {
     "common": common,
+    "contiguous_strides": contiguous_strides,
     "floating": floating,
     "STATE": STATE,
     "meta_of": meta_of,
@@ -121,7 +122,8 @@ class Call:
         self.indent += 1
         raws = [f"r{i}" if i in op.tensor_positions else x for i, x in enumerate(self.names)]
         if self.validates:
-            self._add(f"op.validate({', '.join(raws)})")
+            usual = " and ".join(f"type({n}) in (float, int)" for n in op.validated_numbers)
+            self._add(f"{usual and f'if not ({usual}): '}op.validate({', '.join(raws)})")
         kinds = inspect.signature(self.scope["kernel"]).parameters
         given = [
             f"{name}={raw}" if kinds[name].kind is inspect.Parameter.KEYWORD_ONLY else raw
@@ -295,7 +297,10 @@ class Call:
             elif kind == SHAPE and which in self.tensors and which not in op.optional:
                 kept.append(f"r{which}.shape")
             elif kind == LAYOUT and which in self.tensors and which not in op.optional:
-                kept.append(f"(r{which}.shape, {names[which]}.stride(), {names[which]}._offset)")
+                x = names[which]
+                strides = f"contiguous_strides(r{which}.shape)"
+                strides = f"{strides} if {x}._strides is None else {x}._strides"
+                kept.append(f"(r{which}.shape, {strides}, {x}._offset)")
             else:
                 kept.append(f"op.read({kind}, {which}, ({', '.join(names)},), ({self.made},))")
         self._add(f"node._kept = ({''.join(f'({k}), ' for k in kept)})")
