@@ -110,7 +110,7 @@ class Task(Steps):
                     gradient = run(node, gradient, keep, wanted)
                     meta, plan = target._meta, node._plan
                     if orderly and not plan.fits and type(gradient) is ndarray:
-                        orderly = not reordered(gradient)
+                        orderly = gradient.flags.c_contiguous or not reordered(gradient)
                     if (
                         (meta is node._meta and plan.fits)
                         or type(gradient) is meta
@@ -191,12 +191,15 @@ class Task(Steps):
                         made = marks.writes(i, value)
                     else:
                         made = writes if passed is not None and shows(value, passed) else 0
-                    expected = target._expected(0 if node._numbers is None else node._numbers[i])
+                    expected = meta
+                    if meta is None:  # it has several outputs
+                        number = 0 if node._numbers is None else node._numbers[i]
+                        expected = target._expected(number)
                     if not self._meets(value, expected):
                         value, made = self._refit(node, i, value, expected, made)
                 leaf = type(target) is AccumulateGrad
                 if orderly and not leaf and fitting is None and type(value) is ndarray:
-                    orderly = not reordered(value)
+                    orderly = value.flags.c_contiguous or not reordered(value)
                 if made or meta is None or counts.get(target, 1) != 1:
                     number = 0 if node._numbers is None else node._numbers[i]
                     if not join(target, value, made, number):

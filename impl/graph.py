@@ -227,7 +227,10 @@ class AccumulateGrad(Node):
     def __init__(self, variable) -> None:
         self.variable = variable
         # The leaf's as it is now: what happens to its shape later does not matter.
-        self._expect(variable)
+        if variable._grad_dtype is ... and variable._common is not None:
+            self._meta = variable._common
+        else:
+            self._expect(variable)
         if anomaly.MODE.enabled:
             anomaly.note(self)
 
@@ -247,7 +250,7 @@ class AccumulateGrad(Node):
         """Take gradients in the leaf's `grad_dtype`."""
         wanted = leaf._grad_dtype
         if wanted is ...:
-            self._meta = leaf._common or meta_of(leaf._raw)
+            self._meta = meta_of(leaf._raw)
         else:
             self._meta = (leaf._raw.shape, wanted and wanted.numpy)
 
@@ -255,8 +258,7 @@ class AccumulateGrad(Node):
 def accumulator(leaf) -> AccumulateGrad:
     """The leaf's AccumulateGrad: one while any graph holds it, as torch's weak pointer has it."""
     reference = leaf._accumulator
-    node = reference and reference()
-    if node is None:
+    if reference is None or (node := reference()) is None:
         node = AccumulateGrad(leaf)
         leaf._accumulator = weakref.ref(node)
     return node

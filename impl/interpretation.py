@@ -40,9 +40,9 @@ def sum_to(raw, shape):
     Reduced-precision sums are accumulated in float32, as torch does.
     """
     axes = repeated_dims(shape, raw.shape) or ()
-    rows = axes == (0,) and len(raw) <= MODERATE and raw.dtype in WIDE
+    rows = axes == (0,) and raw.ndim == 2 and len(raw) <= MODERATE and raw.dtype in WIDE
     if rows and len(shape) == 1 and raw.flags.c_contiguous:
-        return ones((len(raw),), raw.dtype).dot(raw)
+        return ones((len(raw),), raw.dtype).dot(raw).reshape(shape)  # a view, as torch's is
     wide = widened(raw)
     if not shape:  # torch sums everything then, which makes no view
         return wide.sum().astype(raw.dtype)

@@ -230,7 +230,8 @@ def raw_of(value, node):
     Raises RuntimeError if the tensor was modified since.
     """
     if type(value) is Versioned:
-        return _elements(_checked(value.tensor, value.version))
+        tensor = _checked(value.tensor, value.version)
+        return tensor._raw if type(tensor) is Tensor else _elements(tensor)
     if type(value) is SavedTensor:
         return value.array(node)
     if isinstance(value, Tensor):

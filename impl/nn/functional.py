@@ -101,6 +101,7 @@ from impl.operators.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from impl.operators.cross_entropy import cross_entropy
 from impl.operators.distances import pdist
 from impl.operators.dropout import (
     alpha_dropout,
@@ -118,7 +119,7 @@ from impl.operators.grid_sampling import grid_sample
 from impl.operators.head_attention import multi_head_attention_forward
 from impl.operators.layer_norm import group_norm, layer_norm, rms_norm
 from impl.operators.linear import linear
-from impl.operators.losses_nll import cross_entropy, nll_loss
+from impl.operators.losses_nll import nll_loss
 from impl.operators.padding import pad
 from impl.operators.pooling import (
     max_pool1d,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from impl.operators.cross_entropy import cross_entropy
 from impl.operators.linear import linear
-from impl.operators.losses_nll import cross_entropy
 from impl.tensor import Tensor
 
 

@@ -135,12 +135,12 @@ def _check_alpha(self, other, alpha) -> None:
 
 
 def _accumulate(memory, other, alpha) -> None:
-    """memory += alpha * other, in place and in one sweep (BLAS's axpy) unless there is little."""
+    """memory += alpha * other, in place and in one sweep (BLAS's axpy)."""
     if alpha == 1:
         np.add(memory, other, out=memory)
     elif alpha == -1:
         np.subtract(memory, other, out=memory)
-    elif memory.size >= 64 and np.shape(other) == memory.shape and memory.dtype in _AXPY:
+    elif memory.size and getattr(other, "shape", None) == memory.shape and memory.dtype in _AXPY:
         _AXPY[memory.dtype](other.reshape(-1), memory.reshape(-1), a=alpha)
     else:
         np.add(memory, _multiple(other, alpha, memory), out=memory)

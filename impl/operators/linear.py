@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import math
 
+import numpy as np
+
 from impl import autocast
 from impl.graph import edge_node, meta_of, next_sequence
 from impl.modes import STATE
@@ -19,7 +21,6 @@ from impl.operators.matmul import matrices
 from impl.operators.products import matmul_of, require_tensor
 from impl.operators.transposition import t
 from impl.saved import save
-from impl.storage import contiguous_strides
 from impl.tensor import Tensor, common, requires_grad
 from impl.views import DEFAULT, View
 
@@ -67,6 +68,9 @@ def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return matmul_of(input, turned).add_(bias)
 
 
+_ALL, _PARAMETERS = 0b111, 0b101  # the bits of addmm's operands that require grad: bias, input, t
+
+
 @functools.cache
 def _plan(mask: int):
     """What addmm's node saves and runs, of which `_layer` knows the order."""
@@ -76,7 +80,12 @@ def _plan(mask: int):
     return plan, plan.straight
 
 
-_ALL, _PARAMETERS = 0b111, 0b101  # the bits of addmm's operands that require grad: bias, input, t
+@functools.lru_cache(1024)
+def _turned(shape: tuple[int, int], kind):
+    """The strides of a row-major matrix's transpose, its layout and look, and its node's plan."""
+    steps, turned = (1, shape[1]), shape[::-1]
+    plan = t.plan(1, True)
+    return steps, (turned, steps, 0), meta_of(np.empty(shape, kind).T), plan, plan.straight
 
 
 def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
@@ -90,7 +99,7 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     if not (rows.ndim == matrix.ndim == 2 and added.ndim == 1):
         return None
     shape, kind = pattern
-    (outputs, inputs) = shape
+    outputs, inputs = shape
     if outputs < 2 or inputs < 2 or look[0][1] != inputs or shift[0][0] != outputs:
         return None
     if look[1] is not kind or shift[1] is not kind:
@@ -108,23 +117,22 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     result = new(raw)
     if not path:
         return result
-    steps = contiguous_strides(shape)[::-1]
-    turned = new(transposed, steps)
-    turned._memory = memory = weight._storage
-    turned._view = View(weight, DEFAULT, memory.version)
-    turned._node = turning = t.node_class()
-    plan = t.plan(1, True)
-    turning._plan, turning._run, turning._only, turning._kept = plan, plan.straight, of_weight, ()
+    steps, layout, turned_look, plan, run = _turned(shape, kind)
+    turning = t.node_class()
+    turning._plan, turning._run, turning._only, turning._kept = plan, run, of_weight, ()
     turning._sequence = next_sequence()
-    turning._meta = meta_of(transposed)
+    turning._meta = turned_look
     result._node = node = addmm.node_class()
-    layout = (transposed.shape, steps, 0)
-    kept = save(input)
+    kept = input if input._memory is None else save(input)
     if before is None:
         node._plan, node._run = _plan(_PARAMETERS)
         node._kept = (1, 1, kept, layout)
     else:
         node._plan, node._run = _plan(_ALL)
+        turned = new(transposed, steps)
+        turned._memory = memory = weight._memory or weight._storage
+        turned._view = View(weight, DEFAULT, memory.version)
+        turned._node = turning
         node._kept = (1, 1, kept, (rows.shape, (inputs, 1), input._offset), save(turned), layout)
         if input._nr:
             node._numbers = (0, input._nr, 0)

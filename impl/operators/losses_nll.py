@@ -1,4 +1,4 @@
-"""Negative log-likelihood and cross entropy.
+"""Negative log-likelihood.
 
 The weighted mean divides by the weights of the classes that occur; ignored targets count neither
 above nor below (torch.nn.functional.nll_loss). Over images torch has an operator of its own.
@@ -11,20 +11,17 @@ import warnings
 
 import numpy as np
 
-from impl import autocast
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, WIDE
-from impl.modes import STATE
-from impl.operator import TAPED, Array, new, operator
+from impl.operator import TAPED, Array, operator
 from impl.operators.losses import MEAN, NONE, SUM
-from impl.operators.softmax import log_softmax
 from impl.precision import accumulator
 from impl.refusals import not_implemented, refuse_gradient
 from impl.storage import element_strides, is_dense
 from impl.sweeps import MODERATE, largest, ones
 from impl.tensor import Tensor
 
-_CLASSES = np.dtype(np.int64)
-_TARGETS = (_CLASSES, np.dtype(np.uint8))
+CLASSES = np.dtype(np.int64)
+_TARGETS = (CLASSES, np.dtype(np.uint8))
 _NONE, _MEAN, _SUM = "none", "mean", "sum"
 _NUMBERS = {_NONE: NONE, _MEAN: MEAN, _SUM: SUM}
 
@@ -68,11 +65,11 @@ def _picked(self, target, weight, ignore_index: int):
     return classes, safe, counted, np.where(counted, weights[safe] if classes else 0, 0)
 
 
-def _is_plain(self, target, weight, ignore_index: int) -> bool:
+def are_plain(self, target, weight, ignore_index: int) -> bool:
     """Whether each row has its class, all count alike, and nothing is rounded on the way."""
     if weight is not None or self.ndim != 2 or target.ndim != 1 or not self.size:
         return False
-    if self.dtype not in WIDE or target.dtype != _CLASSES:
+    if self.dtype not in WIDE or target.dtype != CLASSES:
         return False
     # As such, negative ones are huge.
     if largest(target.view(np.uint64)) >= self.shape[1]:
@@ -80,15 +77,20 @@ def _is_plain(self, target, weight, ignore_index: int) -> bool:
     return not (0 <= ignore_index < self.shape[1] and (target == ignore_index).any())
 
 
+def of_plain(self, target, reduction: int):
+    """The loss of such rows, or losses, and the weight of all."""
+    picked = self[np.arange(target.size), target]
+    if reduction == NONE:
+        return -picked, self.dtype.type(0)
+    few = picked.size <= MODERATE
+    total = -(picked.dot(ones(picked.shape, self.dtype)) if few else np.add.reduce(picked))
+    count = self.dtype.type(picked.size)
+    return (total / count if reduction == MEAN else total), count
+
+
 def _nll_forward(self, target, weight, reduction: int, ignore_index: int, frame: str):
-    if _is_plain(self, target, weight, ignore_index):
-        picked = self[np.arange(target.size), target]
-        if reduction == NONE:
-            return -picked, self.dtype.type(0)
-        few = picked.size <= MODERATE
-        total = -(picked.dot(ones(picked.shape, self.dtype)) if few else np.add.reduce(picked))
-        count = self.dtype.type(picked.size)
-        return (total / count if reduction == MEAN else total), count
+    if are_plain(self, target, weight, ignore_index):
+        return of_plain(self, target, reduction)
     if BY_NUMPY[self.dtype].category != FLOATING:
         raise not_implemented(frame, BY_NUMPY[self.dtype])
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
@@ -125,7 +127,7 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
         raise RuntimeError("grad_input must be contiguous")
     # Where all targets were counted, they were found to be classes.
     whole = weight is None and total_weight == target.size and self.ndim == 2
-    if (whole and self.dtype in WIDE) or _is_plain(self, target, weight, ignore_index):
+    if (whole and self.dtype in WIDE) or are_plain(self, target, weight, ignore_index):
         result = np.zeros(self.shape, self.dtype)
         share = grad / total_weight if reduction == MEAN else grad
         result[np.arange(target.size), target] = -share
@@ -196,8 +198,10 @@ def _nll_operators(name: str, node: str, frame: str):
     return apply
 
 
-_nll = _nll_operators("nll_loss", "NllLossBackward", "nll_loss_out_frame")
-_nll2d = _nll_operators("nll_loss2d", "NllLoss2DBackward", "nll_loss2d_forward_out_frame")
+nll_loss_forward = _nll_operators("nll_loss", "NllLossBackward", "nll_loss_out_frame")
+nll_loss2d_forward = _nll_operators(
+    "nll_loss2d", "NllLoss2DBackward", "nll_loss2d_forward_out_frame"
+)
 
 
 # -- how torch checks and spells them ---------------------------------------------------------
@@ -233,7 +237,7 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
             f"but got weight tensor of shape: {[*weight._raw.shape]}"
         )
     _check_weight_dtype(input, weight)
-    return _nll(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
+    return nll_loss_forward(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
 
 
 def _nll_images(input, target, weight, reduction, ignore_index):
@@ -251,10 +255,11 @@ def _nll_images(input, target, weight, reduction, ignore_index):
     if target.dtype.name == "uint8":
         raise RuntimeError("expected scalar type Long but found Byte")
     _check_weight_dtype(input, weight)
-    return _nll2d(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
+    return nll_loss2d_forward(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
 
 
-def _nll_any(input: Tensor, target: Tensor, weight, reduction: str, ignore_index: int) -> Tensor:
+def likelihood(input: Tensor, target: Tensor, weight, reduction: str, ignore_index: int) -> Tensor:
+    """`nll_loss` by the reduction's name."""
     shape, goal = input._raw.shape, target._raw.shape
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -299,101 +304,4 @@ def nll_loss(
     (torch.nn.functional.nll_loss).
     """
     reduction = reduction_of(reduction, size_average, reduce)
-    return _nll_any(input, target, weight, reduction, ignore_index)
-
-
-def cross_entropy(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    ignore_index=-100,
-    reduce=None,
-    reduction="mean",
-    label_smoothing=0.0,
-):
-    """`nll_loss` of the log-softmax over the classes; or, when `target` has the input's shape and
-    holds probabilities, their cross entropy (torch.nn.functional.cross_entropy).
-
-    `label_smoothing` mixes the target with the uniform distribution. Errors as `nll_loss`.
-    """
-    reduction = reduction_of(reduction, size_average, reduce)
-    if STATE.autocast is not None:
-        input, target, weight = autocast.raised(input, target, weight)
-    if input._raw.shape == target._raw.shape:
-        if target.dtype.category < FLOATING:
-            raise RuntimeError(
-                "Expected floating point type for target with class probabilities, got "
-                + target.dtype.legacy
-            )
-        if ignore_index >= 0:
-            raise RuntimeError("ignore_index is not supported for floating point target")
-        return _of_probabilities(input, target, weight, reduction, label_smoothing)
-    dim = 0 if input._raw.ndim == 1 else 1
-    if label_smoothing > 0:
-        _check_smoothing(label_smoothing)
-        return _smoothed(input, target, weight, reduction, ignore_index, label_smoothing)
-    return _nll_any(log_softmax(input, dim), target, weight, reduction, ignore_index)
-
-
-def _check_smoothing(label_smoothing) -> None:
-    if label_smoothing > 1:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-
-
-def _along_classes(weight, ndim: int):
-    if ndim <= 1:
-        return weight
-    return TAPED.view(weight, (1, weight._raw.shape[0], *(1,) * (ndim - 2)))
-
-
-def _of_probabilities(input, target, weight, reduction, label_smoothing):
-    dim = 0 if input._raw.ndim == 1 else 1
-    classes = input._raw.shape[dim]
-    if weight is not None and weight._raw.shape != (classes,):
-        raise RuntimeError(
-            f"cross_entropy: weight tensor should be defined either for all {classes} classes or "
-            f"no classes but got weight tensor of shape: {[*weight._raw.shape]}"
-        )
-    logarithms = log_softmax(input, dim)
-    if label_smoothing > 0:
-        _check_smoothing(label_smoothing)
-        target = TAPED.add_scalar(
-            TAPED.mul_scalar(target, 1 - label_smoothing), label_smoothing / classes
-        )
-    terms = logarithms * target
-    if weight is not None:
-        terms = terms * _along_classes(weight, input._raw.ndim)
-    if reduction == _NONE:
-        return -terms.sum((dim,))
-    total = terms.sum()
-    if reduction == _SUM:
-        return -total
-    if not input._raw.size:
-        return -total.fill_(math.nan)
-    return TAPED.div_scalar(-total, input._raw.size // classes)
-
-
-def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
-    dim = 0 if input._raw.ndim == 1 else 1
-    logarithms = log_softmax(input, dim)
-    likelihood = _nll_any(logarithms, target, weight, reduction, ignore_index)
-    classes = input._raw.shape[dim]
-    if weight is None:
-        uniform = -logarithms.sum((dim,))
-    else:
-        uniform = -(logarithms * _along_classes(weight, input._raw.ndim)).sum((dim,))
-    ignored = np.asarray(target._raw == ignore_index)
-    uniform.masked_fill_(new(ignored), 0.0)
-    if reduction != _NONE:
-        uniform = uniform.sum()
-    if reduction == _MEAN:
-        if weight is None:
-            count = new(np.int64(np.count_nonzero(~ignored)))
-        else:
-            chosen = np.asarray(target._raw)[~ignored]
-            count = new(weight._raw[chosen].sum(dtype=weight._raw.dtype))
-        uniform = uniform / count
-    # Of two terms torch evaluates the right one first, which the second derivative shows.
-    uniform = TAPED.mul_scalar(uniform, label_smoothing / classes)
-    return TAPED.mul_scalar(likelihood, 1 - label_smoothing) + uniform
+    return likelihood(input, target, weight, reduction, ignore_index)

@@ -44,8 +44,8 @@ def backward(plan, edges: int, real: bool):
     for i, (kind, _) in enumerate(plan.reads):
         value = f"s{i}"
         if kind == INPUT:
-            bare = f"type(s{i}) is Tensor and s{i}._memory is None"
-            value = f"s{i}._raw if {bare} else raw_of(s{i}, node)"
+            same = f"(memory := s{i}._memory) is None or not (memory.version or s{i}._detached)"
+            value = f"s{i}._raw if type(s{i}) is Tensor and ({same}) else raw_of(s{i}, node)"
         elif kind == OUTPUT:
             bare = f"type(s{i}) is Storage and not s{i}.version"
             value = f"s{i}.buffer if {bare} else raw_of(s{i}, node)"
