@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
+from sys import getrefcount
 
 import numpy as np
+from numpy import ndarray
 
 from impl import inplace, messages
 from impl.modes import STATE
@@ -63,19 +64,19 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
     The layout is the leaf's where the leaf is dense, row-major otherwise
     (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
     """
-    row_major = leaf._strides is None and type(gradient) is np.ndarray
+    row_major = leaf._strides is None and type(gradient) is ndarray
     if row_major and gradient.flags.c_contiguous:
         owner = gradient.base
         whole = owner is None or (
-            type(owner) is np.ndarray
+            type(owner) is ndarray
             and owner.base is None
             and owner.size == gradient.size
             and id(owner) not in interpretation.bases
-            and sys.getrefcount(owner) == 3  # by the view, our name, and the call's own
+            and getrefcount(owner) == 3  # by the view, our name, and the call's own
             and source_of(gradient) is None
         )
         # Referenced by our caller's name, ours, and the call's own: nobody else.
-        alone = whole and sys.getrefcount(gradient) <= 3 + references
+        alone = whole and getrefcount(gradient) <= 3 + references
         if alone and id(gradient) not in interpretation.given:
             result = new(gradient)  # the common case of what follows
             if gradient.dtype is leaf._raw.dtype:
@@ -124,7 +125,7 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
         _warn_of_layout(leaf)
         return
     # Referenced by the caller's list and name, ours, and the call's own: nobody else.
-    unshared = sys.getrefcount(gradient) <= 4
+    unshared = getrefcount(gradient) <= 4
     if unshared and _obeys(gradient._raw, leaf._raw.shape, leaf.stride()):
         leaf._grad = gradient.detach()
     else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import warnings
 
+from impl.geometries import elements, geometry
 from impl.operator import new
 from impl.storage import Storage, contiguous_strides, strided
 from impl.tensor import Tensor, requires_grad
-from impl.views import elements, geometry
 
 _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "

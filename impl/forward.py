@@ -111,9 +111,10 @@ def primal(value: Any) -> Any:
     """A view of a tensor that has no tangent; anything else as it is."""
     if not isinstance(value, Tensor):
         return value
-    from impl import views
+    from impl.geometries import geometry
+    from impl.views import view_of
 
-    result = unrelated(views.view_of(value, views.geometry(value)))
+    result = unrelated(view_of(value, geometry(value)))
     if STATE.enabled and requires_grad(value):
         node = CppFunction()
         node._connect((gradient_edge(value),))

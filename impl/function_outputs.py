@@ -11,10 +11,11 @@ import warnings
 
 from impl import function_tangents, inplace, messages
 from impl.dtypes import DIFFERENTIABLE
+from impl.geometries import geometry
 from impl.graph import meta_of
 from impl.saved import SavedTensor
 from impl.tensor import Tensor
-from impl.views import FUNCTION, MULTI, geometry, view_of
+from impl.views import FUNCTION, MULTI, view_of
 
 
 def outputs(node, tensors: list[Tensor], returned: tuple, recorded: bool, split: bool) -> list:

@@ -11,10 +11,10 @@ import sys
 
 import numpy as np
 
+from impl.geometries import elements
 from impl.saved import SavedTensor
 from impl.storage import Storage, contiguous_strides, strided
 from impl.tensor import Tensor
-from impl.views import elements
 
 
 def grow(storage: Storage, size: int) -> None:

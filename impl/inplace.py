@@ -9,13 +9,14 @@ import numpy as np
 
 from impl import forward, hooks, inference, messages
 from impl.dtypes import BY_NUMPY
+from impl.geometries import elements
 from impl.graph import Node, meta_of
 from impl.modes import STATE
 from impl.pending import Pending
 from impl.slices import CopySlices
 from impl.storage import contiguous_strides, extent, is_dense, repeats, strided
 from impl.tensor import Tensor, requires_grad
-from impl.views import DEFAULT, View, check_creation, elements
+from impl.views import DEFAULT, View, check_creation
 
 
 def check(target: Tensor, differentiable: bool) -> None:

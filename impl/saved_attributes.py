@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from impl import messages, primitive
-from impl.derivatives import TENSOR_READS
 from impl.graph import attribute
+from impl.plans import TENSOR_READS
 from impl.saved import tensor_of
 
 # Arguments that may be any number; the other integers are sizes and dimensions.

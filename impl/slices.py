@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from impl import messages
+from impl.geometries import Geometry, geometry
 from impl.graph import Node, gradient_edge, next_sequence
 from impl.operator import TAPED, new
 from impl.storage import contiguous_strides, extent, repeats, strided
 from impl.tensor import Tensor
-from impl.views import Geometry, geometry
 
 
 class _SlicePlan:

@@ -397,9 +397,9 @@ class Tensor(metaclass=_TensorType):
 
     def detach(self) -> Tensor:
         """The same storage and version counter, without history."""
-        from impl import views
+        from impl.geometries import alias, geometry
 
-        result = views.alias(self, views.geometry(self))
+        result = alias(self, geometry(self))
         return inference.detached(result) if self._inference else result
 
     def detach_(self) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,8 @@ import torch
 
 import impl
 
-FILE = Path(__file__).parents[1] / "benchmarks" / "workloads.py"
-
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("workloads", FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-WORKLOADS = load().WORKLOADS
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+WORKLOADS = importlib.import_module("workloads").WORKLOADS
 
 
 def gradients(namespace: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -17,7 +17,7 @@ from impl.operator import (
     operator,
     written,
 )
-from impl.saved import SavedTensor
+from impl.saved import Versioned
 from impl.tensor import Tensor
 
 __all__ = ["scratch"]
@@ -68,7 +68,8 @@ def test_a_saved_input_is_the_tensor_and_a_saved_output_has_no_history():
     saved = kept(y.grad_fn)
     # Memory that was written has a version to be noted; nobody has written the others' yet.
     assert saved["other"] is bare
-    assert isinstance(kept(op(x, written).grad_fn)["other"], SavedTensor)
+    entry = kept(op(x, written).grad_fn)["other"]
+    assert type(entry) is Versioned and entry.tensor is written and entry.version == 1
     assert saved["result"] is y._memory and saved["result"].buffer is y._raw
     assert y.grad_fn._saved_result.grad_fn is y.grad_fn
     assert y.grad_fn._saved_result is not y

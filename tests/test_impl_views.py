@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from made_operators import leaf, scratch
 
 import impl
+from impl.geometries import Geometry
 from impl.operator import (
     FUNCTIONS,
     RAW,
     formula_operation,
 )
-from impl.views import Geometry, view
+from impl.views import view
 
 __all__ = ["scratch"]
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from impl import inplace, pending
 from impl.dtypes import BY_NUMPY, COMPLEX, FLOATING, bfloat16, bool_, complex_of, real_of
+from impl.geometries import Geometry, alias, geometry
 from impl.operator import (
     FUNCTIONS,
     OPERATORS,
@@ -18,7 +19,7 @@ from impl.operator import (
 )
 from impl.pending import bits, marked
 from impl.tensor import Tensor
-from impl.views import Geometry, Rereading, alias, geometry
+from impl.views import Rereading
 
 
 def rereading(node: str, kernel):

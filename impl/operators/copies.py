@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 
-from impl import inference, messages, views
+from impl import inference, messages
 from impl.allocation import strides_in
 from impl.dtypes import BY_NUMPY
+from impl.geometries import Geometry, alias
 from impl.layouts import contiguous_format, preserve_format
 from impl.operator import TAPED, Array, function, new, operator
 from impl.sizes import broadcast_shapes, repeated_dims
@@ -252,7 +253,7 @@ def zero_(input):
 def _clone_strided(gradient: Tensor, shape, strides) -> Tensor:
     """A recorded copy with the given strides, as torch makes one to write a slice into."""
     flat = new(np.empty(extent(shape, strides), gradient._raw.dtype))
-    whole = views.alias(flat, views.Geometry(tuple(shape), tuple(strides), 0))
+    whole = alias(flat, Geometry(tuple(shape), tuple(strides), 0))
     return copy_(whole, gradient)
 
 

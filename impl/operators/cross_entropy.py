@@ -20,7 +20,7 @@ from impl.operators.losses_nll import (
     of_plain,
     reduction_of,
 )
-from impl.operators.softmax import log_softmax, log_softmax_along
+from impl.operators.softmax import log_softmax, log_softmax_along, logarithms
 from impl.saved import save
 from impl.storage import Storage
 from impl.tensor import Tensor, common, requires_grad
@@ -87,19 +87,19 @@ def _at_once(input: Tensor, target: Tensor, mean: bool, ignore_index: int) -> Te
     before = edge_node(input) if path else None
     if before is None and path and requires_grad(input):
         return None
-    logarithms = log_softmax_along.kernel(rows, 1)
+    found = logarithms(rows, 1)
     reduction = MEAN if mean else SUM
-    raw, count = of_plain(logarithms, classes, reduction)
+    raw, count = of_plain(found, classes, reduction)
     result = new(raw)
     if before is None:
         return result
-    middle = new(logarithms)
+    middle = new(found)
     first, last = _plans()
     middle._node = node = log_softmax_along.node_class()
     node._plan, node._run, node._only, node._meta = first, first.straight, before, look
     if input._nr:
         node._numbers = (input._nr,)
-    middle._memory = memory = Storage(logarithms)
+    middle._memory = memory = Storage(found)
     node._kept = (1, memory)
     node._sequence = next_sequence()
     result._node = following = nll_loss_forward.node_class()
@@ -129,13 +129,13 @@ def _of_probabilities(input, target, weight, reduction, label_smoothing):
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or "
             f"no classes but got weight tensor of shape: {[*weight._raw.shape]}"
         )
-    logarithms = log_softmax(input, dim)
+    likelihoods = log_softmax(input, dim)
     if label_smoothing > 0:
         _check_smoothing(label_smoothing)
         target = TAPED.add_scalar(
             TAPED.mul_scalar(target, 1 - label_smoothing), label_smoothing / classes
         )
-    terms = logarithms * target
+    terms = likelihoods * target
     if weight is not None:
         terms = terms * _along_classes(weight, input._raw.ndim)
     if reduction == "none":
@@ -150,13 +150,13 @@ def _of_probabilities(input, target, weight, reduction, label_smoothing):
 
 def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
     dim = 0 if input._raw.ndim == 1 else 1
-    logarithms = log_softmax(input, dim)
-    first = likelihood(logarithms, target, weight, reduction, ignore_index)
+    likelihoods = log_softmax(input, dim)
+    first = likelihood(likelihoods, target, weight, reduction, ignore_index)
     classes = input._raw.shape[dim]
     if weight is None:
-        uniform = -logarithms.sum((dim,))
+        uniform = -likelihoods.sum((dim,))
     else:
-        uniform = -(logarithms * _along_classes(weight, input._raw.ndim)).sum((dim,))
+        uniform = -(likelihoods * _along_classes(weight, input._raw.ndim)).sum((dim,))
     ignored = np.asarray(target._raw == ignore_index)
     uniform.masked_fill_(new(ignored), 0.0)
     if reduction != "none":

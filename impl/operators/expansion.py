@@ -6,9 +6,9 @@ import numpy as np
 
 from impl import messages, views
 from impl.dtypes import WIDE
+from impl.geometries import Geometry
 from impl.operator import TAPED, function
 from impl.sizes import sizes_of
-from impl.views import Geometry
 
 
 def _one_repeated(raw, size):

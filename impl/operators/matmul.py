@@ -45,11 +45,16 @@ def product(a, b):
 
 
 def matrices(a, b):
-    """np.matmul, which takes longer to begin than a matrix's `dot`; few rows by a transposed matrix
-    the other way round, which is done faster."""
-    if a.ndim != 2 or b.ndim > 2:
+    """np.matmul, or a matrix's `dot`, which begins sooner but fills its result with zeros before.
+
+    Few rows by a transposed matrix are multiplied the other way round, which is done faster.
+    """
+    if a.ndim != 2 or b.ndim != 2:
+        return a.dot(b) if a.ndim == 2 and b.ndim == 1 else np.matmul(a, b)
+    rows, columns = len(a), b.shape[1]
+    if rows * columns > 1 << 15:
         return np.matmul(a, b)
-    few = 8 <= len(a) <= 16 and b.ndim == 2 and b.shape[1] > 16 and b.size > 1 << 14
+    few = 8 <= rows <= 16 < columns and len(b) * columns > 1 << 14
     if few and b.flags.f_contiguous and a.flags.c_contiguous:
         return np.ascontiguousarray(b.T.dot(a.T).T)
     return a.dot(b)

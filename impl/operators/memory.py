@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl import forward, inference, inplace, messages, views
+from impl import forward, inference, inplace, messages
+from impl.geometries import Geometry, elements, geometry
 from impl.modes import STATE
 from impl.operator import function
 from impl.sizes import sizes_of
@@ -51,14 +52,14 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
         )
     if isinstance(source, Storage):
-        memory, target = source, views.Geometry((source.flat.size,), (1,), 0)
+        memory, target = source, Geometry((source.flat.size,), (1,), 0)
     else:
-        memory, target = source.untyped_storage(), views.geometry(source)
+        memory, target = source.untyped_storage(), geometry(source)
     if size is not None:
         shape = tuple(size)
         strides = contiguous_strides(shape) if stride is None else tuple(stride)
-        target = views.Geometry(shape, strides, storage_offset)
-    self._raw = strided(views.elements(memory, self._raw.dtype), *target)
+        target = Geometry(shape, strides, storage_offset)
+    self._raw = strided(elements(memory, self._raw.dtype), *target)
     self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides
     self._offset = target.offset
     self._common = None
@@ -73,9 +74,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 @function("is_set_to", torch=False)
 def is_set_to(self, tensor) -> bool:
     """Whether both have the same memory, sizes, strides and offset (torch.Tensor.is_set_to)."""
-    return self._storage.buffer is tensor._storage.buffer and (
-        views.geometry(self) == views.geometry(tensor)
-    )
+    return self._storage.buffer is tensor._storage.buffer and (geometry(self) == geometry(tensor))
 
 
 @function("get_device", torch=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from impl import pending, views
+from impl import pending
 from impl.dtypes import dtype as element_type
+from impl.geometries import Geometry, alias, geometry
 from impl.tensor import Tensor
-from impl.views import Geometry
 
 
 def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
@@ -17,9 +17,9 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
     """
     given = tensor.dtype
     if dtype is given:
-        return views.alias(tensor, views.geometry(tensor))
+        return alias(tensor, geometry(tensor))
     _require_plain(tensor)
-    shape, strides, offset = views.geometry(tensor)
+    shape, strides, offset = geometry(tensor)
     before, after = given.itemsize, dtype.itemsize
     if before != after:
         way = f"to view {given.legacy} as {dtype.legacy} (different element sizes)"
@@ -36,7 +36,7 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
             times = after // before
             shape = (*shape[:-1], shape[-1] // times)
             strides, offset = (*(s // times for s in strides[:-1]), 1), offset // times
-    return views.alias(tensor, Geometry(shape, strides, offset), dtype.numpy)
+    return alias(tensor, Geometry(shape, strides, offset), dtype.numpy)
 
 
 def _require_plain(tensor: Tensor) -> None:

@@ -8,13 +8,13 @@ import math
 from impl import views
 from impl.dimensions import wrap_dim
 from impl.dtypes import dtype as element_type
+from impl.geometries import Geometry
 from impl.layouts import contiguous_format
 from impl.operator import RAW, TAPED, Array, function, operator
 from impl.operators.reinterpretation import reinterpreted
 from impl.sizes import infer_size, restride, sizes_of
 from impl.storage import is_contiguous
 from impl.tensor import Tensor
-from impl.views import Geometry
 
 # -- other sizes ------------------------------------------------------------------------------
 

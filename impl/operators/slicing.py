@@ -8,9 +8,9 @@ import numpy as np
 
 from impl import views
 from impl.dimensions import wrap_dim
+from impl.geometries import Geometry
 from impl.operator import RAW, TAPED, Array, function, operator
 from impl.tensor import Tensor
-from impl.views import Geometry
 
 
 def _replace(values, dim: int, value) -> tuple:

@@ -59,10 +59,11 @@ def _is_last(raw, dim: int) -> bool:
 
 def _total(wide, dim: int):
     """The sum along `dim`, which is kept; rows of moderate length as a product with ones."""
-    rows = wide.ndim > 1 and _is_last(wide, dim) and wide.flags.c_contiguous
-    if rows and wide.shape[-1] <= MODERATE and wide.dtype in WIDE:
-        column = ones((wide.shape[-1], 1), wide.dtype)
-        return wide.dot(column) if wide.ndim == 2 else np.matmul(wide, column)
+    shape = wide.shape
+    rows = dim == len(shape) - 1 > 0 and shape[dim] <= MODERATE and wide.flags.c_contiguous
+    if rows and wide.dtype in WIDE:
+        column = ones((shape[dim], 1), wide.dtype)
+        return wide.dot(column) if dim == 1 else np.matmul(wide, column)
     return np.add.reduce(wide, axis=dim if wide.ndim else None, keepdims=True)
 
 
@@ -81,19 +82,25 @@ def softmax_along(self: Array, dim) -> Array:
     return (exponentials / total).astype(self.dtype, copy=False)
 
 
+def logarithms(raw, dim: int):
+    """The log-softmax of float32 or float64 along a dimension that exists."""
+    if raw.size >= _SEVERAL:
+        total = _total(np.exp(raw), dim)
+        # The logarithm of such a sum costs no more than the last digit.
+        if smallest(total) > 1e-8 and largest(total) < 1e8:
+            return raw - np.log(total)
+    shifted = _shifted(np.asarray(raw), dim)
+    shifted -= np.log(_total(np.exp(shifted), dim))
+    return shifted
+
+
 @operator(node="LogSoftmaxBackward0", function=False, method=False)
 def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
-    if self.size >= _SEVERAL and self.dtype in WIDE:
-        total = _total(np.exp(self), dim)
-        # The logarithm of such a sum costs no more than the last digit.
-        if smallest(total) > 1e-8 and largest(total) < 1e8:
-            return self - np.log(total)
+    if self.dtype in WIDE:
+        return logarithms(self, dim)
     shifted = _shifted(np.asarray(widened(self)), dim)
     total = _total(np.exp(shifted), dim)
-    if self.dtype in WIDE:
-        shifted -= np.log(total)
-        return shifted
     if _is_last(self, dim):  # half precision rounds the sum and its logarithm
         total = np.log(total.astype(self.dtype, copy=False).astype(total.dtype, copy=False)).astype(
             self.dtype, copy=False

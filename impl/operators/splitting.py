@@ -6,9 +6,9 @@ import operator as _python
 
 from impl import views
 from impl.dimensions import wrap_dim
+from impl.geometries import Geometry
 from impl.operator import TAPED, function
 from impl.tensor import Tensor
-from impl.views import Geometry
 
 
 def _pieces(self: Geometry, dim: int, lengths) -> list[Geometry]:

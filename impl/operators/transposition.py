@@ -6,10 +6,10 @@ import warnings
 
 from impl import inplace, views
 from impl.dimensions import wrap_dim
+from impl.geometries import Geometry
 from impl.operator import TAPED, function
 from impl.sizes import sizes_of
 from impl.tensor import Tensor, requires_grad
-from impl.views import Geometry
 
 
 def _permuted(self: Geometry, order) -> Geometry:

@@ -10,6 +10,7 @@ from impl import inplace
 from impl.allocation import preserved
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY
+from impl.geometries import Geometry
 from impl.operator import FUNCTIONS, TAPED, Array, function, operator
 from impl.operators.lapack import check_floating
 from impl.operators.shape import view_
@@ -17,7 +18,6 @@ from impl.precision import rounded_once
 from impl.refusals import refuse_bool
 from impl.sizes import broadcast_shapes
 from impl.storage import element_strides
-from impl.views import Geometry
 
 # -- cross --------------------------------------------------------------------------------------
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from impl import forward
+from impl.geometries import alias, check_bounds, elements, geometry
 from impl.operator import RAW, TAPED, Array, new, operator, written
 from impl.pending import Pending
 from impl.primitive import Operator
 from impl.storage import extent, repeats, strided
 from impl.tensor import Tensor
-from impl.views import alias, as_strided, check_bounds, elements, geometry
+from impl.views import as_strided
 
 
 def _with_its_memory(tensor: Tensor) -> Tensor:

@@ -24,8 +24,8 @@ def backward(plan, edges: int, real: bool):
     single edge, its gradient alone), and frees what the node saved unless `keep`. `wanted` says of
     each edge whether anybody needs it (None: all). `real` promises that nothing saved is complex.
     """
-    from impl.derivatives import CONJUGATE, GRADIENT, INPUT, LIST, NEEDS, OUTPUT, both
     from impl.operator import RAW
+    from impl.plans import CONJUGATE, GRADIENT, INPUT, LIST, NEEDS, OUTPUT, both
 
     scope: dict[str, Any] = {
         "F": RAW,

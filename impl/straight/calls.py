@@ -254,7 +254,7 @@ class Call:
         self._add(f"    n{i} = {x}.grad_fn")
 
     def _node(self, present) -> None:
-        from impl.derivatives import INPUT, LAYOUT, OUTPUT, SHAPE, VALUE
+        from impl.plans import INPUT, LAYOUT, OUTPUT, SHAPE, VALUE
 
         op, names = self.op, self.names
         mask = sum(self.bits[i] for i in present)

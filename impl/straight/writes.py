@@ -91,7 +91,7 @@ class Write(Call):
 
     def _written(self, present) -> None:
         """The node, unless it keeps what is overwritten, or what is written."""
-        from impl.derivatives import OUTPUT
+        from impl.plans import OUTPUT
 
         plan = self.op.plan(sum(self.bits[i] for i in present), True)
         # A view is connected through its base; an operand with a number through the general way.

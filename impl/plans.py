@@ -1,0 +1,100 @@
+"""Plans: what a node saves and runs, for each set of inputs that require grad."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from impl import straight
+
+if TYPE_CHECKING:
+    from impl.derivatives import Differentiable
+
+# How what a node keeps is read when it is recorded.
+INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK = range(8)
+# What a formula is given when it runs: an entry of what the node keeps (or its conjugate), the
+# gradients of the outputs, by which edges the pass goes on.
+SAVED, CONJUGATE, GRADIENT, NEEDS = range(4)
+TENSOR_READS = (INPUT, LIST, OUTPUT)
+
+
+class Plan:
+    """For one set of inputs that require grad: what to save, and which formulas to run.
+
+    `formulas` are (edges, function, arguments); `real` promises that no saved value is complex.
+    `single` is the edge to which alone a gradient goes, if there is but one; `fits` says that what
+    the formulas return has the shape and dtype of the gradient that comes in.
+    """
+
+    __slots__ = (
+        "fits",
+        "formulas",
+        "made",
+        "names",
+        "reads",
+        "saves_tensors",
+        "single",
+        "straight",
+        "versions",
+    )
+
+    def __init__(self, operator: Differentiable, mask: int, real: bool) -> None:
+        formulas = [
+            formula
+            for formula in operator.formulas
+            if any(mask >> operator.edge_of[t] & 1 for t in formula[0])
+        ]
+        self.names = self.saved_names(operator, mask, formulas)
+        self.formulas = []
+        self.versions: dict | None = None
+        for targets, function, parameters in formulas:
+            arguments = [self._argument(operator, p, mask) for p in parameters]
+            self.formulas.append((tuple(operator.edge_of[t] for t in targets), function, arguments))
+            if hasattr(function, "writes"):
+                self.versions = self.versions or {}
+                writes = function.writes
+                for target in targets:
+                    times = writes[target] if isinstance(writes, dict) else writes
+                    self.versions[operator.edge_of[target]] = times
+        self.made = 0  # how often the gradient is written in place when it is made
+        self.reads = [operator.reader(name) for name in self.names]
+        self.saves_tensors = any(kind in TENSOR_READS for kind, _ in self.reads)
+        self.fits = real and operator.elementwise
+        self.single = mask.bit_length() - 1 if mask.bit_count() == 1 else None
+        # Made from these very formulas, for the common case.
+        self.straight = None
+        if operator.is_straight:
+            self.straight = straight.backward(self, len(operator.edge_of), real)
+
+    @staticmethod
+    def saved_names(operator, mask: int, formulas) -> list[str]:
+        """What to save, in torch's order: by the alphabet, outputs last. Pack hooks show it."""
+        names = {
+            parameter.removesuffix("_conj")
+            for _, _, parameters in formulas
+            for parameter in parameters
+            if operator.given(parameter, mask) is None
+        }
+        names.update(operator.always_saved())
+        return sorted(names, key=lambda name: (operator.reader(name)[0] == OUTPUT, name))
+
+    def _argument(self, operator, parameter: str, mask: int):
+        known = operator.given(parameter, mask)
+        if known is not None:
+            return known
+        base = parameter.removesuffix("_conj")
+        return (SAVED if base == parameter else CONJUGATE, self.names.index(base))
+
+
+def both(needs: tuple[bool, ...], wanted) -> tuple[bool, ...]:
+    """The edges that lead to what requires grad, and by which this pass goes on."""
+    return tuple([need and want for need, want in zip(needs, wanted, strict=True)])
+
+
+def formula_of(text: str):
+    """The function (F, ...) of a formula that is given as an expression, which it keeps."""
+    tree = ast.parse(text, mode="eval")
+    names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id != "F")
+    function = eval(f"lambda {', '.join(['F', *names])}: {text}")
+    function.expression = tree.body
+    return function

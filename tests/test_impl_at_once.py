@@ -1,0 +1,134 @@
+"""Composites that record several operators by one function leave what the operators leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import impl
+from impl.operators import cross_entropy, linear
+
+F = impl.nn.functional
+
+
+def described(node: Any) -> Any:
+    """A graph from a node on: names, input numbers, what is saved, and in which order recorded."""
+    if node is None:
+        return None
+    saved = {}
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            value = getattr(node, name)
+            if isinstance(value, impl.Tensor):
+                view = value._base is not None
+                value = value.tolist(), value.stride(), value._version, value.requires_grad, view
+            saved[name] = value
+    return type(node).__name__, saved, [(described(n), i) for n, i in node.next_functions]
+
+
+def order(node: Any) -> list[str]:
+    """The names of the operators' nodes behind a node, in the order in which they were recorded."""
+    found: dict[int, str] = {}
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if at is not None and type(at).__name__ != "AccumulateGrad":
+            found[at._sequence_nr()] = type(at).__name__
+            pending += [n for n, _ in at.next_functions]
+    return [found[number] for number in sorted(found)]
+
+
+def compare(
+    module: Any, name: str, function: Any, leaves: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a function's result, graph and gradients are the same without the short way, which it
+    takes twice: parameters that were written in between are saved with their version."""
+    taken: list[bool] = []
+    short = getattr(module, name)
+
+    def watched(*arguments: Any) -> Any:
+        result = short(*arguments)
+        taken.append(result is not None)
+        return result
+
+    seen = []
+    for replacement in (watched, lambda *arguments: None):
+        monkeypatch.setattr(module, name, replacement)
+        for leaf in leaves:
+            leaf.grad = None
+        result = function()
+        graph = described(result.grad_fn), order(result.grad_fn)
+        result.sum().backward()
+        seen.append((result.tolist(), graph, [x.grad.tolist() for x in leaves]))
+        seen[-1] += ([(x.grad._version, x.grad._base is not None) for x in leaves],)
+    assert taken == [True]
+    assert seen[0] == seen[1]
+
+
+def leaf(*shape: int, dtype: Any = None) -> Any:
+    """Numbers that differ from call to call of one shape."""
+    values = np.random.default_rng(len(shape)).standard_normal(shape)
+    return impl.tensor(values, dtype=dtype or impl.float32).requires_grad_()
+
+
+@pytest.mark.parametrize("dtype", [impl.float32, impl.float64])
+@pytest.mark.parametrize("begins", ["data", "leaf", "result", "second output"])
+@pytest.mark.parametrize("written", [False, True])
+def test_a_layer_is_a_transpose_and_a_product(dtype, begins, written, monkeypatch):
+    weight, bias, x = leaf(3, 4, dtype=dtype), leaf(3, dtype=dtype), leaf(5, 4, dtype=dtype)
+    leaves = [weight, bias, x]
+    if begins == "data":
+        leaves.pop().requires_grad_(False)
+    if written:
+        with impl.no_grad():
+            for tensor in (weight, bias, x):
+                tensor.mul_(2)
+
+    def layer():
+        given = x
+        if begins == "result":
+            given = x * 2
+        elif begins == "second output":
+            given = impl.std_mean(impl.stack([x, x * 2]), 0)[1]
+            assert given.output_nr == 1
+        return F.linear(given, weight, bias)
+
+    compare(linear, "_layer", layer, leaves, monkeypatch)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("shape", [(3, 4), (80, 10)])
+@pytest.mark.parametrize("factor", [1, 100])
+def test_cross_entropy_is_a_log_softmax_and_a_loss(reduction, shape, factor, monkeypatch):
+    x = leaf(*shape)
+    classes = impl.tensor(np.arange(shape[0]) % shape[1])
+    compare(
+        cross_entropy,
+        "_at_once",
+        lambda: F.cross_entropy(x * factor, classes, reduction=reduction),
+        [x],
+        monkeypatch,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda: (leaf(5, 4), leaf(1, 4), leaf(1)),
+        lambda: (leaf(5, 4), leaf(4, 3).t(), leaf(3)),
+        lambda: (leaf(2, 5, 4), leaf(3, 4), leaf(3)),
+        lambda: (leaf(5, 4), leaf(3, 4).detach(), leaf(3)),
+        lambda: (leaf(5, 4), leaf(3, 4), leaf(3).expand(3)),
+        lambda: (leaf(5, 4, dtype=impl.float64), leaf(3, 4), leaf(3)),
+        lambda: (leaf(5, 4), leaf(3, 5), leaf(3)),
+    ],
+)
+def test_a_layer_of_anything_else_is_composed(arguments):
+    assert linear._layer(*arguments()) is None
+
+
+@pytest.mark.parametrize("classes", [[0, 4], [0, -1], [0, 2]])
+def test_a_loss_of_which_not_all_rows_count_is_composed(classes):
+    assert cross_entropy._at_once(leaf(2, 4), impl.tensor(classes), True, 2) is None
