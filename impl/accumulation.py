@@ -12,7 +12,7 @@ from numpy import ndarray
 from impl import inplace, messages
 from impl.modes import STATE
 from impl.operator import TAPED, new
-from impl.pending import source_of
+from impl.pending import SOURCES, source_of
 from impl.storage import (
     contiguous_strides,
     element_strides,
@@ -73,7 +73,7 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
             and owner.size == gradient.size
             and id(owner) not in interpretation.bases
             and getrefcount(owner) == 3  # by the view, our name, and the call's own
-            and source_of(gradient) is None
+            and (not SOURCES or source_of(gradient) is None)
         )
         # Referenced by our caller's name, ours, and the call's own: nobody else.
         alone = whole and getrefcount(gradient) <= 3 + references

@@ -48,6 +48,15 @@ def backward(
     execution.execute(roots, cotangents, keep_graph, create_graph, targets, accumulate=True)
 
 
+def _of_tensor(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+    """Accumulate gradients into the leaves; see `autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+_of_tensor.__name__ = "backward"
+Tensor.backward = _of_tensor
+
+
 def grad(
     outputs,
     inputs,

@@ -87,7 +87,7 @@ def marked(tensor: Tensor, conjugated: bool, negated: bool) -> Tensor:
 # array cannot be that, so a conjugated copy is taken, and from which array is remembered for as
 # long as somebody holds the copy or a view of it.
 
-_SOURCES: dict[int, tuple[weakref.ref, int, np.ndarray, bool]] = {}
+SOURCES: dict[int, tuple[weakref.ref, int, np.ndarray, bool]] = {}
 
 
 def conjugated(raw) -> np.ndarray:
@@ -116,14 +116,14 @@ def _remembered(operation, raw, conjugates: bool) -> np.ndarray:
     values = strided(buffer, source.shape, strides, 0)
     operation(source, out=values)
     key = id(buffer)
-    reference = weakref.ref(buffer, lambda _: _SOURCES.pop(key, None))
-    _SOURCES[key] = (reference, address(buffer), source, conjugates)
+    reference = weakref.ref(buffer, lambda _: SOURCES.pop(key, None))
+    SOURCES[key] = (reference, address(buffer), source, conjugates)
     return values
 
 
 def source_of(raw) -> tuple[np.ndarray, bool] | None:
     """What `raw` is the conjugate (True) or the negative (False) of, if that was remembered."""
-    known = _SOURCES.get(id(owner_of(raw))) if _SOURCES and type(raw) is np.ndarray else None
+    known = SOURCES.get(id(owner_of(raw))) if SOURCES and type(raw) is np.ndarray else None
     if known is None or known[2].dtype != raw.dtype:
         return None
     _, start, source, conjugates = known

@@ -369,12 +369,6 @@ class Tensor(metaclass=_TensorType):
         if node is not None:
             node._expect(self)
 
-    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-        """Accumulate gradients into the leaves; see `autograd.backward`."""
-        from impl.grad import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
     def register_hook(self, hook):
         """See `impl.hooks.register_tensor_hook`."""
         from impl import hooks

@@ -16,7 +16,7 @@ def test_no_origin_outlives_the_gradient_made_from_it():
     torch.autograd.grad(z.conj().reshape(2, 1).conj().mT.conj(), z, torch.tensor([[1j, 2j]]))
     z.grad = None
     gc.collect()
-    assert pending._SOURCES == {}
+    assert pending.SOURCES == {}
 
 
 def test_a_taken_over_gradient_holds_its_memory_and_no_copy():
@@ -24,7 +24,7 @@ def test_a_taken_over_gradient_holds_its_memory_and_no_copy():
     seed = torch.tensor([1j, 2j])
     z.conj().backward(seed)
     assert np.shares_memory(z.grad._array(), seed._array())
-    assert pending._SOURCES == {}
+    assert pending.SOURCES == {}
 
 
 def test_a_conjugated_view_does_not_outlive_its_last_name():

@@ -39,7 +39,8 @@ def no_bool(kernel_name: str, a, b) -> None:
 
 def product(a, b):
     """The matrix product of arrays; half and bfloat16 are accumulated in float32."""
-    if a.dtype is b.dtype and a.dtype in WIDE:
+    kind = a.dtype
+    if kind is b.dtype and kind in WIDE:
         return matrices(a, b)
     return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
 
@@ -60,27 +61,24 @@ def matrices(a, b):
     return a.dot(b)
 
 
-def _column_major(layout) -> bool:
-    shape, strides, _ = layout
-    return strides[0] == 1 and strides[1] == shape[0]
-
-
 def left_gradient(F, grad, right, layout, alpha=1):
     """The gradient of the left factor, whose `layout` it takes over if that is column-major."""
-    if _column_major(layout):
+    (rows, _), strides, _ = layout
+    if strides == (1, rows):
         result = F.t(F.mm_fitting(F.conj(right), F.t(grad)))
     else:
         result = F.mm_fitting(grad, F.conj(F.t(right)))
-    return multiplied(F, result, alpha)
+    return result if alpha == 1 else multiplied(F, result, alpha)
 
 
 def right_gradient(F, grad, left, layout, alpha=1):
     """The gradient of the right factor, as `left_gradient`."""
-    if _column_major(layout):
+    (rows, _), strides, _ = layout
+    if strides == (1, rows):
         result = F.t(F.mm_fitting(F.t(grad), F.conj(left)))
     else:
         result = F.mm_fitting(F.conj(F.t(left)), grad)
-    return multiplied(F, result, alpha)
+    return result if alpha == 1 else multiplied(F, result, alpha)
 
 
 # -- matrices and vectors ---------------------------------------------------------------------
