@@ -36,19 +36,24 @@ def run_alone(node, grads):
     return results[0] if len(results) == 1 else results
 
 
-def execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
+def execute(
+    tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, interpretation=None
+) -> list:
     """Run a pass from `tensors`, with their cotangents, to `inputs` (None: to all leaves).
 
     Returns the gradients of the inputs, or None where nothing arrived; with `accumulate` they go
     to the inputs' `.grad` instead. Raises RuntimeError for a root or an input that does not require
-    grad, and whatever a formula or a hook raises.
+    grad, and whatever a formula or a hook raises. `interpretation` says how gradients are taken,
+    if not in the usual way.
     """
-    given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate)
+    how = interpretation or interpreting(create_graph)
+    given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, how)
     return _execute(*given) if STATE.level < LEVELS else elsewhere(_execute, *given)
 
 
-def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool) -> list:
-    interpretation = interpreting(create_graph)
+def _execute(
+    tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, interpretation
+) -> list:
     roots = []
     task = Task(interpretation, keep_graph)
     previous = STATE.level, STATE.grad_mode, STATE.task, STATE.whole
@@ -58,7 +63,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         STATE.task = task
         STATE.whole = STATE.whole and inputs is None
         for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
-            edge = _edge(tensor)
+            edge = edge_of(tensor)
             if edge is None:
                 raise RuntimeError(
                     f"element {i} of tensors does not require grad and does not have a grad_fn"
@@ -80,7 +85,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         STATE.level, STATE.grad_mode, STATE.task, STATE.whole = previous
 
 
-def _edge(tensor):
+def edge_of(tensor):
     """The (node, output number) of a tensor or of a GradientEdge."""
     return tensor[:2] if isinstance(tensor, GradientEdge) else gradient_edge(tensor)
 
@@ -99,7 +104,7 @@ def _aim(task: Task, roots, inputs, accumulate: bool) -> None:
                 retain_grad(tensor)
         elif not tensor.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        edge = _edge(tensor)
+        edge = edge_of(tensor)
         if edge is not None:
             targets.append(edge[0])
             if not accumulate:

@@ -6,10 +6,11 @@ import operator
 import warnings
 from collections.abc import Mapping
 
-from impl import creation, execution, messages, seeds
+from impl import batched, creation, execution, forward, messages, seeds
 from impl.graph import GradientEdge
 from impl.modes import enable_grad, no_grad
 from impl.operator import FUNCTIONS
+from impl.paths import reachable
 from impl.tensor import Tensor
 
 
@@ -84,12 +85,12 @@ def grad(
     targets = _targets(inputs, "grad")
     if not only_inputs:
         warnings.warn(messages.ONLY_INPUTS, FutureWarning, stacklevel=2)
-    batched = bool(is_grads_batched)
-    cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_outputs, len(roots)), batched)
-    size = seeds.batch_size(cotangents) if batched else 0
+    many = bool(is_grads_batched)
+    cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_outputs, len(roots)), many)
+    size = seeds.batch_size(cotangents) if many else 0
     keep_graph, recorded, allow_unused = _flags(retain_graph, create_graph, allow_unused)
     seeds.check_count(roots, cotangents)
-    if batched:
+    if many:
         results = _batch(roots, cotangents, size, keep_graph, recorded, targets)
     else:
         results = execution.execute(roots, cotangents, keep_graph, recorded, targets, False)
@@ -108,14 +109,30 @@ def grad(
 
 
 def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, targets) -> list:
-    """One pass for each row of the cotangents, and the rows of the results put together."""
-    seeds, passes = [], []
-    for k in range(size):
-        with enable_grad() if create_graph else no_grad():
-            seeds.append([cotangent[k] for cotangent in cotangents])
-        keep = keep_graph or k + 1 < size
-        passes.append(execution.execute(roots, seeds[k], keep, create_graph, targets, False))
-    return [_stacked(rows, seeds, cotangents) for rows in zip(*passes, strict=True)]
+    """A pass for all rows of the cotangents, and the rows of the results put together.
+
+    Where nobody can see that there are several, it is one for each row, which takes less time.
+    """
+    with enable_grad() if create_graph else no_grad():
+        rows = [[cotangent[k] for cotangent in cotangents] for k in range(size)]
+    edges = [execution.edge_of(root) for root in roots]
+    seen = all(edges) and batched.watched(reachable([edge[0] for edge in edges]))
+    if seen and not forward.is_used():
+        seeds = [batched.batch(list(column)) for column in zip(*rows, strict=True)]
+        how = batched.BatchedInterpretation(size, create_graph)
+        with batched.shown():
+            found = execution.execute(roots, seeds, keep_graph, create_graph, targets, False, how)
+        return [
+            value.expand(size, *value.shape)
+            if type(value) is Tensor  # the same for all rows
+            else _stacked(batched.examples_of(value, size), rows, cotangents)
+            for value in found
+        ]
+    passes = [
+        execution.execute(roots, row, keep_graph or k + 1 < size, create_graph, targets, False)
+        for k, row in enumerate(rows)
+    ]
+    return [_stacked(result, rows, cotangents) for result in zip(*passes, strict=True)]
 
 
 def _stacked(rows, seeds, cotangents) -> Tensor | None:

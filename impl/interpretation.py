@@ -76,6 +76,10 @@ class RawInterpretation:
 
     unpack = staticmethod(raw_of)
 
+    def evaluate(self, node, grads: list, wanted):
+        """What a node makes of the gradients of its outputs, by edge (see `Node._evaluate`)."""
+        return node._evaluate(grads, self, wanted)
+
     def lower(self, tensor: Tensor):
         """The gradient in a tensor the caller gave, remembered as given."""
         raw = tensor.remembered() if isinstance(tensor, Pending) else tensor._raw
@@ -233,6 +237,9 @@ class TapedInterpretation:
     records = True
 
     unpack = staticmethod(tensor_of)
+
+    def evaluate(self, node, grads: list, wanted):
+        return node._evaluate(grads, self, wanted)
 
     def lower(self, tensor: Tensor) -> Tensor:
         return tensor

@@ -397,3 +397,17 @@ COMPLEX_GRADIENT = (
     "true, but got false.  (Could this error message be improved?  If so, please report an "
     "enhancement request to PyTorch.)"
 )
+
+BATCHED_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
+BATCHED_VIEW = (
+    "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view "
+    "ops."
+)
+BATCHED_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
+BATCHED_WRITE = (
+    "vmap: aten::{}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+    "over but `self` not being vmapped over at level 1. Please try to use out-of-place operators "
+    "instead of aten::{}. If said operator is being called inside the PyTorch framework, please "
+    "file a bug report instead."
+)

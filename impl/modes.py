@@ -36,6 +36,7 @@ class _State(threading.local):
     saved_hooks: tuple = ()  # the active pairs of pack and unpack, the innermost last
     saved_hooks_refused: str | None = None  # what to say when somebody activates such hooks
     autocast: Any = None  # the dtype that eligible operators compute in; see `impl.autocast`
+    batched = False  # whether a pass runs over batches; see `impl.batched`
     before_write: Any = None  # called with a tensor that is about to be written
     _grad_mode = True
     _unusual = 0

@@ -104,6 +104,11 @@ class Operator(Differentiable):
 
     def general(self, *args):
         """Apply to tensors of any kind, in any mode."""
+        if STATE.batched:
+            from impl import batched
+
+            if batched.holds(args):
+                return batched.mapped(self.general, args)
         if STATE.autocast is not None:
             args = autocast.operands(self.node_name, args)
         if self.list_edges:
@@ -326,8 +331,10 @@ class Operator(Differentiable):
         Raises RuntimeError as torch does: on leaves and their views, forbidden views, memory that
         overlaps itself, a broadcast that would change the shape, a dtype that cannot be cast.
         """
-        from impl import inplace
+        from impl import batched, inplace
 
+        if STATE.batched and batched.holds(args):
+            return batched.written(self.inplace, self.name, args)
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)

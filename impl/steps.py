@@ -86,7 +86,7 @@ class Steps:
             marks = self.marks
         else:
             self.marks = marks = self._marks(node, grads)
-            outputs = node._evaluate(grads, self.interpretation, wanted)
+            outputs = self.interpretation.evaluate(node, grads, wanted)
             shown = tuple(self._lift(g) for g in grads) if node._post_hooks else None
         if node._post_hooks:
             inputs = self._as_inputs(node, outputs, marks)
@@ -124,7 +124,7 @@ class Steps:
         """
         grads[:] = [self._at(node, i, g) for i, g in enumerate(grads)]
         shown = tuple(grads) if node._post_hooks else None
-        values = node._evaluate(grads, self.interpretation, wanted)
+        values = self.interpretation.evaluate(node, grads, wanted)
         for i, (target, number) in enumerate(node.next_functions):
             if target is None or values[i] is None:
                 continue

@@ -146,6 +146,11 @@ class ViewOperator(Operator):
 
     def general(self, tensor, *args):
         """The views of a tensor of any kind, in any mode."""
+        if STATE.batched:
+            from impl import batched
+
+            if batched.holds((tensor,)):
+                return batched.mapped(self.general, (tensor, *args))
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"{self.name}(): argument 'input' (position 1) must be Tensor, "
@@ -195,8 +200,10 @@ class ViewOperator(Operator):
 
     def inplace(self, tensor, *args):
         """Change the geometry of the tensor itself (`t_`, `squeeze_`); counts as a write."""
-        from impl import inplace
+        from impl import batched, inplace
 
+        if STATE.batched and batched.holds((tensor,)):
+            return batched.written(self.inplace, self.name, (tensor, *args))
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)
         if self.bounded:

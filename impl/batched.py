@@ -1,0 +1,202 @@
+"""Batches that stand for one tensor: what a pass over many seeds at once shows to hooks.
+
+torch runs such a pass once, over tensors with a batch dimension that nobody sees (vmap). So a hook,
+or a Function's backward, is called once, with one gradient of the usual shape. Here that gradient
+holds its examples, tensors of their own, and an operator is applied to each; nodes without an
+author run their formulas for each, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from impl import messages
+from impl.interpretation import TAPED_INTERPRETATION, RawInterpretation, TapedInterpretation
+from impl.modes import STATE
+from impl.operator import TAPED
+from impl.saved import SavedTensor
+from impl.tensor import Tensor, blank
+
+
+class Batched(Tensor):
+    """A tensor for each of several examples, which looks like one of them."""
+
+    _examples: list[Tensor]
+
+    @property
+    def _raw(self):
+        return self._examples[0]._raw
+
+    @_raw.setter
+    def _raw(self, value) -> None:
+        raise RuntimeError(messages.BATCHED_MEMORY)
+
+    def item(self):
+        """RuntimeError: there are several numbers."""
+        raise RuntimeError(messages.BATCHED_RULE.format("item"))
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(messages.BATCHED_RULE.format("is_nonzero"))
+
+    def tolist(self):
+        """RuntimeError: there are several lists."""
+        raise RuntimeError(messages.BATCHED_MEMORY)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """RuntimeError: there are several arrays."""
+        raise RuntimeError(messages.BATCHED_VIEW.format("detach"))
+
+
+Batched.__name__ = Batched.__qualname__ = Tensor.__name__  # torch knows one class
+Batched.__module__ = Tensor.__module__
+
+
+def batch(examples: list[Tensor]) -> Tensor:
+    """The tensor that stands for examples of one shape, dtype and layout."""
+    result: Any = blank(Batched)
+    result._examples = examples
+    first = examples[0]
+    result._strides, result._node, result._nr = first._strides, first._node, first._nr
+    result._requires_grad = first._requires_grad
+    return result
+
+
+def examples_of(value, size: int) -> list:
+    """What a value is in each of `size` examples; what holds no batch is the same in all."""
+    if type(value) is Batched:
+        return value._examples
+    if isinstance(value, (list, tuple)) and holds(value):
+        every = [examples_of(v, size) for v in value]
+        return [type(value)(entries) for entries in zip(*every, strict=True)]
+    return [value] * size
+
+
+def holds(values) -> bool:
+    """Whether any of the values, or any in a list among them, is a batch."""
+    return any(type(v) is Batched or (isinstance(v, (list, tuple)) and holds(v)) for v in values)
+
+
+def _size(values) -> int:
+    for value in values:
+        if type(value) is Batched:
+            return len(value._examples)
+        if isinstance(value, (list, tuple)) and holds(value):
+            return _size(value)
+    raise ValueError("no batch")
+
+
+def mapped(function, args):
+    """What a function of tensors is of batches: its results for each example, as batches."""
+    results = [function(*example) for example in zip(*_every(args), strict=True)]
+    if isinstance(results[0], tuple):
+        return tuple(batch(list(entries)) for entries in zip(*results, strict=True))
+    return batch(results)
+
+
+def written(function, name: str, args):
+    """An operator that writes its first argument, for each example.
+
+    Raises RuntimeError if only the others are batches: there is no room for several results.
+    """
+    if type(args[0]) is not Batched:
+        raise RuntimeError(messages.BATCHED_WRITE.format(*[f"{name}_"] * 2))
+    for example in zip(*_every(args), strict=True):
+        function(*example)
+    return args[0]
+
+
+def _every(args) -> list[list]:
+    size = _size(args)
+    return [examples_of(a, size) for a in args]
+
+
+class BatchedInterpretation(TapedInterpretation):
+    """Gradients are batches; nodes evaluate their formulas for each example, in the usual way."""
+
+    def __init__(self, size: int, records: bool) -> None:
+        kind: Any = TapedInterpretation if records else RawInterpretation
+        self.each = [kind() for _ in range(size)]
+        for one in self.each:
+            one.unpack = self._unpacked
+        self._once = kind.unpack
+        self._values: dict = {}  # of what the node that runs has saved
+
+    def evaluate(self, node, grads: list, wanted):
+        """What a node returns, by edge: batches, or None where there is no gradient."""
+        if node._authored:
+            return node._evaluate(grads, self, wanted)
+        if not holds(grads):  # the same for all examples
+            return TAPED_INTERPRETATION.evaluate(node, grads, wanted)
+        self._values.clear()
+        rows = []
+        every = zip(*[self._examples(g) for g in grads], strict=True)
+        for one, example in zip(self.each, every, strict=True):
+            given = [None if g is None else one.lower(g) for g in example]
+            found = node._evaluate(given, one, wanted)
+            rows.append([None if v is None else one.lift(v) for v in found])
+        return [None if v[0] is None else batch(list(v)) for v in zip(*rows, strict=True)]
+
+    def add(self, a, b):
+        if not holds((a, b)):
+            total = TAPED.add(a, b)
+            if not STATE.enabled:  # then torch adds in place
+                total._storage.version = a._version + 1
+            return total
+        pairs = zip(self._examples(a), self._examples(b), strict=True)
+        return batch([TAPED.add(x, y) for x, y in pairs])
+
+    def sum_to(self, value, shape):
+        if type(value) is not Batched:
+            return TAPED.sum_to(value, shape)
+        return batch([TAPED.sum_to(example, shape) for example in self._examples(value)])
+
+    def cast(self, value, dtype):
+        cast = super().cast
+        if type(value) is not Batched:
+            return cast(value, dtype)
+        return batch([cast(e, dtype) for e in self._examples(value)])
+
+    def _unpacked(self, saved, node):
+        """What was saved, for all examples: hooks unpack it once."""
+        key = id(saved)
+        if key not in self._values:
+            self._values[key] = self._once(saved, node)
+        return self._values[key]
+
+    def _examples(self, value) -> list:
+        """Those of a gradient; a hook may have left one that is the same for all."""
+        return examples_of(value, len(self.each))
+
+
+class shown:
+    """While a pass over batches runs: operators look for them."""
+
+    def __enter__(self) -> None:
+        self._before = STATE.batched
+        STATE.batched = True
+        STATE.unusual += 1
+
+    def __exit__(self, *exc) -> None:
+        STATE.batched = self._before
+        STATE.unusual -= 1
+
+
+def watched(nodes) -> bool:
+    """Whether somebody sees how often any of the nodes runs, and what arrives there."""
+    return any(
+        n._authored
+        or n._hooks_of_outputs()
+        or n._retained
+        or n._pre_hooks
+        or n._post_hooks
+        or any(type(saved) is SavedTensor and saved.packed for saved in _entries(n))
+        for n in nodes
+    )
+
+
+def _entries(node):
+    """What a node keeps, with the entries of lists."""
+    for saved in getattr(node, "_kept", None) or ():
+        yield from saved if type(saved) is list else (saved,)
