@@ -281,9 +281,8 @@ operation, but tasks would see another mode than torch's threads do).
 
 What is left: an operation on small arrays takes NumPy 250 ns and Python 700, and three times that
 after a large product, which leaves neither code nor data of the interpreter in the cache. An MLP's
-step records some twenty operations between products that take NumPy as long as torch, and is as
-fast as torch's to within what a measurement of it varies; so it is where all operands are of 4 by 4
-elements.
+step of 4 by 4 elements takes as long as torch's; of 784 by 256 its five large products take NumPy's
+OpenBLAS 930 us where torch's MKL takes 900, and Python, its caches cold, another 25.
 """
 
 

@@ -10,6 +10,7 @@ _LARGE = 1 << 16
 _ROW = 8192
 _ROWS = 64
 _SEVERAL = 1024
+_FLOAT32 = np.dtype(np.float32)
 _INFINITY = np.float32(np.inf)
 
 # Up to so many elements are added sooner as a product with ones than by a reduction.
@@ -36,7 +37,7 @@ def beyond(choose: np.ufunc, bound, value):
     Beside a number they compare one by one, beside a row of that number in vectors, and so does
     `clip`; for float64, of which a vector holds few, that is not worth it.
     """
-    if type(bound) is not np.float32 or value.dtype != np.float32 or value.size < _SEVERAL:
+    if type(bound) is not np.float32 or value.dtype is not _FLOAT32 or value.size < _SEVERAL:
         return choose(bound, value)
     if value.size < _LARGE or not value.flags.c_contiguous:
         least, most = (bound, _INFINITY) if choose is np.maximum else (-_INFINITY, bound)
@@ -70,3 +71,9 @@ def ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     They are shared: not to be written.
     """
     return np.ones(shape, dtype)
+
+
+@functools.lru_cache(512)
+def starts(rows: int, columns: int) -> np.ndarray:
+    """Where the rows of a row-major matrix begin, in elements: shared, as `ones` are."""
+    return np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)

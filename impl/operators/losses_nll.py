@@ -17,7 +17,7 @@ from impl.operators.losses import MEAN, NONE, SUM
 from impl.precision import accumulator
 from impl.refusals import not_implemented, refuse_gradient
 from impl.storage import element_strides, is_dense
-from impl.sweeps import MODERATE, largest, ones
+from impl.sweeps import MODERATE, largest, ones, starts
 from impl.tensor import Tensor
 
 CLASSES = np.dtype(np.int64)
@@ -79,7 +79,7 @@ def are_plain(self, target, weight, ignore_index: int) -> bool:
 
 def of_plain(self, target, reduction: int):
     """The loss of such rows, or losses, and the weight of all."""
-    picked = self[np.arange(target.size), target]
+    picked = self.take(starts(*self.shape) + target)
     if reduction == NONE:
         return -picked, self.dtype.type(0)
     few = picked.size <= MODERATE
@@ -130,7 +130,7 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
     if (whole and self.dtype in WIDE) or are_plain(self, target, weight, ignore_index):
         result = np.zeros(self.shape, self.dtype)
         share = grad / total_weight if reduction == MEAN else grad
-        result[np.arange(target.size), target] = -share
+        result.put(starts(*self.shape) + target, -share)
         return result
     classes, chosen, counted, weights = _picked(self, target, weight, ignore_index)
     if not self.size:
