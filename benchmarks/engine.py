@@ -272,8 +272,8 @@ What paid, roughly in the order of what it brought on chains (they began at 2.4 
 - *One function for several operators* where plain floats meet: a linear layer records its transpose
   and its product at once, cross entropy its log-softmax and its loss (40 and 30 us of an MLP's
   step). They leave the same nodes and views.
-- *Few ways into NumPy*: after a large product a reduction that runs once a step takes 15 us, most of
-  them to fetch its code; a product with ones or `argmax` finds the same in one or two.
+- *Few ways into NumPy*: after a large product a reduction that runs once a step takes 15 us, most
+  of them to fetch its code; a product with ones or `argmax` finds the same in one or two.
 
 What did not: a pass without counting dependencies (what is ready first would show in hooks), the
 collector switched off during a pass (2 %), a context variable for the grad mode (30 ns an
