@@ -5,6 +5,7 @@ from __future__ import annotations
 import math as _math
 
 from impl import autograd, fft, func, linalg, masked, nn, ops, optim, random, special, utils
+from impl import batched as _batched
 from impl import copying as _copying
 from impl import creation as _creation
 from impl import inquiries as _inquiries
@@ -69,5 +70,6 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 
+_batched.install()
 globals().update(_creation.LEGACY_TYPES)
 globals().update(_FUNCTIONS)

@@ -8,6 +8,7 @@ author run their formulas for each, too.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,23 +16,38 @@ import numpy as np
 from impl import messages
 from impl.interpretation import TAPED_INTERPRETATION, RawInterpretation, TapedInterpretation
 from impl.modes import STATE
-from impl.operator import TAPED
+from impl.operator import FUNCTIONS, TAPED
 from impl.saved import SavedTensor
 from impl.tensor import Tensor, blank
+
+
+def _refuse(*args, **named):
+    raise RuntimeError(messages.BATCHED_MEMORY)
+
+
+class _Look(np.ndarray):
+    """What a batch has for an array: shape and dtype, but no elements that anybody could take for
+    those of all examples."""
+
+    __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = _refuse
+    astype = copy = item = reshape = tolist = tobytes = _refuse
 
 
 class Batched(Tensor):
     """A tensor for each of several examples, which looks like one of them."""
 
     _examples: list[Tensor]
+    _look: np.ndarray
 
     @property
     def _raw(self):
-        return self._examples[0]._raw
+        return self._look
 
     @_raw.setter
     def _raw(self, value) -> None:
-        raise RuntimeError(messages.BATCHED_MEMORY)
+        _refuse()
+
+    _array = _refuse  # nobody shares the memory, or writes it, but for each example
 
     def item(self):
         """RuntimeError: there are several numbers."""
@@ -40,13 +56,20 @@ class Batched(Tensor):
     def __bool__(self) -> bool:
         raise RuntimeError(messages.BATCHED_RULE.format("is_nonzero"))
 
-    def tolist(self):
-        """RuntimeError: there are several lists."""
-        raise RuntimeError(messages.BATCHED_MEMORY)
+    tolist = __deepcopy__ = untyped_storage = _refuse
 
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """RuntimeError: there are several arrays."""
+    def detach(self):
+        """RuntimeError: torch knows no such view of a batch, nor what needs one."""
         raise RuntimeError(messages.BATCHED_VIEW.format("detach"))
+
+    data: Any = property(detach)  # torch reads memory that is not there, and the process ends
+    numpy = detach  # type: ignore[assignment]
+
+    def __format__(self, spec: str) -> str:
+        return self.detach()
+
+    def __repr__(self) -> str:
+        return f"<a batch of {len(self._examples)} tensors of {self.shape}>"
 
 
 Batched.__name__ = Batched.__qualname__ = Tensor.__name__  # torch knows one class
@@ -54,10 +77,18 @@ Batched.__module__ = Tensor.__module__
 
 
 def batch(examples: list[Tensor]) -> Tensor:
-    """The tensor that stands for examples of one shape, dtype and layout."""
+    """The tensor that stands for examples of one shape, dtype and layout.
+
+    Raises RuntimeError if they have several shapes.
+    """
     result: Any = blank(Batched)
     result._examples = examples
     first = examples[0]
+    for i, example in enumerate(examples):
+        if example._raw.shape != first._raw.shape:
+            sizes = [*first._raw.shape], [*example._raw.shape]
+            raise RuntimeError(messages.BATCHED_SIZES.format(*sizes, i))
+    result._look = np.asarray(first._raw).view(_Look)
     result._strides, result._node, result._nr = first._strides, first._node, first._nr
     result._requires_grad = first._requires_grad
     return result
@@ -200,3 +231,49 @@ def _entries(node):
     """What a node keeps, with the entries of lists."""
     for saved in getattr(node, "_kept", None) or ():
         yield from saved if type(saved) is list else (saved,)
+
+
+# Composites that look at elements themselves, or make tensors to be written.
+_BY_EXAMPLE = """argsort bucketize diff empty_like full_like histc isin ones_like searchsorted
+    vander zeros_like"""
+_WITHOUT_RULE = "allclose equal"
+_RANDOM = "bernoulli binomial multinomial poisson"
+
+
+def _by_example(composite):
+    @functools.wraps(composite)
+    def call(*args, **named):
+        if STATE.batched and holds((*args, *named.values())):
+            names = tuple(named)
+
+            def positional(*given):
+                count = len(given) - len(names)
+                return composite(*given[:count], **dict(zip(names, given[count:], strict=True)))
+
+            return mapped(positional, (*args, *named.values()))
+        return composite(*args, **named)
+
+    return call
+
+
+def _refused(composite, text: str):
+    @functools.wraps(composite)
+    def call(*args, **named):
+        if STATE.batched and holds((*args, *named.values())):
+            raise RuntimeError(text)
+        return composite(*args, **named)
+
+    return call
+
+
+def install() -> None:
+    """Let the composites that have to know batches know them."""
+    changes: dict[str, Any] = {name: _by_example for name in _BY_EXAMPLE.split()}
+    for name in _WITHOUT_RULE.split():
+        changes[name] = functools.partial(_refused, text=messages.BATCHED_RULE.format(name))
+    for name in _RANDOM.split():
+        changes[name] = functools.partial(_refused, text=messages.BATCHED_RANDOM)
+    for name, change in changes.items():
+        FUNCTIONS[name] = changed = change(FUNCTIONS[name])
+        if hasattr(Tensor, name):
+            setattr(Tensor, name, changed)

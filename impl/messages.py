@@ -403,6 +403,13 @@ BATCHED_VIEW = (
     "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view "
     "ops."
 )
+BATCHED_RANDOM = (
+    "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+    "operations outside of vmap as a workaround"
+)
+BATCHED_SIZES = (
+    "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}"
+)
 BATCHED_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
 BATCHED_WRITE = (
     "vmap: aten::{}(self, *extra_args) is not possible because there exists a Tensor `other` in "

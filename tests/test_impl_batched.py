@@ -29,10 +29,31 @@ def through(hook: Any, *, seeds: Any = None) -> Any:
         lambda g: impl.where(g > 0, g * 3, g * 3),
         lambda g: impl.split(g, [3])[0] * 3,
         lambda g: g.reshape(1, 3).expand(3, 3).sum(0),
+        lambda g: impl.zeros_like(g).add_(g) * 3,
+        lambda g: g * (1 + 2 * impl.isin(g, impl.tensor([1.0]))),
     ],
 )
 def test_what_a_hook_computes_is_computed_for_each_row(hook):
     assert through(hook) == [[6, 0, 0], [0, 12, 0], [0, 0, 18]]
+
+
+@pytest.mark.parametrize(
+    ("look", "text"),
+    [
+        (lambda g: g.detach(), "Batching rule not implemented for aten::detach"),
+        (lambda g: g.data, "Batching rule not implemented for aten::detach"),
+        (lambda g: f"{g.sum()}", "Batching rule not implemented for aten::detach"),
+        (lambda g: g.equal(g), "Batching rule not implemented for aten::equal"),
+        (lambda g: g.bernoulli(), "random operations inside of vmap"),
+        (lambda g: g[g > 0], "equal size, but got .1. at entry 0 and .2. at entry 1"),
+        (lambda g: impl.nonzero(g), "Cannot access data pointer"),
+        (lambda g: g._raw + 1, "Cannot access data pointer"),
+        (lambda g: g._raw.max(), "Cannot access data pointer"),
+    ],
+)
+def test_nobody_takes_one_row_for_all(look, text):
+    with pytest.raises(RuntimeError, match=text):
+        through(look, seeds=impl.tensor([[0.0, 0.5, 0], [0.1, 0.2, 0]]))
 
 
 def test_several_outputs_are_batches():
