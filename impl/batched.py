@@ -104,18 +104,18 @@ def examples_of(value, size: int) -> list:
     return [value] * size
 
 
-def holds(values) -> bool:
-    """Whether any of the values, or any in a list among them, is a batch."""
-    return any(type(v) is Batched or (isinstance(v, (list, tuple)) and holds(v)) for v in values)
-
-
-def _size(values) -> int:
+def _batches(values):
+    """The batches among values, and in lists among them."""
     for value in values:
         if type(value) is Batched:
-            return len(value._examples)
-        if isinstance(value, (list, tuple)) and holds(value):
-            return _size(value)
-    raise ValueError("no batch")
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _batches(value)
+
+
+def holds(values) -> bool:
+    """Whether any of the values, or any in a list among them, is a batch."""
+    return next(_batches(values), None) is not None
 
 
 def mapped(function, args):
@@ -139,7 +139,7 @@ def written(function, name: str, args):
 
 
 def _every(args) -> list[list]:
-    size = _size(args)
+    size = len(next(_batches(args))._examples)
     return [examples_of(a, size) for a in args]
 
 
@@ -162,7 +162,7 @@ class BatchedInterpretation(TapedInterpretation):
             return TAPED_INTERPRETATION.evaluate(node, grads, wanted)
         self._values.clear()
         rows = []
-        every = zip(*[self._examples(g) for g in grads], strict=True)
+        every = zip(*[examples_of(g, len(self.each)) for g in grads], strict=True)
         for one, example in zip(self.each, every, strict=True):
             given = [None if g is None else one.lower(g) for g in example]
             found = node._evaluate(given, one, wanted)
@@ -170,24 +170,10 @@ class BatchedInterpretation(TapedInterpretation):
         return [None if v[0] is None else batch(list(v)) for v in zip(*rows, strict=True)]
 
     def add(self, a, b):
-        if not holds((a, b)):
-            total = TAPED.add(a, b)
-            if not STATE.enabled:  # then torch adds in place
-                total._storage.version = a._version + 1
-            return total
-        pairs = zip(self._examples(a), self._examples(b), strict=True)
-        return batch([TAPED.add(x, y) for x, y in pairs])
-
-    def sum_to(self, value, shape):
-        if type(value) is not Batched:
-            return TAPED.sum_to(value, shape)
-        return batch([TAPED.sum_to(example, shape) for example in self._examples(value)])
-
-    def cast(self, value, dtype):
-        cast = super().cast
-        if type(value) is not Batched:
-            return cast(value, dtype)
-        return batch([cast(e, dtype) for e in self._examples(value)])
+        total = TAPED.add(a, b)
+        if not (STATE.enabled or holds((a, b))):  # what is the same for all torch adds in place
+            total._storage.version = a._version + 1
+        return total
 
     def _unpacked(self, saved, node):
         """What was saved, for all examples: hooks unpack it once."""
@@ -195,10 +181,6 @@ class BatchedInterpretation(TapedInterpretation):
         if key not in self._values:
             self._values[key] = self._once(saved, node)
         return self._values[key]
-
-    def _examples(self, value) -> list:
-        """Those of a gradient; a hook may have left one that is the same for all."""
-        return examples_of(value, len(self.each))
 
 
 class shown:
@@ -243,15 +225,14 @@ _RANDOM = "bernoulli binomial multinomial poisson"
 def _by_example(composite):
     @functools.wraps(composite)
     def call(*args, **named):
-        if STATE.batched and holds((*args, *named.values())):
-            names = tuple(named)
+        values = tuple(named.values())
+        if not (STATE.batched and holds((args, values))):
+            return composite(*args, **named)
 
-            def positional(*given):
-                count = len(given) - len(names)
-                return composite(*given[:count], **dict(zip(names, given[count:], strict=True)))
+        def once(given, more):
+            return composite(*given, **dict(zip(named, more, strict=True)))
 
-            return mapped(positional, (*args, *named.values()))
-        return composite(*args, **named)
+        return mapped(once, (args, values))
 
     return call
 

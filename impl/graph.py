@@ -227,10 +227,7 @@ class AccumulateGrad(Node):
     def __init__(self, variable) -> None:
         self.variable = variable
         # The leaf's as it is now: what happens to its shape later does not matter.
-        if variable._grad_dtype is ... and variable._common is not None:
-            self._meta = variable._common
-        else:
-            self._expect(variable)
+        self._expect(variable)
         if anomaly.MODE.enabled:
             anomaly.note(self)
 
@@ -250,7 +247,7 @@ class AccumulateGrad(Node):
         """Take gradients in the leaf's `grad_dtype`."""
         wanted = leaf._grad_dtype
         if wanted is ...:
-            self._meta = meta_of(leaf._raw)
+            self._meta = leaf._common or meta_of(leaf._raw)
         else:
             self._meta = (leaf._raw.shape, wanted and wanted.numpy)
 

@@ -331,10 +331,13 @@ class Operator(Differentiable):
         Raises RuntimeError as torch does: on leaves and their views, forbidden views, memory that
         overlaps itself, a broadcast that would change the shape, a dtype that cannot be cast.
         """
-        from impl import batched, inplace
+        from impl import inplace
 
-        if STATE.batched and batched.holds(args):
-            return batched.written(self.inplace, self.name, args)
+        if STATE.batched:
+            from impl import batched
+
+            if batched.holds(args):
+                return batched.written(self.inplace, self.name, args)
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)

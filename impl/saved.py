@@ -230,8 +230,7 @@ def raw_of(value, node):
     Raises RuntimeError if the tensor was modified since.
     """
     if type(value) is Versioned:
-        tensor = _checked(value.tensor, value.version)
-        return tensor._raw if type(tensor) is Tensor else _elements(tensor)
+        return _elements(_checked(value.tensor, value.version))
     if type(value) is SavedTensor:
         return value.array(node)
     if isinstance(value, Tensor):

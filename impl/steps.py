@@ -138,9 +138,6 @@ class Steps:
     def _refit(self, node, position: int, value, meta, made: int):
         """`_fit`, and how often the result was written if `value` was `made` times: a real part is
         a view, all else is new."""
-        usual = type(meta) is tuple and type(value) is ndarray and value.dtype is meta[1]
-        if usual and repeated_dims(meta[0], value.shape):  # of an operand that was broadcast
-            return self.interpretation.sum_to(value, meta[0]), 0
         fitted = self._fit(node, position, value, meta)
         view = made and isinstance(fitted, ndarray) and owner(fitted) is owner(value)
         return fitted, made if view else 0

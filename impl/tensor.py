@@ -51,15 +51,12 @@ if TYPE_CHECKING:  # type checkers know only the built-in one
 else:
 
     class _field(property):
-        """A property that, where it is read-only, says so in torch's words."""
+        """A property that says in torch's words that it is read-only."""
 
         def __set__(self, instance, value) -> None:
-            if self.fset is None:
-                raise AttributeError(
-                    f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects "
-                    "is not writable"
-                )
-            super().__set__(instance, value)
+            raise AttributeError(
+                f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
+            )
 
 
 class Tensor(metaclass=_TensorType):

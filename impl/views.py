@@ -200,10 +200,13 @@ class ViewOperator(Operator):
 
     def inplace(self, tensor, *args):
         """Change the geometry of the tensor itself (`t_`, `squeeze_`); counts as a write."""
-        from impl import batched, inplace
+        from impl import inplace
 
-        if STATE.batched and batched.holds((tensor,)):
-            return batched.written(self.inplace, self.name, (tensor, *args))
+        if STATE.batched:
+            from impl import batched
+
+            if batched.holds((tensor,)):
+                return batched.written(self.inplace, self.name, (tensor, *args))
         inplace.check(tensor, requires_grad(tensor))
         target = self.geometry(geometry(tensor), *args)
         if self.bounded:

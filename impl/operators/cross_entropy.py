@@ -57,7 +57,7 @@ def cross_entropy(
     if label_smoothing > 0:
         _check_smoothing(label_smoothing)
         return _smoothed(input, target, weight, reduction, ignore_index, label_smoothing)
-    if weight is None and reduction != "none" and STATE.path is not None:
+    if weight is None and reduction != "none":
         loss = _at_once(input, target, reduction == "mean", ignore_index)
         if loss is not None:
             return loss
@@ -77,13 +77,13 @@ def _plans():
 def _at_once(input: Tensor, target: Tensor, mean: bool, ignore_index: int) -> Tensor | None:
     """The log-softmax of rows of floats, and the loss of their classes, all of which count: one
     function for both and for their nodes (see `impl.operators.linear`). None for anything else."""
+    path = STATE.path
     look = input._common or common(input)
-    if look is None or type(target) is not Tensor or target._strides is not None:
+    if path is None or look is None or type(target) is not Tensor or target._strides is not None:
         return None
     rows, classes = input._raw, target._raw
     if not are_plain(rows, classes, None, ignore_index) or len(rows) != len(classes):
         return None
-    path = STATE.path
     before = edge_node(input) if path else None
     if before is None and path and requires_grad(input):
         return None

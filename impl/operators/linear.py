@@ -15,7 +15,7 @@ import numpy as np
 from impl import autocast
 from impl.graph import edge_node, meta_of, next_sequence
 from impl.modes import STATE
-from impl.operator import TAPED, new
+from impl.operator import TAPED, new, taking_out
 from impl.operators.added_products import addmm
 from impl.operators.matmul import matrices
 from impl.operators.products import matmul_of, require_tensor
@@ -25,24 +25,16 @@ from impl.tensor import Tensor, common, requires_grad
 from impl.views import DEFAULT, View
 
 
-def linear(input, weight, bias=None, *, out=None):
+@taking_out
+def linear(input, weight, bias=None):
     """`input @ weight.t() + bias`: (..., n) by (m, n), and (m,) (torch.nn.functional.linear).
 
     Raises RuntimeError as the products it is made of do.
     """
-    if type(input) is Tensor and isinstance(weight, Tensor) and isinstance(bias, Tensor):
-        result = _layer(input, weight, bias) if STATE.path is not None else None
-        if result is None:
-            result = _composed(input, weight, bias)
-    else:
-        require_tensor("linear", "input", 1, input)
-        require_tensor("linear", "weight", 2, weight)
-        result = _composed(input, weight, bias)
-    if out is None:
-        return result
-    from impl.inplace import store
-
-    return store("linear", out, result)
+    require_tensor("linear", "input", 1, input)
+    require_tensor("linear", "weight", 2, weight)
+    result = _layer(input, weight, bias) if isinstance(bias, Tensor) else None
+    return _composed(input, weight, bias) if result is None else result
 
 
 def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -91,6 +83,9 @@ def _turned(shape: tuple[int, int], kind):
 def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     """The layer of row-major matrices of one float dtype, of which both parameters require grad, or
     nothing is recorded; None for anything else."""
+    path = STATE.path
+    if path is None:
+        return None
     look, pattern = input._common or common(input), weight._common or common(weight)
     shift = bias._common or common(bias)
     if look is None or pattern is None or shift is None:
@@ -104,7 +99,6 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
         return None
     if look[1] is not kind or shift[1] is not kind:
         return None
-    path = STATE.path
     if path:
         if weight._view is not None or bias._view is not None or weight._nr or bias._nr:
             return None
