@@ -13,16 +13,34 @@ from typing import Any
 
 import numpy as np
 
-from impl import messages
 from impl.interpretation import TAPED_INTERPRETATION, RawInterpretation, TapedInterpretation
 from impl.modes import STATE
 from impl.operator import FUNCTIONS, TAPED
 from impl.saved import SavedTensor
 from impl.tensor import Tensor, blank
 
+_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
+_VIEW = (
+    "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view "
+    "ops."
+)
+_RANDOM = (
+    "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+    "operations outside of vmap as a workaround"
+)
+_SIZES = "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}"
+_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
+_WRITE = (
+    "vmap: aten::{}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+    "over but `self` not being vmapped over at level 1. Please try to use out-of-place operators "
+    "instead of aten::{}. If said operator is being called inside the PyTorch framework, please "
+    "file a bug report instead."
+)
+
 
 def _refuse(*args, **named):
-    raise RuntimeError(messages.BATCHED_MEMORY)
+    raise RuntimeError(_MEMORY)
 
 
 class _Look(np.ndarray):
@@ -51,16 +69,16 @@ class Batched(Tensor):
 
     def item(self):
         """RuntimeError: there are several numbers."""
-        raise RuntimeError(messages.BATCHED_RULE.format("item"))
+        raise RuntimeError(_RULE.format("item"))
 
     def __bool__(self) -> bool:
-        raise RuntimeError(messages.BATCHED_RULE.format("is_nonzero"))
+        raise RuntimeError(_RULE.format("is_nonzero"))
 
     tolist = __deepcopy__ = untyped_storage = _refuse
 
     def detach(self):
         """RuntimeError: torch knows no such view of a batch, nor what needs one."""
-        raise RuntimeError(messages.BATCHED_VIEW.format("detach"))
+        raise RuntimeError(_VIEW.format("detach"))
 
     data: Any = property(detach)  # torch reads memory that is not there, and the process ends
     numpy = detach  # type: ignore[assignment]
@@ -87,7 +105,7 @@ def batch(examples: list[Tensor]) -> Tensor:
     for i, example in enumerate(examples):
         if example._raw.shape != first._raw.shape:
             sizes = [*first._raw.shape], [*example._raw.shape]
-            raise RuntimeError(messages.BATCHED_SIZES.format(*sizes, i))
+            raise RuntimeError(_SIZES.format(*sizes, i))
     result._look = np.asarray(first._raw).view(_Look)
     result._strides, result._node, result._nr = first._strides, first._node, first._nr
     result._requires_grad = first._requires_grad
@@ -132,7 +150,7 @@ def written(function, name: str, args):
     Raises RuntimeError if only the others are batches: there is no room for several results.
     """
     if type(args[0]) is not Batched:
-        raise RuntimeError(messages.BATCHED_WRITE.format(*[f"{name}_"] * 2))
+        raise RuntimeError(_WRITE.format(*[f"{name}_"] * 2))
     for example in zip(*_every(args), strict=True):
         function(*example)
     return args[0]
@@ -219,7 +237,7 @@ def _entries(node):
 _BY_EXAMPLE = """argsort bucketize diff empty_like full_like histc isin ones_like searchsorted
     vander zeros_like"""
 _WITHOUT_RULE = "allclose equal"
-_RANDOM = "bernoulli binomial multinomial poisson"
+_DRAWN = "bernoulli binomial multinomial poisson"
 
 
 def _by_example(composite):
@@ -251,9 +269,9 @@ def install() -> None:
     """Let the composites that have to know batches know them."""
     changes: dict[str, Any] = {name: _by_example for name in _BY_EXAMPLE.split()}
     for name in _WITHOUT_RULE.split():
-        changes[name] = functools.partial(_refused, text=messages.BATCHED_RULE.format(name))
-    for name in _RANDOM.split():
-        changes[name] = functools.partial(_refused, text=messages.BATCHED_RANDOM)
+        changes[name] = functools.partial(_refused, text=_RULE.format(name))
+    for name in _DRAWN.split():
+        changes[name] = functools.partial(_refused, text=_RANDOM)
     for name, change in changes.items():
         FUNCTIONS[name] = changed = change(FUNCTIONS[name])
         if hasattr(Tensor, name):

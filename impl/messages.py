@@ -397,24 +397,3 @@ COMPLEX_GRADIENT = (
     "true, but got false.  (Could this error message be improved?  If so, please report an "
     "enhancement request to PyTorch.)"
 )
-
-BATCHED_RULE = "Batching rule not implemented for aten::{}. We could not generate a fallback."
-BATCHED_VIEW = (
-    "Batching rule not implemented for aten::{}; the fallback path doesn't work on out= or view "
-    "ops."
-)
-BATCHED_RANDOM = (
-    "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
-    "operations outside of vmap as a workaround"
-)
-BATCHED_SIZES = (
-    "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}"
-)
-BATCHED_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
-BATCHED_WRITE = (
-    "vmap: aten::{}(self, *extra_args) is not possible because there exists a Tensor `other` in "
-    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
-    "over but `self` not being vmapped over at level 1. Please try to use out-of-place operators "
-    "instead of aten::{}. If said operator is being called inside the PyTorch framework, please "
-    "file a bug report instead."
-)
