@@ -229,12 +229,17 @@ def raw_of(value, node):
 
     Raises RuntimeError if the tensor was modified since.
     """
+    version = 0
     if type(value) is Versioned:
-        return _elements(_checked(value.tensor, value.version))
+        value, version = value.tensor, value.version
+    if type(value) is Tensor:
+        memory = value._memory
+        if memory is None or (memory.version == version and not value._detached):
+            return value._raw
+    if isinstance(value, Tensor):
+        return _elements(_checked(value, version))
     if type(value) is SavedTensor:
         return value.array(node)
-    if isinstance(value, Tensor):
-        return _elements(_checked(value, 0))
     if isinstance(value, Storage):
         return _output_raw(value, node)
     return value

@@ -77,3 +77,8 @@ def ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 def starts(rows: int, columns: int) -> np.ndarray:
     """Where the rows of a row-major matrix begin, in elements: shared, as `ones` are."""
     return np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
+
+
+def sum_of_rows(matrix: np.ndarray) -> np.ndarray:
+    """The sum of a row-major matrix's rows, of which there are `MODERATE`ly many: a view."""
+    return ones((len(matrix),), matrix.dtype).dot(matrix).view()

@@ -23,7 +23,7 @@ def _apply(op, into, inplace: bool, *args):
 
 def relu(input, inplace: bool = False) -> Tensor:
     """max(input, 0); the slope at 0 is 0."""
-    return _apply(units.relu, units.relu, inplace, input)
+    return units.relu.inplace(input) if inplace else units.relu.call(input)
 
 
 def relu6(input, inplace: bool = False) -> Tensor:

@@ -140,8 +140,14 @@ def _accumulate(memory, other, alpha) -> None:
         np.add(memory, other, out=memory)
     elif alpha == -1:
         np.subtract(memory, other, out=memory)
-    elif memory.size and getattr(other, "shape", None) == memory.shape and memory.dtype in _AXPY:
-        _AXPY[memory.dtype](other.reshape(-1), memory.reshape(-1), a=alpha)
+    elif (
+        (axpy := _AXPY.get(memory.dtype)) is not None
+        and memory.size
+        and getattr(other, "shape", None) == memory.shape
+    ):
+        if memory.ndim != 1:
+            other, memory = other.reshape(-1), memory.reshape(-1)
+        axpy(other, memory, a=alpha)
     else:
         np.add(memory, _multiple(other, alpha, memory), out=memory)
 

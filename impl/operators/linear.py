@@ -13,14 +13,15 @@ import math
 import numpy as np
 
 from impl import autocast
-from impl.graph import edge_node, meta_of, next_sequence
+from impl.graph import accumulator, edge_node, meta_of, next_sequence
 from impl.modes import STATE
 from impl.operator import TAPED, new, taking_out
 from impl.operators.added_products import addmm
 from impl.operators.matmul import matrices
 from impl.operators.products import matmul_of, require_tensor
 from impl.operators.transposition import t
-from impl.saved import save
+from impl.saved import Versioned, raw_of, save
+from impl.sweeps import MODERATE, sum_of_rows
 from impl.tensor import Tensor, common, requires_grad
 from impl.views import DEFAULT, View
 
@@ -31,10 +32,13 @@ def linear(input, weight, bias=None):
 
     Raises RuntimeError as the products it is made of do.
     """
+    if isinstance(input, Tensor) and isinstance(weight, Tensor) and isinstance(bias, Tensor):
+        result = _layer(input, weight, bias)
+        if result is not None:
+            return result
     require_tensor("linear", "input", 1, input)
     require_tensor("linear", "weight", 2, weight)
-    result = _layer(input, weight, bias) if isinstance(bias, Tensor) else None
-    return _composed(input, weight, bias) if result is None else result
+    return _composed(input, weight, bias)
 
 
 def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -65,19 +69,40 @@ _ALL, _PARAMETERS = 0b111, 0b101  # the bits of addmm's operands that require gr
 
 @functools.cache
 def _plan(mask: int):
-    """What addmm's node saves and runs, of which `_layer` knows the order."""
+    """What addmm's node saves, of which `_layer` and `_gradients` know the order."""
     plan = addmm.plan(mask, True)
     names = ["mat1", "mat1_layout", "mat2"] if mask == _ALL else ["mat1"]
     assert plan.names == ["alpha", "beta", *names, "mat2_layout"]
-    return plan, plan.straight
+    return plan
+
+
+def _gradients(node, grad, keep: bool, wanted):
+    """What addmm's formulas make of a gradient, and the bias's already summed to its shape."""
+    saved = node._kept
+    rowwise = type(grad) is np.ndarray and grad.flags.c_contiguous and len(grad) <= MODERATE
+    if not rowwise or saved is None or wanted is not None:
+        return node._plan.straight(node, grad, keep, wanted)
+    of_bias, before, _ = node._branches
+    left = raw_of(saved[2], node)
+    right = None if before is None else raw_of(saved[4], node)
+    if not keep:
+        node._kept = None
+    meta = of_bias._meta
+    summed = type(meta) is tuple and meta[0] == grad.shape[1:]
+    return [
+        sum_of_rows(grad) if summed else grad,
+        None if right is None else matrices(grad, right.T),
+        matrices(grad.T, left).T,
+    ]
 
 
 @functools.lru_cache(1024)
-def _turned(shape: tuple[int, int], kind):
-    """The strides of a row-major matrix's transpose, its layout and look, and its node's plan."""
+def _looks(rows: int, shape: tuple[int, int], kind):
+    """The strides of a row-major matrix's transpose, its layout and look, its node's plan, and the
+    look of what comes of so many rows."""
     steps, turned = (1, shape[1]), shape[::-1]
-    plan = t.plan(1, True)
-    return steps, (turned, steps, 0), meta_of(np.empty(shape, kind).T), plan, plan.straight
+    result = meta_of(np.empty((rows, shape[0]), kind))
+    return steps, (turned, steps, 0), meta_of(np.empty(turned, kind)), t.plan(1, True), result
 
 
 def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
@@ -102,7 +127,9 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     if path:
         if weight._view is not None or bias._view is not None or weight._nr or bias._nr:
             return None
-        before, of_weight, of_bias = edge_node(input), edge_node(weight), edge_node(bias)
+        before = (input._view is None and input._node) or edge_node(input)
+        of_weight = weight._node or (accumulator(weight) if weight._requires_grad else None)
+        of_bias = bias._node or (accumulator(bias) if bias._requires_grad else None)
         if of_weight is None or of_bias is None or (before is None and requires_grad(input)):
             return None
     transposed = matrix.T
@@ -111,27 +138,28 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     result = new(raw)
     if not path:
         return result
-    steps, layout, turned_look, plan, run = _turned(shape, kind)
+    steps, layout, turned_look, plan, look_of_result = _looks(len(rows), shape, kind)
     turning = t.node_class()
-    turning._plan, turning._run, turning._only, turning._kept = plan, run, of_weight, ()
+    turning._plan, turning._run, turning._only, turning._kept = plan, plan.straight, of_weight, ()
     turning._sequence = next_sequence()
     turning._meta = turned_look
     result._node = node = addmm.node_class()
     kept = input if input._memory is None else save(input)
     if before is None:
-        node._plan, node._run = _plan(_PARAMETERS)
+        node._plan = _plan(_PARAMETERS)
         node._kept = (1, 1, kept, layout)
     else:
-        node._plan, node._run = _plan(_ALL)
+        node._plan = _plan(_ALL)
         turned = new(transposed, steps)
         turned._memory = memory = weight._memory or weight._storage
         turned._view = View(weight, DEFAULT, memory.version)
         turned._node = turning
-        node._kept = (1, 1, kept, (rows.shape, (inputs, 1), input._offset), save(turned), layout)
+        kept_turned = Versioned(turned, memory.version) if memory.version else turned
+        node._kept = (1, 1, kept, (rows.shape, (inputs, 1), input._offset), kept_turned, layout)
         if input._nr:
             node._numbers = (0, input._nr, 0)
-    node._only = None
+    node._run, node._only = _gradients, None
     node._branches = (of_bias, before, turning)
     node._sequence = next_sequence()
-    node._meta = result._common = meta_of(raw)
+    node._meta = result._common = look_of_result
     return result

@@ -180,9 +180,7 @@ def _nll_operators(name: str, node: str, frame: str):
     )(forward)
     apply_backward = operator(node=node + "Backward0", function=False, method=False)(backward)
     apply.differentiable("output").gradient(
-        self=lambda F, grad, self, target, weight, reduction, ignore_index, total_weight: getattr(
-            F, name + "_backward"
-        )(grad, self, target, weight, reduction, ignore_index, total_weight)
+        self=f"F.{name}_backward(grad, self, target, weight, reduction, ignore_index, total_weight)"
     )
     apply.forward(
         output=lambda F, self_t, target, weight, reduction, ignore_index: apply(

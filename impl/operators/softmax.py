@@ -135,10 +135,8 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     return (gradient - np.exp(value) * _total(gradient, dim)).astype(output.dtype, order="C")
 
 
-softmax_along.gradient(self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim))
-log_softmax_along.gradient(
-    self=lambda F, grad, result, dim: F.log_softmax_backward_data(grad, result, dim)
-)
+softmax_along.gradient(self="F.softmax_backward_data(grad, result, dim)")
+log_softmax_along.gradient(self="F.log_softmax_backward_data(grad, result, dim)")
 
 
 def _softmax_double_backward(F, grad, grad_output, output, dim):

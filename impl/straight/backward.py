@@ -43,12 +43,13 @@ def backward(plan, edges: int, real: bool):
         lines.append(f"    {', '.join(f's{i}' for i in range(len(plan.reads)))}, = saved")
     for i, (kind, _) in enumerate(plan.reads):
         value = f"s{i}"
-        if kind == INPUT:
+        if kind in (INPUT, OUTPUT):
             same = f"(memory := s{i}._memory) is None or not (memory.version or s{i}._detached)"
             value = f"s{i}._raw if type(s{i}) is Tensor and ({same}) else raw_of(s{i}, node)"
-        elif kind == OUTPUT:
+            value = f"{value} if s{i} is not None else None"
+        if kind == OUTPUT:  # what is not differentiable is kept like an input
             bare = f"type(s{i}) is Storage and not s{i}.version"
-            value = f"s{i}.buffer if {bare} else raw_of(s{i}, node)"
+            value = f"s{i}.buffer if {bare} else {value}"
         elif kind == LIST:
             value = f"unpack_list(s{i}, node)"
         lines.append(f"    v{i} = {value}")

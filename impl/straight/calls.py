@@ -159,15 +159,16 @@ class Call:
         self._add("out._requires_grad = False")
         self._add("out._nr = 0")
         # An element-wise result of operands that look the same looks like them.
-        every_one = op.elementwise and not op.reduces and op.promote is not None
-        self.alike = every_one and bool(edges) and not op.optional
+        every_one = op.elementwise and not op.reduces and not op.optional and bool(edges)
+        self.alike = every_one and (op.promote is not None or len(tensors) == 1)
         if self.alike:
-            operands = [f"m{i}" for i in tensors]
-            if len(operands) > 1:
-                same = " is ".join(operands)
-                self._add(f"out._common = common_result = m{tensors[0]} if {same} else None")
-            else:
-                self._add(f"out._common = common_result = m{tensors[0]}")
+            look = f"m{tensors[0]}"
+            if len(tensors) > 1:
+                look += f" if {' is '.join(f'm{i}' for i in tensors)} else None"
+            elif op.promote is None:  # then the result may have any dtype, and half the size
+                r0 = f"r{tensors[0]}"
+                look += f" if r.dtype is {r0}.dtype and r.shape == {r0}.shape else None"
+            self._add(f"out._common = common_result = {look}")
         else:
             self._add("out._common = None")
         if edges:
