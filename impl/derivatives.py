@@ -332,7 +332,7 @@ class Differentiable:
         node._plan = plan
         node._run = plan.straight if plan.versions is None else None
         if plan.versions is not None:
-            node._versions = plan.versions
+            node._versions = plan.versions_of(args)
         if self.mixes(args, (outputs or targets)[0]):
             node._mixed = True
             node._run = None

@@ -7,7 +7,7 @@ import itertools
 from sys import getrefcount
 from typing import Any
 
-from numpy import ndarray
+from numpy import asarray, generic, ndarray
 
 from impl import anomaly, messages
 from impl.accumulation import accumulate
@@ -105,6 +105,8 @@ class Task(Steps):
                 )
             ):
                 if additions and (writes := additions.pop(node, 0)) and not node._makes_gradient:
+                    if isinstance(gradient, generic):
+                        gradient = asarray(gradient)  # of which there can be views
                     passed = gradient
                 if (target := node._only) is not None:
                     gradient = run(node, gradient, keep, wanted)

@@ -41,10 +41,14 @@ def shows(value, gradient) -> bool:
     """Whether an outgoing gradient is an incoming one, or a view of its memory."""
     if value is gradient:
         return True
-    source = source_of(value)
-    if source is not None:
-        value = source[0]
+    value, gradient = _origin(value), _origin(gradient)
     return isinstance(value, ndarray) and owner(value) is owner(gradient)
+
+
+def _origin(value):
+    """What a value conjugates, or negates, that is not computed yet; else the value."""
+    source = source_of(value)
+    return value if source is None else source[0]
 
 
 def owner(array: ndarray) -> ndarray:

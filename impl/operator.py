@@ -28,7 +28,10 @@ import inspect
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from numpy import ndarray
+
 from impl import straight
+from impl.plans import OfArguments
 from impl.primitive import Operator, new, public_name
 from impl.tensor import Tensor
 
@@ -97,7 +100,7 @@ def operator(
         op.numbers = op.numbers and numbers
         OPERATORS[op.name] = op
         call = spelling(op, kernel, out)
-        setattr(RAW, op.name, kernel)
+        setattr(RAW, op.name, kernel if elementwise else _owning(kernel))
         setattr(TAPED, op.name, call)
         if function:
             FUNCTIONS[op.name] = call
@@ -111,6 +114,24 @@ def operator(
         return op
 
     return define
+
+
+def _owning(kernel):
+    """A kernel whose results own their memory, as gradients that an operator makes do."""
+
+    @functools.wraps(kernel)
+    def call(*args, **settings):
+        result = kernel(*args, **settings)
+        if type(result) is tuple:
+            return tuple(map(owned, result))
+        return owned(result)
+
+    return call
+
+
+def owned(raw):
+    """An array in memory of its own, if it is a view; its dimensions stay in their order."""
+    return raw if type(raw) is not ndarray or raw.base is None else raw.copy("K")
 
 
 def spelling(op: Operator, kernel, out: bool, inplace: bool = False):
@@ -193,10 +214,18 @@ def taking_out(composite, name: str | None = None):
 def written(function, times=1):
     """Mark a formula whose gradient torch makes in place, in new memory: that counts as a write,
     and shows as the version of a `.grad` that was taken over. `times` is how often, or a function
-    that says so from which outputs' gradients arrived and the gradient made, or a dictionary of
-    these for the inputs of a formula of several."""
+    that says so from which outputs' gradients arrived and the gradient made; `OfArguments` finds
+    either when the operator is called; a dictionary has these for a formula of several inputs."""
     function.writes = times
     return function
+
+
+def unless_recorded(times):
+    """How often a gradient is written when it is made; what records writes to it by itself.
+
+    `times` is given which outputs' gradients arrived.
+    """
+    return lambda arrived, made: 0 if isinstance(made, Tensor) else times(*arrived)
 
 
 def formula_operation(function):
@@ -215,13 +244,16 @@ __all__ = [
     "TAPED",
     "UNRECORDED",
     "Array",
+    "OfArguments",
     "Operator",
     "alias",
     "formula_operation",
     "function",
     "new",
     "operator",
+    "owned",
     "spelling",
     "taking_out",
+    "unless_recorded",
     "written",
 ]

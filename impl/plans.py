@@ -18,6 +18,13 @@ SAVED, CONJUGATE, GRADIENT, NEEDS = range(4)
 TENSOR_READS = (INPUT, LIST, OUTPUT)
 
 
+class OfArguments:
+    """How often a gradient is written when it is made, by the operator's arguments."""
+
+    def __init__(self, times) -> None:
+        self.times = times
+
+
 class Plan:
     """For one set of inputs that require grad: what to save, and which formulas to run.
 
@@ -35,6 +42,7 @@ class Plan:
         "saves_tensors",
         "single",
         "straight",
+        "varies",
         "versions",
     )
 
@@ -56,6 +64,7 @@ class Plan:
                 for target in targets:
                     times = writes[target] if isinstance(writes, dict) else writes
                     self.versions[operator.edge_of[target]] = times
+        self.varies = any(type(t) is OfArguments for t in (self.versions or {}).values())
         self.made = 0  # how often the gradient is written in place when it is made
         self.reads = [operator.reader(name) for name in self.names]
         self.saves_tensors = any(kind in TENSOR_READS for kind, _ in self.reads)
@@ -65,6 +74,15 @@ class Plan:
         self.straight = None
         if operator.is_straight:
             self.straight = straight.backward(self, len(operator.edge_of), real)
+
+    def versions_of(self, args) -> dict | None:
+        """How often each edge's gradient is written when it is made, for these arguments."""
+        if not self.varies:
+            return self.versions
+        return {
+            edge: times.times(*args) if type(times) is OfArguments else times
+            for edge, times in self.versions.items()
+        }
 
     @staticmethod
     def saved_names(operator, mask: int, formulas) -> list[str]:

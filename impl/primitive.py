@@ -239,7 +239,8 @@ class Operator(Differentiable):
     def mixes(self, args, output) -> bool:
         """Whether NumPy would promote what the formulas take in another way than torch does.
 
-        It knows no weak tensors without dimensions, and rounds numbers to half precision.
+        It knows no weak tensors without dimensions, rounds numbers to half precision, and makes
+        doubles of floats and integers.
         """
         if self.promote is None:
             return False
@@ -247,7 +248,12 @@ class Operator(Differentiable):
         for i in self.tensor_positions:
             value = args[i]
             if isinstance(value, Tensor):
-                if value._raw.dtype is not dtype and (not value._raw.ndim or dtype in REDUCED):
+                kind = value._raw.dtype
+                if kind is not dtype and (
+                    not value._raw.ndim
+                    or dtype in REDUCED
+                    or (kind.kind in "iu" and np.promote_types(kind, dtype) is not dtype)
+                ):
                     return True
             elif value is not None and dtype in REDUCED:
                 return True

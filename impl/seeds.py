@@ -42,6 +42,8 @@ def cotangents(tensors, grads, batched: bool = False) -> list:
             raise AssertionError("Expected output to be a torch.Tensor")
         if isinstance(cotangent, Tensor):
             _check_cotangent(grads, out, shape, dtype, cotangent, batched)
+            if not cotangent._raw.ndim:
+                cotangent._array()  # memory, of which gradients may be views
             result.append(cotangent)
         elif cotangent is None:
             differentiable = isinstance(out, GradientEdge) or out.requires_grad

@@ -105,6 +105,8 @@ class Likeness:
             names = type(expected.grad_fn).__name__, type(got.grad_fn).__name__
             if names[0] != names[1]:
                 _tell(found, "diagnostics", f"{name}.grad_fn", *names)
+        _field(found, "memory", name, expected, got, "_version")
+        _tell_if_other(found, f"{name}._is_view()", expected._is_view(), got._is_view())
         if one.size:
             steps = [_steps(t.stride(), one.shape) for t in (expected, got)]
             if steps[0] != steps[1]:
@@ -190,6 +192,11 @@ def _field(found: Differences, level: str, name: str, expected, got, field: str)
     one, other = getattr(expected, field), getattr(got, field)
     if one != other:
         _tell(found, level, f"{name}.{field}", str(one), str(other))
+
+
+def _tell_if_other(found: Differences, field: str, expected: bool, got: bool) -> None:
+    if expected != got:
+        _tell(found, "memory", field, str(expected), str(got))
 
 
 def _tell(found: Differences, level: str, field: str, expected: str, got: str) -> None:

@@ -72,7 +72,7 @@ def _define(ndim: int):
         else:
             matrices = [_matrix(n, m, grad_output.dtype).T.tocsr() for n, m in sizes]
             result = resampled(grad_output, matrices)
-        return formatted_as(result, self) if ndim == 2 else result
+        return formatted_as(result, self) if ndim == 2 else np.ascontiguousarray(result)
 
     forward.__name__, backward.__name__ = name + "_op", name + "_backward"
     node = f"AdaptiveAvgPool{ndim}DBackward"

@@ -8,7 +8,7 @@ import numpy as np
 
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY, FLOATING
-from impl.operator import TAPED, Array, operator, taking_out
+from impl.operator import TAPED, Array, operator, taking_out, written
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
 from impl.precision import widened
 from impl.refusals import not_implemented
@@ -117,7 +117,7 @@ def _avg_pool_operators(ndim: int):
     apply.gradient(self=to_input).forward("linear")
     apply_backward.gradient(
         grad_output=to_gradient,
-        self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),
+        self=written(lambda F, grad, self_shape: F.new_zeros(grad, self_shape)),
     )
     return apply
 

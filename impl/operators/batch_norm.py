@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from impl.dtypes import bfloat16
-from impl.operator import Array, function, operator, written
+from impl.operator import Array, OfArguments, function, operator, written
 from impl.operators.gradients import needed, summed
 from impl.operators.normalization import (
     Normalized,
@@ -205,7 +205,13 @@ def _second_gradients(
         to_input = summed(to_input, pulled(spread(of_weight) * grad_out))
     if of_bias is not None:
         to_out = summed(to_out, F.expand(spread(of_bias), tuple(input.shape)))
-    return to_out, to_input if to_input is not None else F.zeros_like(input), to_weight
+    return to_out, to_input, to_weight
+
+
+def _writes_of_input(*args):
+    """Where statistics are given, the input's gradient has but one part."""
+    *_, train, _, _ = args
+    return lambda arrived, _: int(train and arrived[0] and arrived[1])
 
 
 # torch adds up the parts of each gradient in place.
@@ -213,7 +219,7 @@ written(
     _second_gradients,
     {
         "grad_out": lambda arrived, _: sum(arrived) - 1,
-        "input": lambda arrived, _: int(arrived[0] and arrived[1]),
+        "input": OfArguments(_writes_of_input),
         "weight": 0,
     },
 )

@@ -296,10 +296,17 @@ def _joined(part) -> np.dtype:
 complex_of_parts.gradient(
     real=lambda F, grad, real: F.real_part(grad), imag=lambda F, grad, imag: F.imaginary_part(grad)
 )
-polar_of_parts.gradient(
-    abs=lambda F, grad, result: F.real_part(F.conj(grad) * F.sgn(result)),
-    angle=lambda F, grad, result: F.real_part(F.conj(grad) * F.mul_scalar(result, 1j)),
-)
+
+
+@polar_of_parts.gradients("abs", "angle")
+def _polar_gradients(F, grad, result, needs):
+    conjugated = F.conj(grad)
+    return (
+        F.real_part(conjugated * F.sgn(result)) if needs[0] else None,
+        F.real_part(conjugated * F.mul_scalar(result, 1j)) if needs[1] else None,
+    )
+
+
 complex_of_parts.forward("linear")
 polar_of_parts.forward(
     lambda F, abs_t, abs, angle_t, angle: F.complex_of_parts(

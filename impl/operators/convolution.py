@@ -155,7 +155,12 @@ def _gradients(
 @formula_operation
 def with_room(value, sizes):
     """A gradient as torch leaves it: a view of memory where there is room for the products of
-    `sizes` in its last dimensions."""
+    `sizes` in its last dimensions, if that is more."""
+    fits = all(n >= m for n, m in zip(value.shape[2:], sizes, strict=True))
+    return value if fits else _moved(value, sizes)
+
+
+def _moved(value, sizes):
     last = value.shape[2:]
     memory = np.empty((*value.shape[:2], *map(max, last, sizes)), value.dtype)
     key: Any = (..., *map(slice, last))
@@ -166,8 +171,8 @@ def with_room(value, sizes):
 
 @formula_operation
 def input_channels_first(weight, sizes):
-    """A weight's gradient `with_room`, in memory where the channels come first."""
-    return with_room(weight.swapaxes(0, 1), sizes).swapaxes(0, 1)
+    """A weight's gradient, as `with_room`, in memory where the channels come first."""
+    return _moved(weight.swapaxes(0, 1), sizes).swapaxes(0, 1)
 
 
 TAPED.with_room = TAPED.input_channels_first = lambda value, sizes: value

@@ -82,7 +82,7 @@ def copy(self: Array, src: Array) -> Array:
 
 
 copy.gradient(
-    self=lambda F, grad: F.zeros(grad.shape, F.dtype_of(grad)),
+    self=lambda F, grad: F.new_zeros(grad, grad.shape),
     src=lambda F, grad, src_dtype: F.cast_gradient(grad, src_dtype),
 )
 copy.forward(lambda F, self_t, self, src_t: _passed_on(self_t, self, src_t), writes=True)

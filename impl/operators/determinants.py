@@ -76,7 +76,7 @@ def _without_zeros(LU):
 def _det_gradient(F, grad, A, LU, pivots, result_conj):
     shape = tuple(A.shape)
     if not math.prod(shape):
-        return F.expand(F.zeros((), F.dtype_of(A)), shape)
+        return F.new_zeros(A, shape)
     if shape[-1] == 1:
         return F.expand(F.unsqueeze(F.unsqueeze(grad, -1), -1), shape)
     return F.det_backward(A, LU, pivots, grad, result_conj)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 
 from impl import inplace
@@ -52,7 +53,11 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n and (prepend is not None or append is not None):
         result = _joined(input, prepend, append, dim)
     result = _differences(result, n, dim)
-    return result if out is None else inplace.store("diff", out, result)
+    if out is None:
+        return result
+    if n == 0:
+        out.resize_(result._raw.shape)
+    return inplace.store("diff", out, result)
 
 
 def _differences(value: Tensor, n: int, dim: int) -> Tensor:
@@ -122,16 +127,21 @@ def _part(value, dim: int, start: int, end: int | None):
 def _along_steps(value, step, dim: int, edge_order: int) -> Tensor:
     """The gradient along `dim` of values a number apart."""
     parts = ((0, 1), (1, 2), (2, 3)), ((-3, -2), (-2, -1), (-1, None))
-    center = (_part(value, dim, 2, None) - _part(value, dim, 0, -2)) / step
+    divided = functools.partial(_divided, step)
+    center = divided(_part(value, dim, 2, None) - _part(value, dim, 0, -2))
     if edge_order == 1:
-        first = (_part(value, dim, 1, 2) - _part(value, dim, 0, 1)) / step
-        last = (_part(value, dim, -1, None) - _part(value, dim, -2, -1)) / step
+        first = divided(_part(value, dim, 1, 2) - _part(value, dim, 0, 1))
+        last = divided(_part(value, dim, -1, None) - _part(value, dim, -2, -1))
     else:
         a, b, c = (_part(value, dim, *ends) for ends in parts[0])
-        first = (a * -1.5 + b * 2 - c * 0.5) / step
+        first = divided(a * -1.5 + b * 2 - c * 0.5)
         a, b, c = (_part(value, dim, *ends) for ends in parts[1])
-        last = (a * 0.5 - b * 2 + c * 1.5) / step
-    return _joined(center / 2, first, last, dim)
+        last = divided(a * 0.5 - b * 2 + c * 1.5)
+    return _joined(_divided(2, center), first, last, dim)
+
+
+def _divided(number, value: Tensor) -> Tensor:
+    return TAPED.div_scalar(value, number)
 
 
 def _along_points(value, points, dim: int, edge_order: int) -> Tensor:

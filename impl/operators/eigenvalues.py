@@ -14,7 +14,7 @@ import numpy as np
 
 from impl import inplace
 from impl.dtypes import FLOATING
-from impl.operator import RAW, TAPED, Array, new
+from impl.operator import RAW, TAPED, Array, new, owned
 from impl.operators import lapack
 from impl.operators.lapack import _LinAlgError as LinAlgError
 from impl.operators.linear_systems import solve
@@ -39,7 +39,7 @@ def _check_phase(F, name: str, diagonal) -> None:
         )
 
 
-RAW.solution = lambda A, B: lapack.column_major(np.linalg.solve(A, B))
+RAW.solution = lambda A, B: owned(lapack.column_major(np.linalg.solve(A, B)))
 TAPED.solution = lambda A, B: solve(A, B)
 
 # -- general matrices ---------------------------------------------------------------------------

@@ -12,7 +12,16 @@ import math
 
 import numpy as np
 
-from impl.operator import TAPED, Array, formula_operation, function, new
+from impl.operator import (
+    TAPED,
+    Array,
+    OfArguments,
+    formula_operation,
+    function,
+    new,
+    unless_recorded,
+    written,
+)
 from impl.operators import lapack
 
 
@@ -126,6 +135,14 @@ def _product_gradients(F, grad, input, tau, result):
     return _cotangents(F, grad, result, input, tau)
 
 
+def _writes(more: int):
+    """ATen writes the cotangents column by column, and that of the vectors once more."""
+    return OfArguments(lambda input, tau, *_: unless_recorded(lambda *_: tau.shape[-1] + more))
+
+
+written(_product_gradients, {"input": _writes(1), "tau": _writes(0)})
+
+
 def _product_tangent(F, input_t, tau_t, input, tau, result):
     """The sum over the reflections, each differentiated while the others stand."""
     k = tau.shape[-1]
@@ -229,6 +246,7 @@ def _ormqr_gradients(F, grad, result, self, input2, input3, left, transpose, nee
     return of_input, of_tau, to_other
 
 
+written(_ormqr_gradients, {"self": _writes(1), "input2": _writes(0), "input3": 0})
 ormqr_product.forward("unsupported", name="ormqr", invited=True)
 
 

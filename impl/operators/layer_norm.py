@@ -12,7 +12,16 @@ import math
 import numpy as np
 
 from impl.dtypes import REDUCED, float32
-from impl.operator import RAW, TAPED, Array, formula_operation, function, operator, written
+from impl.operator import (
+    RAW,
+    TAPED,
+    Array,
+    formula_operation,
+    function,
+    operator,
+    unless_recorded,
+    written,
+)
 from impl.operators.arithmetic import add_scalar
 from impl.operators.gradients import needed, summed
 from impl.operators.normalization import (
@@ -158,16 +167,11 @@ def _layer_second_gradients(F, grads, grad_out, input, normalized_shape, mean, r
     return tuple(g if g is None else F.seen(g) for g in (to_out, to_input, to_weight))
 
 
-def _unless_recorded(times):
-    """How often a gradient is written when it is made; what records writes to it by itself."""
-    return lambda arrived, made: 0 if isinstance(made, Tensor) else times(*arrived)
-
-
 written(
     _layer_second_gradients,
     {
-        "grad_out": _unless_recorded(lambda *arrived: sum(arrived) - 1),
-        "input": _unless_recorded(
+        "grad_out": unless_recorded(lambda *arrived: sum(arrived) - 1),
+        "input": unless_recorded(
             lambda of_input, of_weight, _: 3 * of_input + 2 * of_weight - (of_input and of_weight)
         ),
         "weight": 0,
@@ -263,9 +267,9 @@ def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps,
     """Mean and deviation are outputs with gradients of their own, which come from the derivatives
     of what this composes where it records."""
     settings = (input, weight, mean, rstd, N, C, HxW, group, needs)
-    if F.records or grads[1] is not None:
+    if F.records or grads[1] is not None or grads[2] is not None:
         return _composed_group_gradients(F, grads, *settings)
-    return _group_kernel(grads[0], *settings)
+    return (None,) * 3 if grads[0] is None else _group_kernel(grads[0], *settings)
 
 
 @rounded_once  # torch's kernel rounds nothing before the end
@@ -287,7 +291,8 @@ def _group_kernel(grad, input, weight, mean, rstd, N, C, HxW, group, needs):
 
 def _composed_group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, needs):
     """As ATen composes them: of sums over each channel, and with a `b` and `c` for which the
-    gradient of the input is a * grad + b * input + c."""
+    gradient of the input is a * grad + b * input + c. One gradient of mean and deviation alone
+    does not count."""
     of_result, of_mean, of_rstd = grads
     rows, columns = (N, group, C // group, HxW), (N, group, 1, 1)
     share = 1.0 / (C // group * HxW)
@@ -310,17 +315,27 @@ def _composed_group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, gr
             b = F.mul_scalar((c * mean - b) * cube, share)
             c = -b * mean - F.mul_scalar(c * rstd, share)
             to_input = scale * g + b * x + c
-        if of_rstd is not None:
+        if of_mean is not None and of_rstd is not None:
             of_variance = F.mul_scalar(cube, -0.5) * F.view(of_rstd, columns)
             spread = F.mul_scalar(of_variance, 2 * share) * (x - F.mean_dim(x, (2, 3), True))
             each = F.div_scalar(F.expand(F.view(of_mean, columns), rows), C // group * HxW)
-            to_input = summed(to_input, spread + each)
-        to_input = F.reshape(to_input, tuple(input.shape))
+            if F.records and to_input is not None:
+                to_input.add_(spread + each)
+            else:
+                to_input = summed(to_input, spread + each)
+        to_input = None if to_input is None else F.reshape(to_input, tuple(input.shape))
     if needs[1] and of_result is not None:
         to_weight = F.reshape(F.sum_dim((products - sums * mean) * rstd, (0,), False), (C,))
     if needs[2] and of_result is not None:
         to_bias = F.reshape(F.sum_dim(sums, (0,), False), (C,))
     return to_input, to_weight, to_bias
+
+
+# Where there are all three, torch adds the part of the last two in place.
+written(
+    _group_gradients,
+    {"input": unless_recorded(lambda *arrived: int(all(arrived))), "weight": 0, "bias": 0},
+)
 
 
 def _group_tangent(F, input_t, input, weight_t, weight, bias_t, mean, rstd, N, C, HxW, group):

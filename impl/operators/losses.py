@@ -9,7 +9,7 @@ import numpy as np
 
 from impl.dtypes import BY_NUMPY, bfloat16, float16, result_dtype
 from impl.inplace import check_cast
-from impl.operator import TAPED, Array, formula_operation, operator
+from impl.operator import TAPED, Array, OfArguments, formula_operation, operator, written
 from impl.precision import accumulator, rounded_once, rounded_once_in
 from impl.refusals import require_floating
 
@@ -81,6 +81,14 @@ mse_loss.forward(
 )
 
 
+def of_mean(formula):
+    """A formula of a loss's second derivative, which ATen divides in place for a mean."""
+    return written(
+        formula,
+        OfArguments(lambda grad_output, self, target, reduction, *_: int(reduction == MEAN)),
+    )
+
+
 def _square_curvature(F, value, self, reduction):
     number = count(self, reduction)
     return F.mul_scalar(value, 2.0 / number if number else math.inf)
@@ -90,8 +98,10 @@ mse_loss_backward.gradient(
     grad_output=lambda F, grad, self, target, reduction: F.mse_loss_backward(
         grad, self, target, reduction
     ),
-    self=lambda F, grad, grad_output, self, reduction: _square_curvature(
-        F, grad * grad_output, self, reduction
+    self=of_mean(
+        lambda F, grad, grad_output, self, reduction: _square_curvature(
+            F, grad * grad_output, self, reduction
+        )
     ),
     target=lambda F, grad, grad_output, target, reduction: (
         -_square_curvature(F, grad * grad_output, target, reduction)
@@ -245,8 +255,10 @@ smooth_l1_loss_backward.gradient(
     grad_output=lambda F, grad, self, target, reduction, beta: F.smooth_l1_loss_backward(
         grad, self, target, reduction, beta
     ),
-    self=lambda F, grad, grad_output, self, target, reduction, beta: _smooth_curvature(
-        F, grad * grad_output, self, target, reduction, beta
+    self=of_mean(
+        lambda F, grad, grad_output, self, target, reduction, beta: _smooth_curvature(
+            F, grad * grad_output, self, target, reduction, beta
+        )
     ),
     target=lambda F, grad, grad_output, self, target, reduction, beta: (
         -_smooth_curvature(F, grad * grad_output, self, target, reduction, beta)
@@ -256,8 +268,10 @@ huber_loss_backward.gradient(
     grad_output=lambda F, grad, self, target, reduction, delta: F.reduced_gradient(
         F.huber_loss_backward(grad, self, target, NONE, delta), self, reduction
     ),
-    self=lambda F, grad, grad_output, self, target, reduction, delta: _huber_curvature(
-        F, grad * grad_output, self, target, reduction, delta
+    self=of_mean(
+        lambda F, grad, grad_output, self, target, reduction, delta: _huber_curvature(
+            F, grad * grad_output, self, target, reduction, delta
+        )
     ),
     target=lambda F, grad, grad_output, self, target, reduction, delta: (
         -_huber_curvature(F, grad * grad_output, self, target, reduction, delta)

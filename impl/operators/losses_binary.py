@@ -8,7 +8,16 @@ from impl.dtypes import result_dtype
 from impl.inplace import check_cast
 from impl.messages import SUBTRACT_BOOLS
 from impl.modes import no_grad
-from impl.operator import RAW, TAPED, Array, formula_operation, function, operator
+from impl.operator import (
+    RAW,
+    TAPED,
+    Array,
+    OfArguments,
+    formula_operation,
+    function,
+    operator,
+    written,
+)
 from impl.operators.arithmetic import div_scalar
 from impl.operators.losses import (
     MEAN,
@@ -23,6 +32,7 @@ from impl.operators.losses import (
 from impl.operators.special import expit
 from impl.precision import rounded_once
 from impl.refusals import require_floating
+from impl.tensor import Tensor
 
 
 @operator(**SECOND)
@@ -80,6 +90,10 @@ def _bce_of_target_taped(grad, self, target, weight, reduction):
 TAPED.bce_of_target = _bce_of_target_taped
 
 
+def _writes_of_target(self, target, weight, reduction) -> int:
+    return 2 + (weight is not None) + (reduction == MEAN)
+
+
 def _bce_of_target(F, grad, self, target, weight, reduction):
     return F.bce_of_target(grad, self, target, weight, reduction)
 
@@ -88,7 +102,7 @@ binary_cross_entropy.gradient(
     self=lambda F, grad, self, target, weight, reduction: F.binary_cross_entropy_backward(
         grad, self, target, weight, reduction
     ),
-    target=_bce_of_target,
+    target=written(_bce_of_target, OfArguments(_writes_of_target)),
 )
 binary_cross_entropy.forward(
     lambda F, self_t, self, target_t, target, weight, reduction: reduced_tangent(
@@ -155,7 +169,9 @@ binary_cross_entropy_backward.layouts = lambda args: [(args[1]._raw.shape, args[
 binary_cross_entropy_backward.gradient(
     grad_output=_bce_of_grad,
     self=_bce_curvature,
-    target=_bce_mixed,
+    target=written(
+        _bce_mixed, OfArguments(lambda grad_output, *args: _writes_of_target(*args) - 1)
+    ),
 )
 
 
@@ -212,7 +228,21 @@ def _bcel_of_target(F, grad, self, target, weight, pos_weight, reduction):
     return _weighted(F, value, target, weight, reduction)
 
 
-binary_cross_entropy_with_logits.gradient(self=_bcel_of_logits, target=_bcel_of_target)
+def _writes_with_logits(self, target, weight, pos_weight, reduction) -> int:
+    """How often ATen writes what is the gradient of either: with the weights, and for the mean."""
+    return 2 * (pos_weight is not None) + (weight is not None) + (reduction == MEAN)
+
+
+def _writes_of_logits(*args):
+    # ATen differentiates what it records, which writes nothing but the mean.
+    mean = int(args[-1] == MEAN)
+    return lambda _, made: mean if isinstance(made, Tensor) else 2 + _writes_with_logits(*args)
+
+
+binary_cross_entropy_with_logits.gradient(
+    self=written(_bcel_of_logits, OfArguments(_writes_of_logits)),
+    target=written(_bcel_of_target, OfArguments(_writes_with_logits)),
+)
 
 
 @formula_operation

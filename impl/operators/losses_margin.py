@@ -11,7 +11,7 @@ import numpy as np
 from impl.dtypes import BY_NUMPY, FLOATING, get_default_dtype
 from impl.inplace import check_cast
 from impl.operator import RAW, Array, operator
-from impl.operators.losses import MEAN, NONE, reduced
+from impl.operators.losses import MEAN, NONE, of_mean, reduced
 from impl.refusals import no_derivative, require_full_precision
 
 # -- the logistic margin -----------------------------------------------------------------------
@@ -86,8 +86,10 @@ def _soft_curvature(F, value, self, target, reduction):
 
 soft_margin_loss_backward.gradient(
     grad_output=_soft_of_cotangent,
-    self=lambda F, grad, grad_output, self, target, reduction: _soft_curvature(
-        F, grad * grad_output, self, target, reduction
+    self=of_mean(
+        lambda F, grad, grad_output, self, target, reduction: _soft_curvature(
+            F, grad * grad_output, self, target, reduction
+        )
     ),
 )
 

@@ -15,7 +15,7 @@ from impl.modes import no_grad
 from impl.operator import Array, function, new, operator, written
 from impl.operators.sampling import check_deviation
 from impl.overloads import refusal
-from impl.sizes import broadcast_shapes
+from impl.sizes import broadcast_shapes, sizes_of
 from impl.tensor import Tensor, requires_grad
 
 
@@ -79,7 +79,7 @@ def _of_tensors(mean, std=1.0, *, generator=None, out=None):
         drawn = empty_like(tensors[0])
     else:
         shapes = [value._raw.shape for value in tensors]
-        if len(tensors) == 1:
+        if len(tensors) == 1 and tensors[0] is mean:
             shapes.append(out._raw.shape)
         drawn = new(np.empty(broadcast_shapes(*shapes), (mean if out is None else out)._raw.dtype))
     with no_grad():
@@ -115,7 +115,8 @@ def _of_numbers(
             raise RuntimeError(
                 f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
             )
-        return out.resize_(size).normal_(mean, std, generator=generator)
+        inplace.resize(out, sizes_of((size,)))
+        return out.normal_(mean, std, generator=generator)
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
     random.draw_normal(drawn, mean, std, generator)
     return drawn.requires_grad_(requires_grad) if requires_grad else drawn

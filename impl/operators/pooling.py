@@ -15,7 +15,7 @@ from impl.dtypes import BY_NUMPY, FLOATING
 from impl.forward import of as tangent_of
 from impl.layouts import formatted_as
 from impl.modes import STATE
-from impl.operator import TAPED, Array, formula_operation, operator
+from impl.operator import TAPED, Array, formula_operation, operator, written
 from impl.operators.windows import Windows, check_sizes, sizes_for, sizes_for_one
 from impl.precision import add_each_at, widened
 from impl.refusals import not_implemented, refuse_bool
@@ -120,7 +120,7 @@ def _max_pool_operators(ndim: int):
     apply.forward(result0=lambda F, self_t, result1: F.gather_plane(self_t, result1, ndim))
     apply_backward.gradient(
         grad_output=lambda F, grad, indices: F.gather_plane(grad, indices, ndim),
-        self=lambda F, grad, self_shape: F.new_zeros(grad, self_shape),
+        self=written(lambda F, grad, self_shape: F.new_zeros(grad, self_shape)),
     )
     return apply
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 
-from impl import autocast
+from impl import autocast, inference
 from impl.modes import STATE
 from impl.operator import RAW, TAPED, function
 from impl.operators.matmul import bmm, dot, mm, mv
@@ -48,6 +48,8 @@ def matmul(input, other, *, out=None):
 
     inplace.check_out("matmul", out, result.requires_grad)
     inplace.write_out(out, result._raw)
+    if (input._raw.ndim, other._raw.ndim) == (1, 2):
+        inference.count(out)  # ATen squeezes it, too
     return out
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from impl import inplace, sweeps
+from impl import inference, inplace, sweeps
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import (
     BY_NUMPY,
@@ -77,6 +77,8 @@ def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
 
 def sum_backward(F, grad, shape, dim, keepdim):
     """The gradient of a sum of a tensor of `shape` over `dim`."""
+    if dim is None:
+        return F.expand(grad, shape)
     return F.expand(restore(F, grad, dim, keepdim, len(shape)), shape)
 
 
@@ -181,11 +183,16 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
 
 
-@function(out=True)
-def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+@function()
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of what is not NaN (torch.nanmean)."""
     count = input.isnan().logical_not().sum(dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / count
+    result = nansum(input, dim, keepdim, dtype=dtype) / count
+    if out is None:
+        return result
+    inplace.store("nanmean", out, result)
+    inference.count(out)  # where ATen puts the sum first, and divides it
+    return out
 
 
 # -- product ----------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import math
 
+import numpy as np
+
 from impl import views
 from impl.dimensions import wrap_dim
 from impl.dtypes import dtype as element_type
@@ -82,7 +84,19 @@ def _restrided(shape, strides, target):
 
 
 TAPED.reshape = _reshape
-RAW.reshape = lambda value, shape: value.reshape(shape)
+
+
+def _reshaped(value, shape):
+    """A raw value's `reshape`, which where it copies is no view of the copy."""
+    if not isinstance(value, np.ndarray):
+        value = np.asarray(value)
+    result = value.reshape(shape)
+    if value.flags.c_contiguous or result.base is value or result.base is value.base:
+        return result
+    return result.copy()
+
+
+RAW.reshape = _reshaped
 
 
 @function("reshape")

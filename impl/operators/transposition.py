@@ -57,7 +57,7 @@ def t_(self):
     node="TransposeBackward0",
     inplace_node="TransposeBackward1",
     inplace=True,
-    array=lambda raw, dim0, dim1: raw.swapaxes(dim0, dim1) if raw.ndim else raw,
+    array=lambda raw, dim0, dim1: raw.swapaxes(dim0, dim1) if raw.ndim else raw.T,
 )
 def transpose(self: Geometry, dim0, dim1) -> Geometry:
     """Two dimensions swapped (torch.transpose). Raises IndexError out of range."""

@@ -104,6 +104,7 @@ def _pair_gradients(F, grads, self, A, solution, upper, transpose, unitriangular
     grad, of_copy = grads
     to_b = to_A = None
     if grad is not None:
+        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)  # which ATen calls by its old name
         to_b, _ = F.triangular_solve_pair(grad, F.conj(A), upper, not transpose, unitriangular)
         if needs[1]:
             if transpose:

@@ -267,7 +267,8 @@ class Call:
             self._add(f"node._run = R{mask}")
         else:
             self._add("node._run = None")
-            self._add(f"node._versions = P{mask}.versions")
+            versions = f"versions_of(({', '.join(names)},))" if plan.varies else "versions"
+            self._add(f"node._versions = P{mask}.{versions}")
         order = sorted(self.bits, key=lambda i: self.bits[i])
         if plan.single is not None and plan.versions is None:
             self._add(f"node._only = n{present[0]}")
