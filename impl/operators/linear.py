@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from impl import autocast
+from impl import autocast, inplace
 from impl.graph import accumulator, edge_node, meta_of, next_sequence
 from impl.modes import STATE
-from impl.operator import TAPED, new, taking_out
+from impl.operator import TAPED, new
 from impl.operators.added_products import addmm
 from impl.operators.matmul import matrices
 from impl.operators.products import matmul_of, require_tensor
@@ -26,8 +26,7 @@ from impl.tensor import Tensor, common, requires_grad
 from impl.views import DEFAULT, View
 
 
-@taking_out
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """`input @ weight.t() + bias`: (..., n) by (m, n), and (m,) (torch.nn.functional.linear).
 
     Raises RuntimeError as the products it is made of do.
@@ -35,10 +34,11 @@ def linear(input, weight, bias=None):
     if isinstance(input, Tensor) and isinstance(weight, Tensor) and isinstance(bias, Tensor):
         result = _layer(input, weight, bias)
         if result is not None:
-            return result
+            return result if out is None else inplace.store("linear", out, result)
     require_tensor("linear", "input", 1, input)
     require_tensor("linear", "weight", 2, weight)
-    return _composed(input, weight, bias)
+    result = _composed(input, weight, bias)
+    return result if out is None else inplace.store("linear", out, result)
 
 
 def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
