@@ -81,7 +81,7 @@ class Plan:
             return self.versions
         return {
             edge: times.times(*args) if type(times) is OfArguments else times
-            for edge, times in self.versions.items()
+            for edge, times in (self.versions or {}).items()
         }
 
     @staticmethod
