@@ -161,6 +161,7 @@ def with_room(value, sizes):
 
 
 def _moved(value, sizes):
+    """A view of new memory, where there is room for `sizes`, with the value in it."""
     last = value.shape[2:]
     memory = np.empty((*value.shape[:2], *map(max, last, sizes)), value.dtype)
     key: Any = (..., *map(slice, last))
