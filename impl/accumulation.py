@@ -71,7 +71,7 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
             type(owner) is ndarray
             and owner.base is None
             and owner.size == gradient.size
-            and not (interpretation.bases and id(owner) in interpretation.bases)
+            and id(owner) not in interpretation.bases
             and getrefcount(owner) == 3  # by the view, our name, and the call's own
             and (not SOURCES or source_of(gradient) is None)
         )

@@ -112,7 +112,7 @@ def array_kernel(function, multiple: bool):
 def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
     if 0 in target.shape:
         if 0 in target.strides:  # of an expanded nothing; NumPy could not tell it from row-major
-            return np.empty(target.shape, array.dtype).view()
+            return np.empty(target.shape, array.dtype).view()  # which owns nothing, as others
         return strided(array.reshape(-1)[:0], *target)
     if array.dtype.kind == "f":
         owner = array if array.flags.c_contiguous else array.base

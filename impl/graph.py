@@ -227,10 +227,7 @@ class AccumulateGrad(Node):
     def __init__(self, variable) -> None:
         self.variable = variable
         # The leaf's as it is now: what happens to its shape later does not matter.
-        if variable._grad_dtype is ...:
-            self._meta = variable._common or meta_of(variable._raw)
-        else:
-            self._expect(variable)
+        self._expect(variable)
         if anomaly.MODE.enabled:
             anomaly.note(self)
 

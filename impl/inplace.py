@@ -290,17 +290,22 @@ def _fit(out: Tensor, shape, strides=None) -> None:
     resize(out, shape, None if strides is None or repeats(shape, strides) else strides)
 
 
-def store(name: str, out, result):
+def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
     """Store what a composite computed, a tensor or a tuple of them, in its `out=`; returns `out`.
 
-    Raises RuntimeError as `check_out` does, and TypeError when `out` has another number of tensors.
+    That counts as so many `writes`, and as one more where `out` is resized and that counts. Raises
+    RuntimeError as `check_out` does, and TypeError when `out` has another number of tensors.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors")
-        return like_tuple(result, [store(name, o, r) for o, r in zip(out, result, strict=True)])
+        pairs = zip(out, result, strict=True)
+        return like_tuple(result, [store(name, o, r, writes, counts_resize) for o, r in pairs])
     check_out(name, out, requires_grad(result))
+    writes += counts_resize and out._raw.shape != result._raw.shape
     write_out(out, result._raw, result._strides)
+    if not out._uncounted:
+        out._storage.version += writes - 1  # besides the one that has been counted
     forward.refuse_out(name, (out, result))
     return out
 

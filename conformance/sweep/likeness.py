@@ -106,7 +106,7 @@ class Likeness:
             if names[0] != names[1]:
                 _tell(found, "diagnostics", f"{name}.grad_fn", *names)
         _field(found, "memory", name, expected, got, "_version")
-        _tell_if_other(found, f"{name}._is_view()", expected._is_view(), got._is_view())
+        _same(found, "memory", f"{name}._is_view()", expected._is_view(), got._is_view())
         if one.size:
             steps = [_steps(t.stride(), one.shape) for t in (expected, got)]
             if steps[0] != steps[1]:
@@ -189,14 +189,12 @@ def _first_far(expected: np.ndarray, got: np.ndarray, dtype: str) -> int | None:
 
 
 def _field(found: Differences, level: str, name: str, expected, got, field: str) -> None:
-    one, other = getattr(expected, field), getattr(got, field)
-    if one != other:
-        _tell(found, level, f"{name}.{field}", str(one), str(other))
+    _same(found, level, f"{name}.{field}", getattr(expected, field), getattr(got, field))
 
 
-def _tell_if_other(found: Differences, field: str, expected: bool, got: bool) -> None:
+def _same(found: Differences, level: str, field: str, expected: object, got: object) -> None:
     if expected != got:
-        _tell(found, "memory", field, str(expected), str(got))
+        _tell(found, level, field, str(expected), str(got))
 
 
 def _tell(found: Differences, level: str, field: str, expected: str, got: str) -> None:

@@ -18,12 +18,12 @@ celu_ = FUNCTIONS["celu_"]
 
 
 def _apply(op, into, inplace: bool, *args):
-    return into.inplace(*args) if inplace else op(*args)
+    return into.inplace(*args) if inplace else op.call(*args)
 
 
 def relu(input, inplace: bool = False) -> Tensor:
     """max(input, 0); the slope at 0 is 0."""
-    return units.relu.inplace(input) if inplace else units.relu.call(input)
+    return _apply(units.relu, units.relu, inplace, input)
 
 
 def relu6(input, inplace: bool = False) -> Tensor:

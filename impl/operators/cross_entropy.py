@@ -84,7 +84,7 @@ def _at_once(input: Tensor, target: Tensor, mean: bool, ignore_index: int) -> Te
     rows, classes = input._raw, target._raw
     if not are_plain(rows, classes, None, ignore_index) or len(rows) != len(classes):
         return None
-    before = ((input._view is None and input._node) or edge_node(input)) if path else None
+    before = edge_node(input) if path else None
     if before is None and path and requires_grad(input):
         return None
     found = logarithms(rows, 1)

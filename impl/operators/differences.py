@@ -53,11 +53,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n and (prepend is not None or append is not None):
         result = _joined(input, prepend, append, dim)
     result = _differences(result, n, dim)
-    if out is None:
-        return result
-    if n == 0:
-        out.resize_(result._raw.shape)
-    return inplace.store("diff", out, result)
+    return result if out is None else inplace.store("diff", out, result, counts_resize=n == 0)
 
 
 def _differences(value: Tensor, n: int, dim: int) -> Tensor:

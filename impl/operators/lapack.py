@@ -209,18 +209,20 @@ def check_infos(name: str, infos) -> None:
     raise error(f"{name}{where}: {text.format(info)}")
 
 
-def stored(name: str, out, result):
+def stored(name: str, out, result, counts_resize: bool = False):
     """What an operator computed, in `out=` where that is given. Raises as `store` does."""
-    return result if out is None else store(name, out, result)
+    return result if out is None else store(name, out, result, counts_resize)
 
 
-def store(name: str, out, result):
+def store(name: str, out, result, counts_resize: bool = False):
     """Store in `out=` what an operator computed, a tensor or a tuple of them; returns `out`.
 
-    Raises RuntimeError when an argument or `out` requires grad, and for another dtype.
+    `counts_resize` as in `impl.inplace.store`. Raises RuntimeError when an argument or `out`
+    requires grad, and for another dtype.
     """
     if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
-        values = [store(name, o, r) for o, r in zip(out, result, strict=True)]
+        pairs = zip(out, result, strict=True)
+        values = [store(name, o, r, counts_resize) for o, r in pairs]
         return inplace.like_tuple(result, values)
     if isinstance(out, Tensor):
         inplace.check_out(name, out, result.requires_grad)
@@ -229,4 +231,4 @@ def store(name: str, out, result):
                 f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
                 f"{out.dtype.c_name} instead"
             )
-    return inplace.store(name, out, result)
+    return inplace.store(name, out, result, counts_resize=counts_resize)

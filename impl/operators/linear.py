@@ -13,14 +13,14 @@ import math
 import numpy as np
 
 from impl import autocast, inplace
-from impl.graph import accumulator, edge_node, meta_of, next_sequence
+from impl.graph import edge_node, meta_of, next_sequence
 from impl.modes import STATE
 from impl.operator import TAPED, new
 from impl.operators.added_products import addmm
 from impl.operators.matmul import matrices
 from impl.operators.products import matmul_of, require_tensor
 from impl.operators.transposition import t
-from impl.saved import Versioned, raw_of, save
+from impl.saved import raw_of, save
 from impl.sweeps import MODERATE, sum_of_rows
 from impl.tensor import Tensor, common, requires_grad
 from impl.views import DEFAULT, View
@@ -31,13 +31,11 @@ def linear(input, weight, bias=None, *, out=None):
 
     Raises RuntimeError as the products it is made of do.
     """
-    if isinstance(input, Tensor) and isinstance(weight, Tensor) and isinstance(bias, Tensor):
-        result = _layer(input, weight, bias)
-        if result is not None:
-            return result if out is None else inplace.store("linear", out, result)
     require_tensor("linear", "input", 1, input)
     require_tensor("linear", "weight", 2, weight)
-    result = _composed(input, weight, bias)
+    result = _layer(input, weight, bias) if isinstance(bias, Tensor) else None
+    if result is None:
+        result = _composed(input, weight, bias)
     return result if out is None else inplace.store("linear", out, result)
 
 
@@ -127,9 +125,7 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     if path:
         if weight._view is not None or bias._view is not None or weight._nr or bias._nr:
             return None
-        before = (input._view is None and input._node) or edge_node(input)
-        of_weight = weight._node or (accumulator(weight) if weight._requires_grad else None)
-        of_bias = bias._node or (accumulator(bias) if bias._requires_grad else None)
+        before, of_weight, of_bias = edge_node(input), edge_node(weight), edge_node(bias)
         if of_weight is None or of_bias is None or (before is None and requires_grad(input)):
             return None
     transposed = matrix.T
@@ -154,8 +150,7 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
         turned._memory = memory = weight._memory or weight._storage
         turned._view = View(weight, DEFAULT, memory.version)
         turned._node = turning
-        kept_turned = Versioned(turned, memory.version) if memory.version else turned
-        node._kept = (1, 1, kept, (rows.shape, (inputs, 1), input._offset), kept_turned, layout)
+        node._kept = (1, 1, kept, (rows.shape, (inputs, 1), input._offset), save(turned), layout)
         if input._nr:
             node._numbers = (0, input._nr, 0)
     node._run, node._only = _gradients, None

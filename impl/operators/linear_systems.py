@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl.operator import RAW, TAPED, Array, function
+from impl.operator import RAW, TAPED, Array, function, owned
 from impl.operators import lapack, lu, lu_systems
 from impl.tensor import Tensor
 
@@ -33,8 +33,7 @@ def linalg_solve_ex(A: Array, B: Array, left) -> tuple:
 
 def _solved_adjoint(A, LU, pivots, right, left, adjoint):
     # Where nothing records, the factors that were saved serve; `adjoint` is what makes of them A^H.
-    solution = lu_systems.solved(LU, pivots, right, left, adjoint)
-    return solution if solution.base is None else solution.copy(order="K")
+    return owned(lu_systems.solved(LU, pivots, right, left, adjoint))
 
 
 RAW.solve_adjoint = _solved_adjoint

@@ -255,9 +255,7 @@ def packed(A, pivot=True, get_infos=False, out=None):
         result = tuple(result[:2])
     if out is not None:
         result = tuple(part.contiguous() for part in result)
-        for target, part in zip(out, result, strict=False):
-            target.resize_as_(part)
-    return lapack.stored("lu", out, result)
+    return lapack.stored("lu", out, result, counts_resize=True)
 
 
 # -- lu_unpack --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from impl import inference, inplace, sweeps
+from impl import inplace, sweeps
 from impl.dimensions import wrap_dim, wrap_dims
 from impl.dtypes import (
     BY_NUMPY,
@@ -188,11 +188,8 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of what is not NaN (torch.nanmean)."""
     count = input.isnan().logical_not().sum(dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
-    if out is None:
-        return result
-    inplace.store("nanmean", out, result)
-    inference.count(out)  # where ATen puts the sum first, and divides it
-    return out
+    # ATen puts the sum there first, and divides it.
+    return result if out is None else inplace.store("nanmean", out, result, writes=2)
 
 
 # -- product ----------------------------------------------------------------------------------

@@ -140,9 +140,5 @@ def kron(input, other, *, out=None):
     left = kron_view(input, tuple(n for size in one for n in (size, 1)))
     right = kron_view(other, tuple(n for size in two for n in (1, size)))
     result = kron_view(left * right, tuple(a * b for a, b in zip(one, two, strict=True)))
-    if out is None:
-        return result
-    version = out._version
-    inplace.store("kron", out, result)
-    out._storage.version = version  # ATen writes through a view that has a counter of its own
-    return out
+    # ATen writes through a view that has a counter of its own.
+    return result if out is None else inplace.store("kron", out, result, writes=0)
