@@ -1,8 +1,8 @@
 """impl against torch, other Python tapes and bare NumPy: one run, interleaved, as a page of ratios.
 
-    python benchmarks/engine.py [--rounds 15] [--only NAME] [--out docs/benchmarks]
+    python benchmarks/engine.py [--rounds 3] [--only NAME] [--out docs/benchmarks]
 
-Each workload runs in a process of its own, where every library takes its turn in every round, so
+Each workload runs in processes of its own, where every library takes its turn in every round, so
 that whatever slows the machine slows them all. Threads are limited to one. What exists before the
 first round is frozen out of the garbage collector's sight, or each would pay for torch's imports.
 Times are medians; the spread is half the distance between the quartiles. Writes OUT.md and OUT.svg.
@@ -37,6 +37,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 KEPT_PAGES = {"MALLOC_TRIM_THRESHOLD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "1073741824"}
 KEEPS = ", pages kept"
 PROCESSES = 5
+SECONDS = 2.0  # of rounds in each, at least
 # What impl is to be at most, in torch's time (see the project's notes on performance).
 BARS = {
     "1,000 scalar operations": 0.45,
@@ -67,8 +68,9 @@ def load(library: str) -> Any:
 def measure(name: str, rounds: int) -> dict[str, list[float]]:
     """Milliseconds of a step in each round, by library; to be called in a process of its own.
 
-    A library's turn lasts at least 20 ms, of as many steps as it takes, so that each is measured
-    as a loop would run it, caches, allocator and interpreter used to it.
+    There are at least so many rounds, and of short ones as many as `SECONDS` allow. A library's
+    turn lasts at least 20 ms, of as many steps as it takes, so that each is measured as a loop
+    would run it, caches, allocator and interpreter used to it.
     """
     steps = {}
     for library, interface in LIBRARIES.items():
@@ -80,14 +82,15 @@ def measure(name: str, rounds: int) -> dict[str, list[float]]:
     gc.collect()
     gc.freeze()
     times: dict[str, list[float]] = {library: [] for library in steps}
-    for number in range(rounds):
-        turns = list(steps)
+    began, turns, number = time.perf_counter(), list(steps), 0
+    while number < rounds or time.perf_counter() - began < SECONDS:
         for library in turns[number % len(turns) :] + turns[: number % len(turns)]:
             step, count = steps[library], counts[library]
-            began = time.perf_counter()
+            start = time.perf_counter()
             for _ in range(count):
                 step()
-            times[library].append((time.perf_counter() - began) * 1000 / count)
+            times[library].append((time.perf_counter() - start) * 1000 / count)
+        number += 1
     return times
 
 
@@ -114,15 +117,12 @@ def apart(arguments: list[str], keeps_pages: bool = False) -> Any:
 
 
 def measured(name: str, rounds: int) -> dict[str, list[float]]:
-    """`measure`, its rounds divided among processes of their own: where a process happens to have
-    its memory is worth some percent."""
+    """`measure` in several processes: where one has its memory is worth some percent."""
     times: dict[str, list[float]] = {}
-    for number in range(PROCESSES):
-        share = len(range(number, rounds, PROCESSES))
-        if share:
-            arguments = ["--measure", name.removesuffix(KEEPS), "--rounds", str(share)]
-            for library, found in apart(arguments, name.endswith(KEEPS)).items():
-                times.setdefault(library, []).extend(found)
+    arguments = ["--measure", name.removesuffix(KEEPS), "--rounds", str(rounds)]
+    for _ in range(PROCESSES):
+        for library, found in apart(arguments, name.endswith(KEEPS)).items():
+            times.setdefault(library, []).extend(found)
     return times
 
 
@@ -232,10 +232,10 @@ def plot(results: dict[str, dict[str, list[float]]], file: Path) -> None:
 
 PAGE = """# How fast `impl` is
 
-Forward and backward together, in milliseconds: medians of {rounds} interleaved turns of at least
-20 ms each in {processes} processes, ± half the distance between the quartiles, one thread. The last
-columns are the time of `impl` in that of torch eager, the median over the turns, and what it is to
-be at most. Made by `tox run -e benchmarks`.
+Forward and backward together, in milliseconds: medians of interleaved turns of at least 20 ms
+each, {rounds} or more in each of {processes} processes, ± half the distance between the quartiles,
+one thread. The last columns are the time of `impl` in that of torch eager, the median over the
+turns, and what it is to be at most. Made by `tox run -e benchmarks`.
 
 {versions}; CPython {python}, {machine}.
 
@@ -298,7 +298,7 @@ OpenBLAS 930 us where torch's MKL takes 900, and Python, its caches cold, anothe
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", help="the workloads whose names contain this; nothing is written")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmarks")
     parser.add_argument("--measure", help=argparse.SUPPRESS)

@@ -27,16 +27,13 @@ from impl.tensor import Tensor
 _ONE_AT_A_TIME = threading.RLock()
 
 
-def accumulate(
-    interpretation, leaf: Tensor, grads: list, version: int, references: int = 0
-) -> None:
-    """Add `grads[0]`, an array or a recorded tensor of the leaf's shape, to `leaf.grad`.
+def accumulate(interpretation, leaf: Tensor, gradient, version: int, references: int = 1) -> None:
+    """Add `gradient`, an array or a recorded tensor of the leaf's shape, to `leaf.grad`.
 
     In place over arrays; out of place, and recorded, over tensors (`create_graph`). `version` is
-    how often the gradient was written while it was made. `grads` is emptied, so that an array
-    nobody else holds, but for the engine's `references`, can be taken over.
+    how often the gradient was written while it was made. An array that nobody holds but for the
+    engine, so many `references`, is taken over.
     """
-    gradient = grads[0]
     if gradient is None or not leaf._requires_grad:
         return
     with _ONE_AT_A_TIME:
@@ -46,7 +43,6 @@ def accumulate(
             else:
                 _accumulate_dual(leaf, gradient)
             return
-        del grads[0]
         held = leaf._grad
         if held is None:
             leaf._grad = _first(interpretation, leaf, gradient, version, references)
@@ -75,7 +71,7 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
             and getrefcount(owner) == 3  # by the view, our name, and the call's own
             and (not SOURCES or source_of(gradient) is None)
         )
-        # Referenced by our caller's name, ours, and the call's own: nobody else.
+        # Referenced by the engine, two names here, and the call's own: nobody else.
         alone = whole and getrefcount(gradient) <= 3 + references
         if alone and id(gradient) not in interpretation.given:
             result = new(gradient)  # the common case of what follows
@@ -88,7 +84,7 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
     elif row_major and gradient.size and STATE.layout_policy:
         return _copied(np.array(gradient, order="C"), None)
     shape, strides = leaf._raw.shape, leaf.stride()
-    # Referenced by our caller's name, ours, and the call's own: nobody else.
+    # Referenced by the engine, two names here, and the call's own: nobody else.
     if interpretation.unshared(gradient, 3 + references) and (
         _obeys(gradient, shape, strides) or not STATE.layout_policy
     ):
@@ -124,7 +120,7 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
         leaf._grad.add_(gradient)
         _warn_of_layout(leaf)
         return
-    # Referenced by the caller's list and name, ours, and the call's own: nobody else.
+    # Referenced by the engine, the caller's name, ours, and the call's own: nobody else.
     unshared = getrefcount(gradient) <= 4
     if unshared and _obeys(gradient._raw, leaf._raw.shape, leaf.stride()):
         leaf._grad = gradient.detach()

@@ -148,10 +148,9 @@ class Task(Steps):
                         fitting = node._meta
                 gradient = None
             elif straight and needed is None and type(node) is AccumulateGrad and not node._hooked:
-                # Only the list holds it, so that the leaf may take it over.
-                arrived, gradient = [gradient], None
-                accumulate(interpretation, node.variable, arrived, additions.pop(node, 0))
-                node = None
+                version = additions.pop(node, 0) if additions else 0
+                accumulate(interpretation, node.variable, gradient, version)
+                node = gradient = None
                 continue
             else:
                 grads = [gradient] if node._meta is not None else gradient
@@ -166,7 +165,8 @@ class Task(Steps):
                 marks = self.marks
                 targets = node._targets()
             following = None
-            # Whether a leaf, which would be next to run, takes its gradient without waiting.
+            # Whether a leaf, which would be next to run, takes its gradient without waiting; not if
+            # another has to wait.
             soon = straight and needed is None and passed is None
             for i, target in enumerate(targets):
                 if target is None:
@@ -177,14 +177,14 @@ class Task(Steps):
                     marks is None
                     and passed is None
                     and (
-                        (meta is fitting and meta is not None)
-                        or type(value) is meta
+                        (fitting is not None and meta is fitting)
                         or (
-                            type(value) is ndarray
-                            and type(meta) is tuple
+                            type(meta) is tuple
+                            and type(value) is ndarray
                             and value.shape == meta[0]
                             and value.dtype is meta[1]
                         )
+                        or type(value) is meta
                     )
                 ):
                     made = 0
@@ -200,20 +200,34 @@ class Task(Steps):
                     if not self._meets(value, expected):
                         value, made = self._refit(node, i, value, expected, made)
                 leaf = type(target) is AccumulateGrad
+                if (
+                    soon
+                    and target._shown is not None
+                    and target._sequence == node._sequence - 1  # so that it is next
+                    and type(target._only) is AccumulateGrad
+                    and target._run is not None
+                    and not (made or value is None or counts.get(target, 1) != 1)
+                ):
+                    # A leaf behind a view, as layers have of their weights.
+                    shown, target, leaf = target, target._only, True
+                    value, meta = shown._shown(value), target._meta
+                    if (value.shape, value.dtype) != meta and not self._meets(value, meta):
+                        value, made = self._refit(shown, 0, value, meta, 0)
                 if orderly and not leaf and fitting is None and type(value) is ndarray:
                     orderly = value.flags.c_contiguous or not reordered(value)
-                if made or meta is None or counts.get(target, 1) != 1:
+                if made or meta is None or (target in counts and counts[target] != 1):
                     number = 0 if node._numbers is None else node._numbers[i]
                     if not join(target, value, made, number):
                         value = None
                         continue
                     value = None
                     value = arrivals.pop(target).value
-                if leaf and soon and type(following) is not AccumulateGrad and not target._hooked:
-                    version = additions.pop(target, 0)
-                    arrived, value = [value], None
-                    accumulate(interpretation, target.variable, arrived, version)
+                if leaf and soon and not target._hooked:
+                    version = additions.pop(target, 0) if additions else 0
+                    accumulate(interpretation, target.variable, value, version)
+                    value = None
                     continue
+                soon = soon and not leaf
                 if following is None:
                     following, gradient = target, value
                 else:

@@ -27,7 +27,7 @@ def run_alone(node, grads):
     interpretation = interpreting(STATE.enabled)
     lowered = [None if g is None else interpretation.lower(g) for g in grads]
     if isinstance(node, AccumulateGrad):
-        accumulate(interpretation, node.variable, lowered, 0)
+        accumulate(interpretation, node.variable, lowered[0], 0)
         if node.variable._post_accumulate:
             run_post_accumulate(node.variable)
         return ()

@@ -56,6 +56,8 @@ class Node:
     _run: Any = None
     # The node at the only edge, if there is but one and `_run` returns only its gradient.
     _only: Any = None
+    # What makes the gradient at the only edge, where that is but a view of the incoming one.
+    _shown: Any = None
     _plan: Any = None  # an operator's node: what it saves, and how it runs
     _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
     _retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}
@@ -227,7 +229,9 @@ class AccumulateGrad(Node):
     def __init__(self, variable) -> None:
         self.variable = variable
         # The leaf's as it is now: what happens to its shape later does not matter.
-        self._expect(variable)
+        self._meta = variable._common
+        if self._meta is None or variable._grad_dtype is not ...:
+            self._expect(variable)
         if anomaly.MODE.enabled:
             anomaly.note(self)
 

@@ -107,7 +107,7 @@ class Steps:
     def _accumulate(self, node, grads) -> None:
         leaf, version = node.variable, self.additions.pop(node, 0)
         shown = list(grads) if node._post_hooks else None
-        accumulate(self.interpretation, leaf, grads, version, 0 if shown is None else 1)
+        accumulate(self.interpretation, leaf, grads[0], version, 1 if shown is None else 2)
         if leaf._post_accumulate:
             run_post_accumulate(leaf)
         if shown is not None:

@@ -412,3 +412,46 @@ def test_nodes_of_all_threads_have_numbers_of_their_own():
     flat = [n for made in numbers for n in made]
     assert len(set(flat)) == len(flat) == 2000
     assert all(made == sorted(made) for made in numbers)
+
+
+def _behind_a_transpose(t: Any, use: str, watched: str) -> Any:
+    """What arrives at a leaf behind `t()`, how it lies, and in which order its watchers are told."""
+    told: list[str] = []
+    w, v = t.ones(2, 3, requires_grad=True), t.full((4, 3), 2.0, requires_grad=True)
+    if use == "later":
+        early = w.t()
+        turned, other = early, t.mm(v, early).square()
+        result = t.mm(other, t.ones(2, 2)).sum() + early.sum()
+    elif use == "broadcast":
+        turned = w.t()
+        result = (t.ones(3, 1) * 3 + turned).sum()
+    elif use == "twice":
+        turned = w.t()
+        result = t.mm(v, turned).sum() + w.sum()
+    else:
+        turned = w.t()
+        result = t.mm(v, turned).sum()
+    if watched == "leaf":
+        w.register_hook(lambda g: told.append(f"w {g.stride()}"))
+        v.register_hook(lambda g: told.append("v"))
+    elif watched == "view":
+        turned.register_hook(lambda g: told.append(f"turned {tuple(g.stride())}"))
+    elif watched == "node":
+        turned.grad_fn.register_hook(lambda i, o: told.append(f"node {len(i)} {len(o)}"))
+    elif watched == "accumulated":
+        w.register_post_accumulate_grad_hook(lambda leaf: told.append("w"))
+        v.register_post_accumulate_grad_hook(lambda leaf: told.append("v"))
+    elif watched == "retained":
+        turned.retain_grad()
+    result.backward(retain_graph=True)
+    first = w.grad.tolist(), w.grad.stride(), w.grad._version, w.grad._is_view()
+    result.backward()
+    kept = turned.grad
+    return told, first, w.grad.tolist(), None if kept is None else kept.tolist()
+
+
+@pytest.mark.parametrize("watched", ["nothing", "leaf", "view", "node", "accumulated", "retained"])
+@pytest.mark.parametrize("use", ["once", "twice", "later", "broadcast"])
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_a_leaf_behind_a_transpose_gets_what_torch_gives_it(use: str, watched: str) -> None:
+    assert _behind_a_transpose(impl, use, watched) == _behind_a_transpose(torch, use, watched)

@@ -135,19 +135,13 @@ def _check_alpha(self, other, alpha) -> None:
 
 
 def _accumulate(memory, other, alpha) -> None:
-    """memory += alpha * other, in place and in one sweep (BLAS's axpy)."""
+    """memory += alpha * other, in place and in one sweep (BLAS's axpy); an array looks like it."""
     if alpha == 1:
         np.add(memory, other, out=memory)
     elif alpha == -1:
         np.subtract(memory, other, out=memory)
-    elif (
-        (axpy := _AXPY.get(memory.dtype)) is not None
-        and memory.size
-        and getattr(other, "shape", None) == memory.shape
-    ):
-        if memory.ndim != 1:
-            other, memory = other.reshape(-1), memory.reshape(-1)
-        axpy(other, memory, a=alpha)
+    elif type(other) is np.ndarray and memory.size and (axpy := _AXPY.get(memory.dtype)):
+        axpy(other.reshape(-1), memory.reshape(-1), a=alpha)
     else:
         np.add(memory, _multiple(other, alpha, memory), out=memory)
 

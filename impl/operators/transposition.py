@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from operator import attrgetter
 
 from impl import inplace, views
 from impl.dimensions import wrap_dim
@@ -27,7 +28,7 @@ def _swapped(self: Geometry, dim0, dim1) -> Geometry:
     return _permuted(self, order)
 
 
-@views.view(node="TBackward0", inplace_node="TBackward1", array=lambda raw: raw.T)
+@views.view(node="TBackward0", inplace_node="TBackward1", array=attrgetter("T"))
 def t(self: Geometry) -> Geometry:
     """The transpose of a matrix; fewer dimensions stay as they are (torch.t).
 
@@ -39,7 +40,8 @@ def t(self: Geometry) -> Geometry:
     return _permuted(self, range(ndim - 1, -1, -1))
 
 
-t.gradient(self=lambda F, grad: F.t(grad))
+t.gradient(self="F.t(grad)")
+t.node_class._shown = attrgetter("T")
 
 
 @function("t_", torch=False)
