@@ -415,7 +415,7 @@ def test_nodes_of_all_threads_have_numbers_of_their_own():
 
 
 def _behind_a_transpose(t: Any, use: str, watched: str) -> Any:
-    """What arrives at a leaf behind `t()`, how it lies, and the order in which watchers are told."""
+    """What arrives at a leaf behind `t()`, how it lies, and whom it is told in which order."""
     told: list[str] = []
     w, v = t.ones(2, 3, requires_grad=True), t.full((4, 3), 2.0, requires_grad=True)
     if use == "later":
