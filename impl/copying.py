@@ -9,6 +9,7 @@ from impl.geometries import elements, geometry
 from impl.operator import new
 from impl.storage import Storage, contiguous_strides, strided
 from impl.tensor import Tensor, requires_grad
+from impl.tensor_base import TensorBase
 
 _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
@@ -20,8 +21,8 @@ _STORAGES = "impl.storages"  # where in deepcopy's memo the copied storages are
 
 def _own_attributes(tensor: Tensor) -> dict:
     """The attributes that a program has set on a tensor."""
-    fields = vars(Tensor)
-    return {k: v for k, v in vars(tensor).items() if k not in fields and k != "_raw"}
+    fields = {*vars(TensorBase), *vars(Tensor)}
+    return {k: v for k, v in vars(tensor).items() if k not in fields}
 
 
 def _over(storage: Storage, kind, shape, strides, offset: int) -> Tensor:

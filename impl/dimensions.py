@@ -20,6 +20,21 @@ def wrap_dim(dim, ndim: int) -> int:
     return dim + size if dim < 0 else dim
 
 
+def require_dims(dim, ndim: int) -> None:
+    """Raise IndexError for a dimension of a tensor that has none."""
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+
+
+def dim_of(function: str, dim, ndim: int) -> int:
+    """`wrap_dim` of a dimension that exists: IndexError if not, TypeError for no integer."""
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        kind = type(dim).__name__
+        raise TypeError(f"{function}(): argument 'dim' (position 1) must be int, not {kind}")
+    require_dims(dim, ndim)
+    return wrap_dim(dim, ndim)
+
+
 def wrap_dims(dims, ndim: int) -> tuple[int, ...]:
     """Several dimensions; None and the empty list stand for all of them.
 

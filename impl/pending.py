@@ -16,8 +16,9 @@ import numpy as np
 from impl.modes import STATE
 from impl.storage import Memory, Storage, address, element_strides, extent, owner_of, strided
 from impl.tensor import Tensor
+from impl.tensor_base import TensorBase
 
-_MEMORY: Any = Tensor.__dict__["_raw"]  # the slot, which holds the memory as it is
+_MEMORY: Any = TensorBase.__dict__["_raw"]  # the slot, which holds the memory as it is
 
 
 class Pending(Tensor):

@@ -17,9 +17,10 @@ from fractions import Fraction
 import numpy as np
 
 from impl import dtypes, singles
+from impl.devices import CPU
 from impl.operator import FUNCTIONS, new
 from impl.refusals import not_implemented
-from impl.tensor import CPU, Tensor
+from impl.tensor import Tensor
 
 _DEFAULT_SEED = 67280421310721
 _STATE_WORDS = 624

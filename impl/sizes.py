@@ -37,6 +37,18 @@ def sizes_of(arguments) -> tuple[int, ...]:
     return tuple(_python.index(n) for n in arguments)
 
 
+def sizes_given(function: str, parameter: str, sizes, named) -> tuple[int, ...]:
+    """`sizes_of` a variadic call, or of the one argument it was given by name.
+
+    Raises TypeError when there are none, in the words of torch's parser, or no integers.
+    """
+    if not sizes:
+        if parameter not in named:
+            raise TypeError(f'{function}() missing 1 required positional arguments: "{parameter}"')
+        sizes = (named[parameter],)
+    return sizes_of(sizes)
+
+
 def infer_size(shape, count: int) -> tuple[int, ...]:
     """`shape` with a -1 replaced by what makes `count` elements.
 

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from impl import inference, messages
-from impl.devices import CPU, device
-from impl.dtypes import BY_NUMPY, FLOATING, WIDE, dtype, get_default_dtype
+from impl.dtypes import FLOATING, WIDE, dtype, get_default_dtype
 from impl.graph import meta_of
-from impl.layouts import contiguous_format, layout, strided
 from impl.modes import STATE
-from impl.sizes import Size
-from impl.storage import Replaced, Storage, contiguous_strides, is_contiguous
+from impl.storage import Replaced
+from impl.tensor_base import FIELDS, TensorBase, field
 
 
 def requires_grad(tensor: Tensor) -> bool:
@@ -46,50 +44,15 @@ class _TensorType(type):
         def __setattr__(cls, name: str, value: Any) -> None: ...
 
 
-if TYPE_CHECKING:  # type checkers know only the built-in one
-    _field = property
-else:
-
-    class _field(property):
-        """A property that says in torch's words that it is read-only."""
-
-        def __set__(self, instance, value) -> None:
-            raise AttributeError(
-                f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
-            )
-
-
-class Tensor(metaclass=_TensorType):
+class Tensor(TensorBase, metaclass=_TensorType):
     """An n-dimensional array of one dtype that autograd can follow.
 
     Operators are attached by the modules of `impl.operators`; this class holds what is not one:
-    metadata, flags, the gradient, and the links to the graph.
+    flags, the gradient, the links to the graph, and what Python makes of a tensor.
     """
 
-    # What every operation reads and sets (see `blank`); the rest has defaults on the class.
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_common",  # what `common` found; None: not asked yet, or not common
-        "_memory",  # the Storage; None: nobody has shared or written it yet
-        "_node",
-        "_nr",
-        "_raw",  # an array, or a NumPy scalar if 0-dim and never shared
-        "_requires_grad",
-        "_strides",  # None: row-major, and nothing else about it needs the long way
-        "_view",
-    )
+    __slots__ = ()
 
-    _common: Any
-    _memory: Storage | None
-    _node: Any
-    _nr: int
-    _raw: Any
-    _requires_grad: bool
-    _strides: Any
-    _view: Any
-
-    _offset = 0
     _grad: Any = None
     _grad_dtype: Any = ...  # Ellipsis: the gradient has the tensor's own dtype; None: it has any
     _accumulator: Any = None
@@ -99,151 +62,17 @@ class Tensor(metaclass=_TensorType):
     _tangent: Any = None
     _zero = False  # whether zeros in the place of a tangent that is not there
     _detached = False  # whether detach_() was called: what saved it before must notice
-    _inference = False  # whether an inference tensor, and whether one without version counter
-    _uncounted = False
+    _inference = False  # whether an inference tensor
 
     if TYPE_CHECKING:  # the operators' methods, which their modules attach
 
         def __getattr__(self, name: str) -> Any: ...
 
-    @property
-    def _storage(self) -> Storage:
-        """The memory and its version counter, which exist from the first time somebody asks."""
-        memory = self._memory
-        if memory is None:
-            memory = self._memory = Storage(self._raw)
-        return memory
-
-    @_storage.setter
-    def _storage(self, value: Storage) -> None:
-        self._memory = value
-
-    def _array(self) -> np.ndarray:
-        """The value as an array that can be written and shared."""
-        raw = self._raw
-        if not isinstance(raw, np.ndarray):
-            storage = self._storage
-            if not isinstance(storage.buffer, np.ndarray):
-                storage.buffer = np.array(raw)
-            raw = self._raw = storage.buffer.reshape(())
-        return raw
-
-    # -- metadata ---------------------------------------------------------------------------
-
-    @_field
-    def shape(self) -> Size:
-        return Size(self._raw.shape)
-
-    def size(self, dim: int | None = None):
-        """The sizes, or that of one dimension."""
-        return self.shape if dim is None else self._raw.shape[dim]
-
-    def stride(self, dim: int | None = None):
-        """The strides in elements, or that of one dimension."""
-        strides = self._strides
-        if strides is None:
-            strides = contiguous_strides(self._raw.shape)
-        return strides if dim is None else strides[dim]
-
-    def storage_offset(self) -> int:
-        """Where in the storage the first element lies, in elements."""
-        return self._offset
-
-    @_field
-    def ndim(self) -> int:
-        return self._raw.ndim
-
-    def dim(self) -> int:
-        """The number of dimensions."""
-        return self._raw.ndim
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return int(self._raw.size)
-
-    nelement = numel
-
-    @_field
-    def dtype(self) -> dtype:
-        return BY_NUMPY[self._raw.dtype]
-
-    @_field
-    def device(self) -> device:
-        return CPU
-
-    @_field
-    def layout(self) -> layout:
-        return strided
-
-    @_field
-    def itemsize(self) -> int:
-        return self._raw.dtype.itemsize
-
-    def element_size(self) -> int:
-        """The bytes of one element."""
-        return self._raw.dtype.itemsize
-
-    @_field
-    def is_cuda(self) -> bool:
-        return False
-
-    @_field
-    def is_sparse(self) -> bool:
-        return False
-
-    def is_floating_point(self) -> bool:
-        """Whether the dtype is a floating one."""
-        return self.dtype.category == FLOATING
-
-    def is_complex(self) -> bool:
-        """Whether the dtype is complex."""
-        return self.dtype.is_complex
-
-    def is_contiguous(self, *, memory_format=contiguous_format) -> bool:
-        """Whether the elements lie in row-major order, or a memory format's, without gaps."""
-        if memory_format is not contiguous_format:
-            return memory_format.describes(self._raw.shape, self.stride())
-        return self._strides is None or is_contiguous(self._raw.shape, self._strides)
+    # -- autograd ---------------------------------------------------------------------------
 
     def is_inference(self) -> bool:
         """Whether made in inference mode, or an alias of such a tensor."""
         return self._inference
-
-    def is_pinned(self) -> bool:
-        """Whether in pinned memory: never."""
-        return False
-
-    def __len__(self) -> int:
-        if self._raw.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return self._raw.shape[0]
-
-    # -- storage ----------------------------------------------------------------------------
-
-    def untyped_storage(self) -> Storage:
-        """The storage, shared with views and detached aliases."""
-        self._array()
-        return self._storage
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        self._array()
-        return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
-
-    @_field
-    def _version(self) -> int:
-        if self._uncounted:
-            raise RuntimeError(messages.INFERENCE_VERSION)
-        return 0 if self._memory is None else self._memory.version
-
-    def _is_view(self) -> bool:
-        return self._view is not None
-
-    @_field
-    def _base(self) -> Tensor | None:
-        return None if self._view is None else self._view.base
-
-    # -- autograd ---------------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
@@ -283,11 +112,11 @@ class Tensor(metaclass=_TensorType):
             inference.check_flag(self)
         self._requires_grad = value
 
-    @_field
+    @field
     def is_leaf(self) -> bool:
         return self.grad_fn is None
 
-    @_field
+    @field
     def grad_fn(self):
         """The node that made this value; a view's is renewed when its base was written since."""
         record = self._view
@@ -301,11 +130,11 @@ class Tensor(metaclass=_TensorType):
             views.refresh(self, record)
         return self._node
 
-    @_field
+    @field
     def output_nr(self) -> int:
         return self._nr
 
-    @_field
+    @field
     def retains_grad(self) -> bool:
         return self._retains_grad
 
@@ -559,7 +388,7 @@ def floating(tensor: Tensor):
 
 def assume(tensor: Tensor, source: Tensor) -> None:
     """Make a tensor all that `source` is."""
-    for name in Tensor.__slots__[2:]:
+    for name in FIELDS:
         setattr(tensor, name, getattr(source, name))
     vars(tensor).update(vars(source))
 

@@ -272,7 +272,7 @@ def _forward_jacobian(func, inputs, vectorize: bool):
         # In forward mode the batch counts elements of the inputs, which belong to the end.
         rows.append(
             [
-                p.permute(*range(1, p.ndim), 0).reshape(*primal.shape, *t.shape)
+                p.permute(*range(1, p.ndim), 0).reshape((*primal.shape, *t.shape))
                 for p, t in zip(pieces, inputs, strict=True)
             ]
         )

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from impl.dimensions import wrap_dim
+from impl.dimensions import require_dims, wrap_dim
 from impl.dtypes import BY_NUMPY
 from impl.operator import Array, function, operator
 from impl.operators.arithmetic import require_tensor
@@ -111,8 +111,7 @@ def _asked_for(results, return_inverse: bool, return_counts: bool):
 
 
 def _dim(input, dim: int) -> int:
-    if not input._raw.ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    require_dims(dim, input._raw.ndim)
     return wrap_dim(dim, input._raw.ndim)
 
 

@@ -8,7 +8,7 @@ from impl import messages, views
 from impl.dtypes import WIDE
 from impl.geometries import Geometry
 from impl.operator import TAPED, function
-from impl.sizes import sizes_of
+from impl.sizes import sizes_given
 
 
 def _one_repeated(raw, size):
@@ -67,12 +67,12 @@ expand_.gradient(self=lambda F, grad, self_shape: grad if self_shape else F.sum_
 
 
 @function("expand", torch=False)
-def expand(self, *sizes, size=None, implicit=False):
+def expand(self, *sizes, implicit=False, **named):
     """Dimensions of size one repeated, and new leading ones, without a copy (torch.Tensor.expand).
 
     Raises RuntimeError when a dimension of another size would change.
     """
-    sizes = sizes_of(sizes if size is None else (size,))
+    sizes = sizes_given("expand", "size", sizes, named)
     check_count(self, sizes)
     return TAPED.expand(self, sizes)
 
@@ -96,4 +96,4 @@ def expand_as(self, other):
 @function("broadcast_to")
 def broadcast_to(input, *size, **named):
     """`input.expand(size)` (torch.broadcast_to)."""
-    return expand(input, sizes_of(size or (named["size"],)))
+    return expand(input, sizes_given("broadcast_to", "size", size, named))

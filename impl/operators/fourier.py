@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator as _python
-
 from impl import inplace
+from impl.dimensions import require_dims, wrap_dim
 from impl.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.operator import FUNCTIONS
 from impl.operators.arithmetic import require_tensor
@@ -58,15 +57,8 @@ def _check_several(name: str, input, s, dim) -> None:
 
 
 def _wrapped(dim, ndim: int) -> int:
-    dim = _python.index(dim)
-    if not ndim:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    if not -ndim <= dim < ndim:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], "
-            f"but got {dim})"
-        )
-    return dim % ndim
+    require_dims(dim, ndim)
+    return wrap_dim(dim, ndim)
 
 
 def _check_points(count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.dimensions import wrap_dim
+from impl.dimensions import require_dims, wrap_dim
 from impl.dtypes import FLOATING, bool_
 from impl.operator import TAPED, function
 from impl.tensor import Tensor
@@ -56,10 +56,7 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
     that do not fit; without samples the integral is zero.
     """
     axis, shape = wrap_dim(dim, y._raw.ndim), y._raw.shape
-    if not shape:
-        raise IndexError(
-            f"Dimension specified as {dim if x is None else axis} but tensor has no dimensions"
-        )
+    require_dims(dim if x is None else axis, len(shape))
     if shape[axis] == 0:
         return TAPED.new_zeros(y, shape[:axis] + shape[axis + 1 :])
     _refuse_bool("trapezoid", y, x)

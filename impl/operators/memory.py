@@ -8,13 +8,13 @@ from impl import forward, inference, inplace, messages
 from impl.geometries import Geometry, elements, geometry
 from impl.modes import STATE
 from impl.operator import function
-from impl.sizes import sizes_of
+from impl.sizes import sizes_given
 from impl.storage import Replaced, Storage, contiguous_strides, strided
 from impl.tensor import Tensor, requires_grad
 
 
 @function("resize_", torch=False)
-def resize_(self, *sizes, memory_format=None):
+def resize_(self, *sizes, memory_format=None, **named):
     """Give the tensor other sizes, row-major, over memory that grows where needed.
 
     Elements beyond the old ones are unspecified. Raises RuntimeError for a tensor that requires
@@ -22,7 +22,7 @@ def resize_(self, *sizes, memory_format=None):
     """
     if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
-    shape = sizes_of(sizes)
+    shape = sizes_given("resize_", "size", sizes, named)
     if shape != self._raw.shape:
         inplace.resize(self, shape)
         inference.count(self)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.dimensions import wrap_dim
+from impl.dimensions import require_dims, wrap_dim
 from impl.operator import TAPED, Array, function, operator
-from impl.sizes import sizes_of
+from impl.sizes import sizes_given
 
 
 @operator(function=False, method=False, elementwise=True, node="FlipBackward0")
@@ -28,7 +28,7 @@ def flip_(input, *dims, **named):
 
     Raises IndexError for a dimension out of range, RuntimeError for one named twice.
     """
-    return TAPED.flip(input, sizes_of(dims if "dims" not in named else (named["dims"],)))
+    return TAPED.flip(input, sizes_given("flip", "dims", dims, named))
 
 
 @function("fliplr")
@@ -57,8 +57,7 @@ def roll(self: Array, shifts, dims=()) -> Array:
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
-    if not self.ndim:
-        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    require_dims(dims[0], self.ndim)
     if not self.size:
         return np.array(self)
     return np.roll(self, shifts, tuple(wrap_dim(d, self.ndim) for d in dims))

@@ -9,7 +9,7 @@ from impl.dtypes import BY_NUMPY, CATEGORY, INTEGRAL
 from impl.layouts import contiguous_format
 from impl.operator import TAPED, Array, function, new, operator
 from impl.refusals import not_implemented
-from impl.sizes import sizes_of
+from impl.sizes import sizes_given
 from impl.tensor import Tensor
 
 
@@ -56,13 +56,13 @@ def repeat_(self, *repeats, **named):
 
     Raises RuntimeError for fewer repeats than dimensions, or negative ones.
     """
-    return TAPED.repeat(self, sizes_of(repeats if not named else (named["repeats"],)))
+    return TAPED.repeat(self, sizes_given("repeat", "repeats", repeats, named))
 
 
 @function("tile")
 def tile(input, *dims, **named):
     """`repeat` with missing leading counts taken as one (torch.tile)."""
-    counts = sizes_of(dims if not named else (named["dims"],))
+    counts = sizes_given("tile", "dims", dims, named)
     return TAPED.repeat(input, (1,) * (input._raw.ndim - len(counts)) + counts)
 
 

@@ -14,7 +14,7 @@ from impl.geometries import Geometry
 from impl.layouts import contiguous_format
 from impl.operator import RAW, TAPED, Array, function, operator
 from impl.operators.reinterpretation import reinterpreted
-from impl.sizes import infer_size, restride, sizes_of
+from impl.sizes import infer_size, restride, sizes_given, sizes_of
 from impl.storage import is_contiguous
 from impl.tensor import Tensor
 
@@ -54,6 +54,12 @@ unsafe_view.gradient(self=lambda F, grad, self_shape: F.reshape(grad, self_shape
 unsafe_view.forward("linear")
 
 
+_VIEW_OF_NOTHING = (
+    "view() received an invalid combination of arguments - got (), but expected one of:\n"
+    " * (torch.dtype dtype)\n * (tuple of ints size)\n"
+)
+
+
 @function("view", torch=False)
 def view(self, *shape, size=None, dtype=None):
     """A view with other sizes, one of which may be -1; with a dtype instead, the same memory as
@@ -63,6 +69,8 @@ def view(self, *shape, size=None, dtype=None):
     """
     if dtype is not None or (shape and isinstance(shape[0], element_type)):
         return reinterpreted(self, shape[0] if dtype is None else dtype)
+    if not shape and size is None:
+        raise TypeError(_VIEW_OF_NOTHING)
     return TAPED.view(self, sizes_of(shape if size is None else (size,)))
 
 
@@ -102,7 +110,7 @@ RAW.reshape = _reshaped
 @function("reshape")
 def reshape(input, *shape, **named):
     """A view with other sizes where the strides allow it, else a copy (torch.reshape)."""
-    return _reshape(input, sizes_of(shape or (named.get("shape"),)))
+    return _reshape(input, sizes_given("reshape", "shape", shape, named))
 
 
 @function("view_as", torch=False)

@@ -9,7 +9,7 @@ from impl import inplace, views
 from impl.dimensions import wrap_dim
 from impl.geometries import Geometry
 from impl.operator import TAPED, function
-from impl.sizes import sizes_of
+from impl.sizes import sizes_given
 from impl.tensor import Tensor, requires_grad
 
 
@@ -100,9 +100,7 @@ def permute(input, *dims, **named):
 
     Raises RuntimeError unless each dimension is named once, IndexError out of range.
     """
-    if not dims and not named:
-        raise TypeError('permute() missing 1 required positional arguments: "dims"')
-    return TAPED.permute(input, sizes_of(dims if "dims" not in named else (named["dims"],)))
+    return TAPED.permute(input, sizes_given("permute", "dims", dims, named))
 
 
 @function("swapaxes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 
 from impl.tensor import Tensor
+from impl.tensor_base import FIELDS
 
 _POISONED = (
     "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when "
@@ -26,7 +27,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         if weakref.getweakrefs(tensor):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
-    for field in ("__dict__", *_fields()):
+    for field in ("__dict__", *FIELDS):
         first, second = getattr(t1, field), getattr(t2, field)
         setattr(t1, field, second)
         setattr(t2, field, first)
@@ -35,10 +36,6 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         if node is not None:
             node.variable = tensor
             node.register_prehook(_refuse)
-
-
-def _fields() -> list[str]:
-    return [name for name in Tensor.__slots__ if not name.startswith("__")]
 
 
 def _refuse(grads):

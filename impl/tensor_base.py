@@ -1,0 +1,195 @@
+"""What a tensor is before anybody differentiates it: a strided view of a storage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from impl import messages
+from impl.devices import CPU, device
+from impl.dimensions import dim_of
+from impl.dtypes import BY_NUMPY, FLOATING, dtype
+from impl.layouts import contiguous_format, layout, strided
+from impl.sizes import Size
+from impl.storage import Storage, contiguous_strides, is_contiguous
+
+if TYPE_CHECKING:  # type checkers know only the built-in one
+    field = property
+else:
+
+    class field(property):
+        """A property that says in torch's words that it is read-only."""
+
+        def __set__(self, instance, value) -> None:
+            raise AttributeError(
+                f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
+            )
+
+
+class TensorBase:
+    """The fields of a tensor, its metadata and its memory (torch._C.TensorBase)."""
+
+    # What every operation reads and sets (see `blank`); the rest has defaults on the class.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_common",  # what `common` found; None: not asked yet, or not common
+        "_memory",  # the Storage; None: nobody has shared or written it yet
+        "_node",
+        "_nr",
+        "_raw",  # an array, or a NumPy scalar if 0-dim and never shared
+        "_requires_grad",
+        "_strides",  # None: row-major, and nothing else about it needs the long way
+        "_view",
+    )
+
+    _common: Any
+    _memory: Storage | None
+    _node: Any
+    _nr: int
+    _raw: Any
+    _requires_grad: bool
+    _strides: Any
+    _view: Any
+
+    _offset = 0
+    _uncounted = False  # whether it has no version counter, as inference tensors
+
+    @property
+    def _storage(self) -> Storage:
+        """The memory and its version counter, which exist from the first time somebody asks."""
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = Storage(self._raw)
+        return memory
+
+    @_storage.setter
+    def _storage(self, value: Storage) -> None:
+        self._memory = value
+
+    def _array(self) -> np.ndarray:
+        """The value as an array that can be written and shared."""
+        raw = self._raw
+        if not isinstance(raw, np.ndarray):
+            storage = self._storage
+            if not isinstance(storage.buffer, np.ndarray):
+                storage.buffer = np.array(raw)
+            raw = self._raw = storage.buffer.reshape(())
+        return raw
+
+    # -- metadata ---------------------------------------------------------------------------
+
+    @field
+    def shape(self) -> Size:
+        return Size(self._raw.shape)
+
+    def size(self, dim: int | None = None):
+        """The sizes, or that of one dimension. Raises IndexError out of range."""
+        if dim is None:
+            return self.shape
+        return self._raw.shape[dim_of("size", dim, self._raw.ndim)]
+
+    def stride(self, dim: int | None = None):
+        """The strides in elements, or that of one dimension; errors as `size`."""
+        strides = self._strides
+        if strides is None:
+            strides = contiguous_strides(self._raw.shape)
+        return strides if dim is None else strides[dim_of("stride", dim, self._raw.ndim)]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the first element lies, in elements."""
+        return self._offset
+
+    @field
+    def ndim(self) -> int:
+        return self._raw.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._raw.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(self._raw.size)
+
+    nelement = numel
+
+    @field
+    def dtype(self) -> dtype:
+        return BY_NUMPY[self._raw.dtype]
+
+    @field
+    def device(self) -> device:
+        return CPU
+
+    @field
+    def layout(self) -> layout:
+        return strided
+
+    @field
+    def itemsize(self) -> int:
+        return self._raw.dtype.itemsize
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self._raw.dtype.itemsize
+
+    @field
+    def is_cuda(self) -> bool:
+        return False
+
+    @field
+    def is_sparse(self) -> bool:
+        return False
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.dtype.category == FLOATING
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.is_complex
+
+    def is_contiguous(self, *, memory_format=contiguous_format) -> bool:
+        """Whether the elements lie in row-major order, or a memory format's, without gaps."""
+        if memory_format is not contiguous_format:
+            return memory_format.describes(self._raw.shape, self.stride())
+        return self._strides is None or is_contiguous(self._raw.shape, self._strides)
+
+    def is_pinned(self) -> bool:
+        """Whether in pinned memory: never."""
+        return False
+
+    def __len__(self) -> int:
+        if self._raw.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._raw.shape[0]
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def untyped_storage(self) -> Storage:
+        """The storage, shared with views and detached aliases."""
+        self._array()
+        return self._storage
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        self._array()
+        return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
+
+    @field
+    def _version(self) -> int:
+        if self._uncounted:
+            raise RuntimeError(messages.INFERENCE_VERSION)
+        return 0 if self._memory is None else self._memory.version
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @field
+    def _base(self) -> Any:
+        return None if self._view is None else self._view.base
+
+
+FIELDS = TensorBase.__slots__[2:]
