@@ -139,3 +139,18 @@ def test_a_view_of_any_tensor_is_torchs(name, shape, order):
         made.append((tuple(v.shape), v.stride(), v.storage_offset(), v.tolist()))
         assert v._base is base._base
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    """expand() view() reshape() repeat() tile() flip() permute() resize_() sum_to_size()
+    size(2) size(-3) size(True) size(1.0) stride(5) sum().size(0) sum().stride(-1)
+    sum().unbind() sum().roll(1,0)""".split(),
+)
+def test_sizes_and_dimensions_that_are_not_there_are_refused_in_torchs_words(call):
+    said = []
+    for n in (torch, impl):
+        with pytest.raises((TypeError, IndexError)) as refused:
+            eval(f"x.{call}", {"x": n.ones(2, 3)})
+        said.append((refused.type, str(refused.value)))
+    assert said[0] == said[1]
