@@ -143,9 +143,26 @@ def test_a_view_of_any_tensor_is_torchs(name, shape, order):
 
 @pytest.mark.parametrize(
     "call",
-    """expand() view() reshape() repeat() tile() flip() permute() resize_() sum_to_size()
-    size(2) size(-3) size(True) size(1.0) stride(5) sum().size(0) sum().stride(-1)
-    sum().unbind() sum().roll(1,0)""".split(),
+    [
+        "expand()",
+        "view()",
+        "reshape()",
+        "repeat()",
+        "tile()",
+        "flip()",
+        "permute()",
+        "resize_()",
+        "sum_to_size()",
+        "size(2)",
+        "size(-3)",
+        "size(True)",
+        "size(1.0)",
+        "stride(5)",
+        "sum().size(0)",
+        "sum().stride(-1)",
+        "sum().unbind()",
+        "sum().roll(1,0)",
+    ],
 )
 def test_sizes_and_dimensions_that_are_not_there_are_refused_in_torchs_words(call):
     said = []
