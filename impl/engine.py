@@ -43,6 +43,7 @@ class Task(Steps):
         self.number = next(self._numbers)  # by which others know the pass and keep nothing alive
         self.raw = not interpretation.records
         self.arrivals: dict = {}  # of nodes that get several, until they have
+        self.callbacks: list = []  # what users want called when the pass is done
 
     def run(self, roots) -> None:
         """`roots` are (edge, gradient) in the caller's order.

@@ -69,7 +69,10 @@ def _execute(
                     f"element {i} of tensors does not require grad and does not have a grad_fn"
                 )
             if cotangent is None:
-                raise RuntimeError(f"element {i} of gradients tuple is None")
+                raise RuntimeError(
+                    f"element {i} of gradients tuple is None, but the corresponding Tensor "
+                    "requires grad"
+                )
             lowered = interpretation.lower(cotangent)
             dtype = edge[0]._dtype_of(edge[1])
             if dtype is not None and cotangent._raw.dtype != dtype:
@@ -80,6 +83,8 @@ def _execute(
         if accumulate and create_graph:
             warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
         task.run(roots)
+        for callback in task.callbacks:  # which may queue others
+            callback()
         return task.captured
     finally:
         STATE.level, STATE.grad_mode, STATE.task, STATE.whole = previous

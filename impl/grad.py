@@ -196,12 +196,13 @@ def _flags(retain_graph, create_graph, allow_unused) -> tuple[bool, bool, bool]:
         retain_graph = create_graph
     if type(retain_graph) is type(create_graph) is type(allow_unused) is bool:
         return retain_graph, create_graph, allow_unused
-    result = []
-    for flag in (retain_graph, create_graph, allow_unused):
-        number = operator.index(flag)
-        if not 0 <= number <= 255:
-            bound = "less than minimum" if number < 0 else "greater than maximum"
-            raise OverflowError(f"unsigned byte integer is {bound}")
-        result.append(bool(number))
-    keep, create, unused = result
-    return keep, create, unused
+    return truth(retain_graph), truth(create_graph), truth(allow_unused)
+
+
+def truth(flag) -> bool:
+    """A flag that is a number of one byte. Raises TypeError or OverflowError for anything else."""
+    number = operator.index(flag)
+    if not 0 <= number <= 255:
+        bound = "less than minimum" if number < 0 else "greater than maximum"
+        raise OverflowError(f"unsigned byte integer is {bound}")
+    return bool(number)

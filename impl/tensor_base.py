@@ -54,6 +54,7 @@ class TensorBase:
     _view: Any
 
     _offset = 0
+    _name: str | None = None  # what Variable was told
     _uncounted = False  # whether it has no version counter, as inference tensors
 
     @property
@@ -126,6 +127,10 @@ class TensorBase:
     @field
     def layout(self) -> layout:
         return strided
+
+    @field
+    def name(self) -> str | None:
+        return self._name
 
     @field
     def itemsize(self) -> int:

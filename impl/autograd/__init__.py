@@ -3,6 +3,7 @@
 from impl.anomaly import detect_anomaly, set_detect_anomaly
 from impl.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
 from impl.autograd.gradcheck import gradcheck, gradgradcheck
+from impl.autograd.variable import Variable
 from impl.functions import Function
 from impl.grad import backward, grad
 from impl.modes import (
@@ -16,13 +17,24 @@ from impl.modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from impl.tensor import Tensor
 from impl.versions import _unsafe_preserve_version_counter
 
-Variable = Tensor
+
+def variable(*args, **kwargs):
+    """RuntimeError: it has been `torch.tensor` since torch 0.4."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
+
+
+variable.Variable = Variable  # the function hides the module of that name, in torch too
+
+
+def _is_checkpoint_valid() -> bool:
+    return Variable._execution_engine.is_checkpoint_valid()
+
 
 __all__ = [
     "Function",
+    "Variable",
     "_force_original_view_tracking",
     "_unsafe_preserve_version_counter",
     "anomaly_mode",
@@ -45,4 +57,5 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
+    "variable",
 ]

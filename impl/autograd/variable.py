@@ -1,0 +1,107 @@
+"""`Variable`, by which programs written before torch 0.4 make leaves, and the engine it shows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from impl import creation, execution, messages
+from impl.dtypes import FLOATING
+from impl.grad import truth
+from impl.modes import STATE
+from impl.tensor import Tensor
+
+_VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
+_GRAD_FN = (
+    "_grad_fn argument to legacy Variable constructor is no longer supported.  Instead, please "
+    "invoke your _grad_fn to produce a variable with it as the _grad_fn."
+)
+
+
+class ImperativeEngine:
+    """The engine as programs reach for it: `Variable._execution_engine`."""
+
+    def queue_callback(self, callback) -> None:
+        """Call `callback()` when the pass under way is done, if it does not raise.
+
+        Callbacks run in the order in which they were queued, in the pass's grad mode. Raises
+        RuntimeError where no pass is under way.
+        """
+        if STATE.task is None:
+            raise RuntimeError("Final callbacks can only be installed during backward pass.")
+        STATE.task.callbacks.append(callback)
+
+    def is_checkpoint_valid(self) -> bool:
+        """Whether all passes under way, if any, accumulate into all leaves."""
+        return STATE.whole
+
+    def run_backward(
+        self,
+        tensors: tuple,
+        grad_tensors: tuple,
+        keep_graph: bool,
+        create_graph: bool,
+        inputs: tuple = (),
+        allow_unreachable: bool = False,
+        accumulate_grad: bool = False,
+    ) -> tuple | None:
+        """One pass: `backward` if it accumulates, else `grad`, once their arguments are checked.
+
+        Raises RuntimeError for a root without seed, when nothing arrived at an input (unless that
+        is allowed), and without inputs where nothing accumulates.
+        """
+        if not (accumulate_grad or inputs):
+            raise RuntimeError("grad requires non-empty inputs.")
+        aims = inputs or None
+        given = tensors, grad_tensors, keep_graph, create_graph, aims, accumulate_grad
+        results = execution.execute(*given)
+        if accumulate_grad:
+            return None
+        if not allow_unreachable and None in results:
+            raise RuntimeError(messages.UNUSED.format(results.index(None)))
+        return tuple(results)
+
+
+class VariableMeta(type):
+    """Every tensor is a Variable."""
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=VariableMeta):
+    """A tensor over the memory of another, with its version counter but not its history.
+
+    Calling it makes a Tensor; without `data` an empty one. `volatile` has no effect and warns.
+    Raises TypeError for data that are no tensor and ValueError for both flags at once; RuntimeError
+    for a flag that integers, or inference tensors, cannot have (torch.autograd.Variable).
+    """
+
+    _execution_engine = ImperativeEngine()
+
+    def __new__(  # type: ignore[misc]
+        cls, data=None, requires_grad=False, volatile=False, _grad_fn=None, name=None
+    ) -> Tensor:
+        flagged, volatile = truth(requires_grad), truth(volatile)
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"argument 5 must be str or None, not {type(name).__name__}")
+        if volatile:
+            warnings.warn(_VOLATILE, UserWarning, stacklevel=2)
+            if flagged:
+                raise ValueError("Variable can't be volatile and require_grad at the same time!")
+        if _grad_fn is not None:
+            if not getattr(_grad_fn, "_authored", False):
+                kind = type(_grad_fn).__name__
+                raise TypeError(f"_grad_fn has to be a Function object or None, but got {kind}")
+            raise RuntimeError(_GRAD_FN)
+        if data is not None and not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        result: Any = creation.empty(0) if data is None else data.detach()
+        if flagged:
+            if result.dtype.category < FLOATING:
+                raise RuntimeError(
+                    "Only Tensors of floating point and complex dtype can require gradients"
+                )
+            result.requires_grad = True
+        result._name = name
+        return result
