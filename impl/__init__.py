@@ -59,6 +59,7 @@ from impl.modes import (
     set_grad_enabled,
 )
 from impl.operator import FUNCTIONS as _FUNCTIONS
+from impl.printing import set_printoptions
 from impl.random import Generator, default_generator
 from impl.sizes import Size
 from impl.tensor import Tensor

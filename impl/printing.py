@@ -1,7 +1,8 @@
-"""How a tensor prints: `tensor([1., 2.], requires_grad=True)`, with four digits, as torch's."""
+"""How a tensor prints: `tensor([1., 2.], requires_grad=True)`, with as many digits as torch's."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,10 +10,38 @@ import numpy as np
 from impl import forward
 from impl.dtypes import COMPLEX, complex_of, get_default_dtype
 
-PRECISION = 4
-LINE = 80
-THRESHOLD = 1000  # above so many elements only the edges are shown
-EDGE = 3
+
+@dataclasses.dataclass
+class Options:
+    """What can be chosen; the defaults are torch's."""
+
+    precision: int = 4
+    threshold: float = 1000  # above so many elements only the edges are shown
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None  # whether scientific; None: where it is easier to read
+
+
+OPTIONS = Options()
+_PROFILES = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
+}
+
+
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+) -> None:
+    """Choose how tensors print: from a profile ("default", "short" or "full"), and one by one.
+
+    What is None stays, but for `sci_mode` (torch.set_printoptions).
+    """
+    chosen = {} if profile is None else vars(_PROFILES.get(profile, OPTIONS))
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems}
+    given["linewidth"] = linewidth
+    vars(OPTIONS).update(chosen, **{k: v for k, v in given.items() if v is not None})
+    OPTIONS.sci_mode = sci_mode
 
 
 class _Format:
@@ -35,19 +64,21 @@ class _Format:
         self.whole = all(math.ceil(v) == v for v in shown)
         spread = high / low > 1000.0 or high > 1.0e8
         self.scientific = spread if self.whole else spread or low < 1.0e-4
+        if OPTIONS.sci_mode is not None:
+            self.scientific = OPTIONS.sci_mode
         self.width = max(len(self(v)) for v in shown)
 
     def __call__(self, value) -> str:
         if not self.floating:
             text = str(value)
         elif self.scientific:
-            text = f"{value:.{PRECISION}e}"
+            text = f"{value:.{OPTIONS.precision}e}"
         elif self.whole:
             text = f"{value:.0f}"
             if math.isfinite(value):
                 text += "."
         else:
-            text = f"{value:.{PRECISION}f}"
+            text = f"{value:.{OPTIONS.precision}f}"
         return text.rjust(self.width)
 
 
@@ -65,15 +96,15 @@ class _ComplexFormat:
 
 
 def _row(values, indent: int, format, summarise: bool) -> str:
-    if summarise and len(values) > 2 * EDGE:
+    if summarise and len(values) > 2 * OPTIONS.edgeitems:
         items = [
-            *(format(v) for v in values[:EDGE].tolist()),
+            *(format(v) for v in values[: OPTIONS.edgeitems].tolist()),
             " ...",
-            *(format(v) for v in values[-EDGE:].tolist()),
+            *(format(v) for v in values[-OPTIONS.edgeitems :].tolist()),
         ]
     else:
         items = [format(v) for v in values.tolist()]
-    per_line = max(1, (LINE - indent) // (format.width + 2))
+    per_line = max(1, (OPTIONS.linewidth - indent) // (format.width + 2))
     lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
@@ -83,11 +114,11 @@ def _block(values, indent: int, format, summarise: bool) -> str:
         return format(values.item())
     if values.ndim == 1:
         return _row(values, indent, format, summarise)
-    if summarise and len(values) > 2 * EDGE:
+    if summarise and len(values) > 2 * OPTIONS.edgeitems:
         parts = [
-            *(_block(v, indent + 1, format, summarise) for v in values[:EDGE]),
+            *(_block(v, indent + 1, format, summarise) for v in values[: OPTIONS.edgeitems]),
             "...",
-            *(_block(v, indent + 1, format, summarise) for v in values[-EDGE:]),
+            *(_block(v, indent + 1, format, summarise) for v in values[-OPTIONS.edgeitems :]),
         ]
     else:
         parts = [_block(v, indent + 1, format, summarise) for v in values]
@@ -98,8 +129,8 @@ def _block(values, indent: int, format, summarise: bool) -> str:
 def _edges(values):
     """The elements that are shown of a large array, for measuring."""
     for axis in range(values.ndim):
-        if values.shape[axis] > 2 * EDGE:
-            ends = (*range(EDGE), *range(-EDGE, 0))
+        if values.shape[axis] > 2 * OPTIONS.edgeitems:
+            ends = (*range(OPTIONS.edgeitems), *range(-OPTIONS.edgeitems, 0))
             values = np.take(values, ends, axis)
     return values
 
@@ -108,7 +139,7 @@ def _body(raw, indent: int) -> str:
     values = np.asarray(raw)
     if values.dtype.kind == "V" or values.dtype == np.float16:
         values = values.astype(np.float32)
-    summarise = values.size > THRESHOLD
+    summarise = values.size > OPTIONS.threshold
     shown = _edges(values) if summarise else values
     format = _ComplexFormat(shown) if values.dtype.kind == "c" else _Format(shown)
     return _block(values, indent, format, summarise)
@@ -154,7 +185,7 @@ def _with_suffixes(body: str, suffixes, indent: int) -> str:
     pieces = [body]
     last = len(body) - body.rfind("\n") + 1
     for suffix in suffixes:
-        if last + len(suffix) + 2 > LINE:
+        if last + len(suffix) + 2 > OPTIONS.linewidth:
             pieces.append(",\n" + " " * indent + suffix)
             last = indent + len(suffix)
         else:

@@ -351,3 +351,37 @@ def test_a_storage_that_grows_keeps_its_identity_and_contents():
             ]
         )
     assert made[0] == made[1]
+
+
+# -- printing ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"precision": 2},
+        {"threshold": 10, "edgeitems": 2},
+        {"linewidth": 40},
+        {"profile": "short"},
+        {"profile": "full", "threshold": 3},
+        {"profile": "default", "precision": 6},
+        {"sci_mode": True},
+        {"sci_mode": False},
+    ],
+    ids=str,
+)
+def test_tensors_print_as_was_chosen(options: dict[str, Any]) -> None:
+    printed = []
+    for n in (torch, impl):
+        n.set_printoptions(**options)
+        values = [
+            n.tensor([1.23456, 1e6]),
+            n.tensor([1e-7, 3.0]),
+            n.arange(30.0).reshape(5, 6) / 7,
+            n.arange(1200).reshape(30, 40) if "full" not in str(options) else n.zeros(2),
+            n.tensor([1 + 2.5j, 3e6]),
+            n.tensor([1e10, float("nan")]),
+        ]
+        printed.append([repr(value) for value in values])
+        n.set_printoptions(profile="default")
+    assert printed[0] == printed[1]

@@ -25,7 +25,7 @@ def variable(*args, **kwargs):
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
 
-variable.Variable = Variable  # the function hides the module of that name, in torch too
+variable.Variable = Variable  # type: ignore[attr-defined]  # it hides the module, in torch too
 
 
 def _is_checkpoint_valid() -> bool:

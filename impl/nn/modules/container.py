@@ -7,6 +7,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 
+from impl.messages import tensor_type
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
 from impl.tensor import Tensor
@@ -202,6 +203,19 @@ def _parameter(value):
     return Parameter(value) if isinstance(value, Tensor) and type(value) is Tensor else value
 
 
+def _contents(pairs, described) -> str:
+    """Names and values, line by line; of a tensor the sizes and what `described` makes of it."""
+    lines = []
+    for name, value in pairs:
+        text = f"Object of type: {type(value).__name__}"
+        if isinstance(value, Tensor):
+            kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+            sizes = "x".join(map(str, value.shape))
+            text = f"{kind} containing: [{described(value)} of size {sizes}]"
+        lines.append(f"  ({name}): {text}")
+    return "\n".join(lines)
+
+
 class ParameterList(Module):
     """Parameters in a list; a tensor that is put in becomes one (torch.nn.ParameterList)."""
 
@@ -229,6 +243,16 @@ class ParameterList(Module):
 
     def __iter__(self):
         return iter([self[i] for i in range(self._size)])
+
+    def __iadd__(self, values: Iterable):
+        return self.extend(values)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("ParameterList should not be called.")
+
+    def extra_repr(self) -> str:
+        """What the list holds."""
+        return _contents(enumerate(self), lambda value: value.dtype)
 
     def append(self, value):
         """Add a parameter at the end; returns itself."""
@@ -281,6 +305,10 @@ class ParameterDict(Module):
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")
+
+    def extra_repr(self) -> str:
+        """What the dictionary holds."""
+        return _contents(self.items(), lambda value: tensor_type(value.dtype))
 
     def update(self, parameters) -> None:
         """Add parameters from a mapping, sorted by name unless it has an order of its own, or from
