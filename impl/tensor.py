@@ -301,6 +301,12 @@ class Tensor(TensorBase, metaclass=_TensorType):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
+    def __array_wrap__(self, array, context=None, return_scalar=False) -> Tensor:
+        """What a NumPy function made of the tensor as a tensor; of bools as uint8."""
+        from impl.creation import from_numpy
+
+        return from_numpy(array.astype(np.uint8) if array.dtype == np.bool_ else array)
+
     def __bool__(self) -> bool:
         if self._raw.size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -316,7 +322,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
         return int(self._real_item("int64_t"))
 
     def _real_item(self, c_name: str):
-        value = self.item()
+        value = self._only_item()
         if isinstance(value, complex):
             if value.imag:
                 raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
@@ -325,7 +331,12 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     def __complex__(self) -> complex:
         self._warn_conversion()
-        return complex(self.item())
+        return complex(self._only_item())
+
+    def _only_item(self):
+        if self._raw.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
 
     def __index__(self) -> int:
         if self._raw.size != 1 or self.dtype.category >= FLOATING:

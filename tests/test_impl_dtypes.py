@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -257,3 +258,51 @@ def test_powers_of_short_floats_are_rounded_where_torch_rounds_them(dtype, expon
         x = n.arange(1, 193).to(getattr(n, dtype)) / 50
         made.append([(part**exponent).tolist() for part in x.split(12)])
     assert made[0] == made[1]
+
+
+# -- with NumPy -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.sin(d)",
+        "np.isnan(d)",
+        "np.maximum(d, 1)",
+        "np.sum(d)",
+        "d + ones",
+        "ones + d",
+        "d / ones",
+        "ones / d",
+        "ones ** d",
+        "d == ones",
+        "ones == d",
+        "d != ones",
+        "d == np.array(['a', 'b', 'c'])",
+        "np.float64(2) * d",
+        "d * np.float32(2)",
+        "np.exp(x)",
+        "x - ones",
+        "x == ones",
+        "ones[d.long()]",
+        "float(d)",
+        "int(d)",
+        "complex(d)",
+        "round(d)",
+        "torch.tensor(['a'])",
+        "torch.tensor([1, 'a'])",
+        "torch.tensor([b'a'])",
+    ],
+)
+@pytest.mark.filterwarnings("ignore")  # NumPy's, of how torch offers itself
+def test_arrays_and_tensors_meet_as_in_torch(expression: str) -> None:
+    found = []
+    for n in (torch, impl):
+        x = n.ones(3, requires_grad=True)
+        names = {"torch": n, "np": np, "d": n.arange(3.0), "x": x, "ones": np.ones(3)}
+        try:
+            result = eval(expression, names)
+            found.append((type(result).__name__, repr(result)))
+        except Exception as error:
+            found.append((type(error).__name__, str(error)))
+    assert found[0] == found[1]

@@ -26,6 +26,8 @@ def _shape_of(data) -> tuple[int, ...]:
         if not len(data):
             break
         data = data[0]
+        if isinstance(data, str):
+            raise ValueError("too many dimensions 'str'")
     return tuple(shape)
 
 
@@ -61,8 +63,8 @@ def _scalar_dtype(value) -> dtype:
         return BY_NUMPY[value.dtype]
     if isinstance(value, (bool, int, float, complex)):
         return dtypes.dtype_of_number(value)
-    if isinstance(value, str):
-        raise ValueError("too many dimensions 'str'")
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from impl import straight
-from impl.operator import FUNCTIONS
+from impl.dtypes import BY_NUMPY
+from impl.operator import FUNCTIONS, new
 from impl.operators import comparison, power, rounding  # noqa: F401  found by name below
 from impl.operators.arithmetic import add, mul, rsub_, sub
 from impl.operators.division import true_div
@@ -60,7 +61,7 @@ straight_binary(mul, "__rmul__", "*")
 straight_binary(true_div, "__truediv__", "/")
 # torch has no operator for a number divided by a tensor; it composes one.
 for _name in ("__rtruediv__", "__rdiv__"):
-    binary(lambda self, other: mul(_of("reciprocal")(self), other), _name)
+    setattr(Tensor, _name, lambda self, other: _of("reciprocal")(self) * other)
 binary(_of("floor_divide"), "__floordiv__")
 binary(_swapped("floor_divide"), "__rfloordiv__")
 binary(_of("remainder"), "__mod__")
@@ -95,6 +96,17 @@ for _dunder, _name in {
     "__irshift__": "bitwise_right_shift_",
 }.items():
     binary(_of(_name), _dunder)
+# What NumPy can do for a tensor and an array, it does (`__array_wrap__`); only this is torch's own.
+_equal = Tensor.__eq__
+
+
+def _eq(self, other):
+    if isinstance(other, np.ndarray) and other.dtype in BY_NUMPY:
+        other = new(np.array(other, order="C"))
+    return _equal(self, other)
+
+
+Tensor.__eq__ = _eq  # type: ignore[method-assign]
 for _name in ("and", "or", "xor"):
     binary(_of(f"bitwise_{_name}"), f"__r{_name}__")
 binary(_swapped("bitwise_left_shift"), "__rlshift__")
