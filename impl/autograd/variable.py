@@ -18,6 +18,18 @@ _GRAD_FN = (
 )
 
 
+def _volatile(self) -> bool:
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _set_volatile(self, value) -> None:
+    warnings.warn(_VOLATILE, stacklevel=2)
+
+
+Tensor.volatile = property(_volatile, _set_volatile)
+
+
 class ImperativeEngine:
     """The engine as programs reach for it: `Variable._execution_engine`."""
 
