@@ -1,12 +1,15 @@
 """An interruption ends a run, even one that fell where Python swallows what is raised.
 
-That is in the callbacks of weak references and in `__del__`, of which a run has thousands: there an
-exception is printed and forgotten, and the run would go on for as long as it takes.
+That is in callbacks of weak references and of the garbage collector and in `__del__`, of which a
+run has thousands: there an exception is printed and forgotten, and the run would go on for as long
+as it takes. Here it is remembered, and not printed.
 """
 
 from __future__ import annotations
 
+import functools
 import signal
+import sys
 import threading
 from types import FrameType
 
@@ -18,6 +21,7 @@ def heed() -> None:
     main = threading.current_thread() is threading.main_thread()
     if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
+        sys.unraisablehook = functools.partial(_unraisable, sys.unraisablehook)
 
 
 def check() -> None:
@@ -32,3 +36,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     global _pending
     _pending = True
     signal.default_int_handler(number, frame)
+
+
+def _unraisable(hook, unraisable) -> None:
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        hook(unraisable)

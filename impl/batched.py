@@ -240,7 +240,9 @@ _WITHOUT_RULE = "allclose equal"
 _DRAWN = "bernoulli binomial multinomial poisson"
 
 
-def _by_example(composite):
+def by_example(composite):
+    """Decorate a composite that has to know batches: it is computed for each example."""
+
     @functools.wraps(composite)
     def call(*args, **named):
         values = tuple(named.values())
@@ -267,7 +269,7 @@ def _refused(composite, text: str):
 
 def install() -> None:
     """Let the composites that have to know batches know them."""
-    changes: dict[str, Any] = {name: _by_example for name in _BY_EXAMPLE.split()}
+    changes: dict[str, Any] = {name: by_example for name in _BY_EXAMPLE.split()}
     for name in _WITHOUT_RULE.split():
         changes[name] = functools.partial(_refused, text=_RULE.format(name))
     for name in _DRAWN.split():

@@ -166,6 +166,8 @@ def _stacked(rows, seeds, cotangents) -> Tensor | None:
         result = stack([row.permute(order) for row in rows])
         if order != sorted(order):
             result = result.permute(0, *(1 + order.index(dim) for dim in range(len(shape))))
+            if not is_view:
+                result = result.clone()  # which keeps the strides
         return result.expand(len(rows), *shape) if is_view else result
 
 

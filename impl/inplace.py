@@ -261,14 +261,17 @@ def write_out(out: Tensor, value, strides=None) -> None:
     write(out, value)
 
 
-def copy_out(name: str, out, result: Tensor):
+def copy_out(name: str, out, result: Tensor, counts_resize: bool = False):
     """Store what a composite computed as ATen does that copies it: recorded, like any write.
 
-    Raises TypeError for what is no tensor, RuntimeError for a dtype that it cannot be cast to.
+    `counts_resize` as in `store`. Raises TypeError for what is no tensor, RuntimeError for a dtype
+    that it cannot be cast to.
     """
     if not (STATE.enabled and isinstance(out, Tensor) and requires_grad(result)):
-        return store(name, out, result.detach())
+        return store(name, out, result.detach(), counts_resize=counts_resize)
     check_cast(result._raw.dtype, out._raw.dtype)
+    if counts_resize and out._raw.shape != result._raw.shape:
+        inference.count(out)
     _fit(out, result._raw.shape)
     return out.copy_(result)
 

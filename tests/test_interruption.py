@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import weakref
 
 import pytest
@@ -17,14 +18,15 @@ class Thing:
 @pytest.fixture
 def heeded():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    hook = sys.unraisablehook
     interruption.heed()
     yield
     signal.signal(signal.SIGINT, before)
+    sys.unraisablehook = hook
     interruption._pending = False
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interruption_that_was_swallowed_is_raised_again(heeded):
+def test_an_interruption_that_was_swallowed_is_raised_again_and_not_printed(heeded, capfd):
     interruption.check()
     thing = Thing()
     reference = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
@@ -33,6 +35,7 @@ def test_an_interruption_that_was_swallowed_is_raised_again(heeded):
     with pytest.raises(KeyboardInterrupt):
         interruption.check()
     interruption.check()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_handler_of_somebody_elses_stays():

@@ -53,7 +53,15 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n and (prepend is not None or append is not None):
         result = _joined(input, prepend, append, dim)
     result = _differences(result, n, dim)
-    return result if out is None else inplace.store("diff", out, result, counts_resize=n == 0)
+    if out is None:
+        return result
+    if n:
+        difference = "logical_xor" if input._raw.dtype.kind == "b" else "sub"
+        return inplace.store(difference, out, result)
+    if isinstance(out, Tensor) and out._raw.dtype != input._raw.dtype:
+        kinds = input.dtype.legacy, out.dtype.legacy
+        raise RuntimeError("expected scalar_type {} but found {}".format(*kinds))
+    return inplace.copy_out("diff", out, input, counts_resize=True)
 
 
 def _differences(value: Tensor, n: int, dim: int) -> Tensor:

@@ -209,20 +209,18 @@ def check_infos(name: str, infos) -> None:
     raise error(f"{name}{where}: {text.format(info)}")
 
 
-def stored(name: str, out, result, counts_resize: bool = False):
+def stored(name: str, out, result):
     """What an operator computed, in `out=` where that is given. Raises as `store` does."""
-    return result if out is None else store(name, out, result, counts_resize)
+    return result if out is None else store(name, out, result)
 
 
-def store(name: str, out, result, counts_resize: bool = False):
+def store(name: str, out, result):
     """Store in `out=` what an operator computed, a tensor or a tuple of them; returns `out`.
 
-    `counts_resize` as in `impl.inplace.store`. Raises RuntimeError when an argument or `out`
-    requires grad, and for another dtype.
+    Raises RuntimeError when an argument or `out` requires grad, and for another dtype.
     """
     if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
-        pairs = zip(out, result, strict=True)
-        values = [store(name, o, r, counts_resize) for o, r in pairs]
+        values = [store(name, o, r) for o, r in zip(out, result, strict=True)]
         return inplace.like_tuple(result, values)
     if isinstance(out, Tensor):
         inplace.check_out(name, out, result.requires_grad)
@@ -231,4 +229,4 @@ def store(name: str, out, result, counts_resize: bool = False):
                 f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
                 f"{out.dtype.c_name} instead"
             )
-    return inplace.store(name, out, result, counts_resize=counts_resize)
+    return inplace.store(name, out, result)

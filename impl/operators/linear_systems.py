@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from impl.batched import by_example
 from impl.operator import RAW, TAPED, Array, function, owned
 from impl.operators import lapack, lu, lu_systems
 from impl.tensor import Tensor
@@ -150,6 +151,7 @@ def inv_ex(A, *, check_errors=False, out=None):
     return lapack.stored("linalg_inv_ex", out, result)
 
 
+@by_example
 def inv(A, *, out=None):
     """The inverse of square matrices (torch.linalg.inv).
 

@@ -253,9 +253,13 @@ def packed(A, pivot=True, get_infos=False, out=None):
     result = lu_factor_ex(A, pivot=pivot)
     if not get_infos:
         result = tuple(result[:2])
-    if out is not None:
-        result = tuple(part.contiguous() for part in result)
-    return lapack.stored("lu", out, result, counts_resize=True)
+    if out is None:
+        return result
+    if len(out) != len(result):
+        raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+    for target, part in zip(out, result, strict=True):  # one function over others, in torch too
+        target.resize_as_(part).copy_(part)
+    return out
 
 
 # -- lu_unpack --------------------------------------------------------------------------------

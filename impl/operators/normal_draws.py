@@ -111,6 +111,8 @@ def _of_numbers(
 
     check_deviation(std)
     if out is not None:
+        if not isinstance(out, Tensor):
+            raise TypeError("out")  # so that this overload is not the one
         if dtype is not None and dtype is not out.dtype:
             raise RuntimeError(
                 f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from impl import dtypes, inplace
+from impl.batched import by_example
 from impl.dtypes import FLOATING
 from impl.operator import TAPED, Array, function, operator
 from impl.operators.norms import (
@@ -66,6 +67,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 @function(method=False)
+@by_example
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between two tensors along `dim` (torch.cosine_similarity).
 
