@@ -41,10 +41,10 @@ def grad_overwritten() -> ModuleType:
 
     accumulate = engine.accumulate
 
-    def overwrite(interpretation, leaf, grads, version, references=0):
-        if grads[0] is not None:
+    def overwrite(interpretation, leaf, gradient, version, references=1):
+        if gradient is not None:
             leaf._grad = None
-        accumulate(interpretation, leaf, grads, version, references)
+        accumulate(interpretation, leaf, gradient, version, references + 1)
 
     engine.accumulate = steps.accumulate = overwrite
     return impl
