@@ -26,13 +26,18 @@ def require_dims(dim, ndim: int) -> None:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
 
 
+def existing_dim(dim, ndim: int) -> int:
+    """`wrap_dim` of a dimension that exists, which 0-dim tensors have none of."""
+    require_dims(dim, ndim)
+    return wrap_dim(dim, ndim)
+
+
 def dim_of(function: str, dim, ndim: int) -> int:
-    """`wrap_dim` of a dimension that exists: IndexError if not, TypeError for no integer."""
+    """`existing_dim`, and TypeError for no integer, in the words of torch's parser."""
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         kind = type(dim).__name__
         raise TypeError(f"{function}(): argument 'dim' (position 1) must be int, not {kind}")
-    require_dims(dim, ndim)
-    return wrap_dim(dim, ndim)
+    return existing_dim(dim, ndim)
 
 
 def wrap_dims(dims, ndim: int) -> tuple[int, ...]:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from impl import anomaly
+from impl.attributes import read_only
 from impl.devices import CPU
 from impl.dtypes import BY_NUMPY
 
 next_sequence = itertools.count().__next__
 _QUALIFIED = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
-
-
-if TYPE_CHECKING:  # type checkers know only the built-in one
-    attribute = property
-else:
-
-    class attribute(property):
-        """A property that says in torch's words that it is read-only."""
-
-        def __set__(self, instance, value) -> None:
-            raise AttributeError(
-                f"attribute '{self.fget.__name__}' of '{type(instance).__name__}' objects is not "
-                "writable"
-            )
 
 
 class Node:
@@ -134,23 +121,23 @@ class Node:
         plain = "Backward" in name and name != "CopyBackwards"
         return name if plain else f"torch::autograd::{name}"
 
-    @attribute
+    @read_only
     def next_functions(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) where no gradient goes."""
         numbers = self._numbers or (0,) * len(self._targets())
         return tuple(zip(self._targets(), numbers, strict=True))
 
-    @attribute
+    @read_only
     def requires_grad(self) -> bool:
         """True, as of every node."""
         return True
 
-    @attribute
+    @read_only
     def metadata(self) -> dict:
         """A dictionary for the user's own notes on this node."""
         return self.__dict__.setdefault("_notes", {})
 
-    @attribute
+    @read_only
     def _input_metadata(self) -> tuple[OutputDescription, ...]:
         """What the gradients that come in must look like, one entry per differentiable output."""
         return tuple(OutputDescription(self._expected(i)) for i in range(self._width))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from impl import messages, primitive
-from impl.graph import attribute
+from impl.attributes import read_only
 from impl.plans import TENSOR_READS
 from impl.saved import tensor_of
 
@@ -44,7 +44,7 @@ def publish(operator) -> None:
 
 def _attach(operator, name: str, getter) -> None:
     getter.__name__ = name
-    setattr(operator.node_class, name, attribute(getter))
+    setattr(operator.node_class, name, read_only(getter))
 
 
 def _read(node, name: str) -> Any:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from impl import inference, messages
+from impl.attributes import read_only
 from impl.dtypes import FLOATING, WIDE, dtype, get_default_dtype
 from impl.graph import meta_of
 from impl.modes import STATE
 from impl.storage import Replaced
-from impl.tensor_base import FIELDS, TensorBase, field
+from impl.tensor_base import FIELDS, TensorBase
 
 
 def requires_grad(tensor: Tensor) -> bool:
@@ -112,11 +113,11 @@ class Tensor(TensorBase, metaclass=_TensorType):
             inference.check_flag(self)
         self._requires_grad = value
 
-    @field
+    @read_only
     def is_leaf(self) -> bool:
         return self.grad_fn is None
 
-    @field
+    @read_only
     def grad_fn(self):
         """The node that made this value; a view's is renewed when its base was written since."""
         record = self._view
@@ -130,11 +131,11 @@ class Tensor(TensorBase, metaclass=_TensorType):
             views.refresh(self, record)
         return self._node
 
-    @field
+    @read_only
     def output_nr(self) -> int:
         return self._nr
 
-    @field
+    @read_only
     def retains_grad(self) -> bool:
         return self._retains_grad
 

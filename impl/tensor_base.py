@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from impl import messages
+from impl.attributes import read_only
 from impl.devices import CPU, device
 from impl.dimensions import dim_of
 from impl.dtypes import BY_NUMPY, FLOATING, dtype
 from impl.layouts import contiguous_format, layout, strided
 from impl.sizes import Size
 from impl.storage import Storage, contiguous_strides, is_contiguous
-
-if TYPE_CHECKING:  # type checkers know only the built-in one
-    field = property
-else:
-
-    class field(property):
-        """A property that says in torch's words that it is read-only."""
-
-        def __set__(self, instance, value) -> None:
-            raise AttributeError(
-                f"attribute '{self.fget.__name__}' of 'torch._C.TensorBase' objects is not writable"
-            )
 
 
 class TensorBase:
@@ -54,6 +43,7 @@ class TensorBase:
     _view: Any
 
     _offset = 0
+    _torch_name = "torch._C.TensorBase"
     _name: str | None = None  # what Variable was told
     _uncounted = False  # whether it has no version counter, as inference tensors
 
@@ -81,7 +71,7 @@ class TensorBase:
 
     # -- metadata ---------------------------------------------------------------------------
 
-    @field
+    @read_only
     def shape(self) -> Size:
         return Size(self._raw.shape)
 
@@ -102,7 +92,7 @@ class TensorBase:
         """Where in the storage the first element lies, in elements."""
         return self._offset
 
-    @field
+    @read_only
     def ndim(self) -> int:
         return self._raw.ndim
 
@@ -116,23 +106,23 @@ class TensorBase:
 
     nelement = numel
 
-    @field
+    @read_only
     def dtype(self) -> dtype:
         return BY_NUMPY[self._raw.dtype]
 
-    @field
+    @read_only
     def device(self) -> device:
         return CPU
 
-    @field
+    @read_only
     def layout(self) -> layout:
         return strided
 
-    @field
+    @read_only
     def name(self) -> str | None:
         return self._name
 
-    @field
+    @read_only
     def itemsize(self) -> int:
         return self._raw.dtype.itemsize
 
@@ -140,11 +130,11 @@ class TensorBase:
         """The bytes of one element."""
         return self._raw.dtype.itemsize
 
-    @field
+    @read_only
     def is_cuda(self) -> bool:
         return False
 
-    @field
+    @read_only
     def is_sparse(self) -> bool:
         return False
 
@@ -183,7 +173,7 @@ class TensorBase:
         self._array()
         return self._storage.data_ptr() + self._offset * self._raw.dtype.itemsize
 
-    @field
+    @read_only
     def _version(self) -> int:
         if self._uncounted:
             raise RuntimeError(messages.INFERENCE_VERSION)
@@ -192,7 +182,7 @@ class TensorBase:
     def _is_view(self) -> bool:
         return self._view is not None
 
-    @field
+    @read_only
     def _base(self) -> Any:
         return None if self._view is None else self._view.base
 

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from impl.dtypes import BY_NUMPY, WIDE
+from impl.dtypes import BY_NUMPY
 from impl.inplace import same_dtype_out
 from impl.operator import Array, function, operator
 from impl.operators import activation_derivatives  # noqa: F401  the formulas below use them
@@ -16,7 +16,6 @@ from impl.operators.selection import at_least, at_most
 from impl.operators.special import erf_of
 from impl.precision import rounded_once
 from impl.refusals import refuse_bool, refuse_integers, require_floating
-from impl.sweeps import beyond
 
 HIDDEN: dict[str, Any] = {
     "function": False,
@@ -28,15 +27,9 @@ HIDDEN: dict[str, Any] = {
 @operator(elementwise=True, inplace=True)
 def relu(self: Array) -> Array:
     """max(self, 0); its slope at 0 is 0, at NaN 1 (torch.relu)."""
-    zero = _ZEROS.get(self.dtype)
-    if zero is not None:
-        return beyond(np.maximum, zero, self)
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     return at_least(self, self.dtype.type(0))
-
-
-_ZEROS = {dtype: dtype.type(0) for dtype in WIDE}  # to have them at hand
 
 
 relu.gradient(self="F.threshold_backward(grad, result, 0)")

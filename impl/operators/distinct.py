@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from impl.dimensions import require_dims, wrap_dim
+from impl.dimensions import existing_dim
 from impl.dtypes import BY_NUMPY
 from impl.operator import Array, function, operator
 from impl.operators.arithmetic import require_tensor
@@ -110,11 +110,6 @@ def _asked_for(results, return_inverse: bool, return_counts: bool):
     return output if len(chosen) == 1 else tuple(chosen)
 
 
-def _dim(input, dim: int) -> int:
-    require_dims(dim, input._raw.ndim)
-    return wrap_dim(dim, input._raw.ndim)
-
-
 @function("unique")
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements in ascending order, or the distinct slices along `dim` in the order of
@@ -125,7 +120,9 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     NotImplementedError for complex numbers, and when it is differentiated.
     """
     require_tensor("_unique2", input)
-    results = unique2(input) if dim is None else unique_dim(input, _dim(input, dim))
+    results = (
+        unique2(input) if dim is None else unique_dim(input, existing_dim(dim, input._raw.ndim))
+    )
     return _asked_for(results, return_inverse, return_counts)
 
 
@@ -135,5 +132,5 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     (torch.unique_consecutive); results and errors as `unique`.
     """
     require_tensor("unique_consecutive", input)
-    dim = None if dim is None else _dim(input, dim)
+    dim = None if dim is None else existing_dim(dim, input._raw.ndim)
     return _asked_for(consecutive(input, dim), return_inverse, return_counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl import inplace
-from impl.dimensions import require_dims, wrap_dim
+from impl.dimensions import existing_dim
 from impl.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.operator import FUNCTIONS
 from impl.operators.arithmetic import require_tensor
@@ -56,11 +56,6 @@ def _check_several(name: str, input, s, dim) -> None:
             )
 
 
-def _wrapped(dim, ndim: int) -> int:
-    require_dims(dim, ndim)
-    return wrap_dim(dim, ndim)
-
-
 def _check_points(count: int) -> None:
     if count < 1:
         raise RuntimeError(f"Invalid number of data points ({count}) specified")
@@ -85,7 +80,7 @@ def _dims_and_shape(input: Tensor, s, dim) -> tuple[tuple[int, ...], list[int]]:
     dim = (dim,) if isinstance(dim, int) else dim
     dims = tuple(range(len(shape)))
     if dim is not None:
-        dims = tuple(_wrapped(d, len(shape)) for d in dim)
+        dims = tuple(existing_dim(d, len(shape)) for d in dim)
         if len(set(dims)) < len(dims):
             raise RuntimeError("FFT dims must be unique")
     if s is None:
@@ -160,7 +155,7 @@ def _from_reals(name, out, input, n, dim, norm, forward: bool, onesided: bool) -
     if out is not None:
         _check_out(name, out, is_complex=True)
     input = _promoted(input)
-    dim = _wrapped(dim, input.ndim)
+    dim = existing_dim(dim, input.ndim)
     size = input.shape[dim] if n is None else n
     _check_points(size)
     if n is not None:
@@ -172,7 +167,7 @@ def _from_reals(name, out, input, n, dim, norm, forward: bool, onesided: bool) -
 
 
 def _from_complex(name, out, input, n, dim, norm, forward: bool) -> Tensor:
-    dim = _wrapped(dim, input.ndim)
+    dim = existing_dim(dim, input.ndim)
     _check_points(input.shape[dim] if n is None else n)
     if n is not None:
         input = _resized(input, (dim,), (n,))
@@ -183,7 +178,7 @@ def _to_reals(name, out, input, n, dim, norm, forward: bool) -> Tensor:
     if out is not None:
         _check_out(name, out, is_complex=False)
     input = _promoted(input, True)
-    dim = _wrapped(dim, input.ndim)
+    dim = existing_dim(dim, input.ndim)
     size = 2 * (input.shape[dim] - 1) if n is None else n
     _check_points(size)
     if n is not None:
@@ -345,5 +340,5 @@ def _shifted(name: str, input, dim, more: int) -> Tensor:
     require_tensor(name, input)
     dims = (dim,) if isinstance(dim, int) else dim
     ndim = input.ndim
-    dims = range(ndim) if dims is None else [_wrapped(d, ndim) for d in dims]
+    dims = range(ndim) if dims is None else [existing_dim(d, ndim) for d in dims]
     return FUNCTIONS["roll"](input, [(input.shape[d] + more) // 2 for d in dims], [*dims])

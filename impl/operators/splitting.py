@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator as _python
 
 from impl import views
-from impl.dimensions import require_dims, wrap_dim
+from impl.dimensions import existing_dim, wrap_dim
 from impl.geometries import Geometry
 from impl.operator import TAPED, function
 from impl.tensor import Tensor
@@ -185,8 +185,7 @@ def unbind(self: Geometry, dim=0) -> list[Geometry]:
 
     None of them may be changed in place while they are recorded. Raises IndexError out of range.
     """
-    require_dims(dim, len(self.shape))
-    dim = wrap_dim(dim, len(self.shape))
+    dim = existing_dim(dim, len(self.shape))
     shape = (*self.shape[:dim], *self.shape[dim + 1 :])
     strides = (*self.strides[:dim], *self.strides[dim + 1 :])
     return [
