@@ -146,10 +146,15 @@ def test_the_theme_can_be_chosen_and_is_kept(opened: Any, small_report: str) -> 
     assert theme.text == "Theme: dark"
     dark = page.execute_script(ground)
     assert dark != light
-    # Loaded anew, and not by another page: what is stored reaches other processes some time later.
-    page.refresh()
-    ready(page)
-    assert page.execute_script(ground) == dark
+
+    def kept() -> bool:
+        # What is stored reaches other processes, and a page loaded anew may be in one, some time
+        # later.
+        page.refresh()
+        ready(page)
+        return bool(page.execute_script(ground) == dark)
+
+    assert wait(kept)
     one(page, "#theme").click()
     assert page.execute_script(ground) == light
 
