@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import math as _math
 
-from impl import autograd, fft, func, linalg, masked, nn, ops, optim, random, special, utils
+from impl import (
+    amp,
+    autograd,
+    backends,
+    cuda,
+    fft,
+    func,
+    linalg,
+    masked,
+    nn,
+    ops,
+    optim,
+    random,
+    special,
+    utils,
+)
 from impl import batched as _batched
 from impl import copying as _copying
 from impl import creation as _creation
@@ -18,9 +33,15 @@ from impl.anomaly import (
 )
 from impl.autocast import (
     autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
     get_autocast_dtype,
     is_autocast_cache_enabled,
     is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
 )
 from impl.devices import device
 from impl.dtypes import (
@@ -61,6 +82,16 @@ from impl.modes import (
 from impl.operator import FUNCTIONS as _FUNCTIONS
 from impl.printing import set_printoptions
 from impl.random import Generator, default_generator
+from impl.settings import (
+    are_deterministic_algorithms_enabled,
+    get_default_device,
+    get_float32_matmul_precision,
+    get_num_threads,
+    set_default_device,
+    set_float32_matmul_precision,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
 from impl.sizes import Size
 from impl.tensor import Tensor
 

@@ -1,52 +1,73 @@
 """Autocast: in a block, products compute in bfloat16 or half, and what loses most by that does not.
 
 Casts are recorded as any others, so that gradients arrive in the dtypes of the parameters. Which
-operators are concerned is torch's table for the CPU (its "Automatic Mixed Precision package").
+operators are concerned is torch's table for the CPU (its "Automatic Mixed Precision package"):
+primitives are listed here, and composites say so where they are defined.
 """
 
 from __future__ import annotations
 
+import functools
+import threading
 import warnings
-from typing import Any
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
 
 from impl import dtypes
 from impl.devices import device
 from impl.dtypes import FLOATING, bfloat16, dtype, float16, float32, float64
-from impl.modes import STATE, _decorated
+from impl.modes import STATE
 from impl.tensor import Tensor, requires_grad
 
+_Composite = TypeVar("_Composite", bound=Callable[..., Any])
+
+
+def _nodes(names: str) -> frozenset[str]:
+    return frozenset(f"{name}Backward0" for name in names.split())
+
+
 # Operators, by their nodes, that compute in the block's dtype, in float32 at least, and in the
-# widest dtype of their operands. Products and losses composed of others ask by themselves.
-_LOWERED = frozenset(
-    f"{name}Backward0" for name in ("Mm", "Bmm", "Addmm", "Baddbmm", "Addbmm", "Convolution")
+# widest dtype of their operands.
+_LOWERED = _nodes("Addbmm Addmm Baddbmm Bmm ConvTbc Convolution LinalgVecdot MkldnnRnnLayer Mm")
+_RAISED = _nodes("""
+    AdaptiveAvgPool3D AdaptiveMaxPool3D AvgPool3D BinaryCrossEntropy BinaryCrossEntropyWithLogits
+    Cholesky CholeskyInverse CholeskySolve FractionalMaxPool2D FractionalMaxPool3D Geqrf
+    GridSampler2D GridSampler3D HuberLoss LinalgCholeskyEx LinalgEig LinalgEigh
+    LinalgHouseholderProduct LinalgInvEx LinalgLstsq LinalgQr LinalgSvd
+    MaxUnpool2D MaxUnpool3D MseLoss MultiMarginLoss MultilabelMarginLoss
+    NllLoss NllLoss2D Ormqr Polar Prod ReflectionPad1D ReflectionPad2D ReplicationPad1D
+    ReplicationPad2D ReplicationPad3D SmoothL1Loss SoftMarginLoss Trace TriangularSolve
+""") | {"ProdBackward1"}
+_WIDEST = _nodes("Cat IndexCopy Stack")
+
+
+# The devices that autocast could be on, whether or not they are there, and what it uses on each.
+_KINDS = dict.fromkeys(["cpu", "hpu", "maia", "xla"], bfloat16) | dict.fromkeys(
+    ["cuda", "ipu", "mps", "mtia", "privateuseone", "xpu"], float16
 )
-_RAISED = frozenset(
-    f"{name}Backward0"
-    for name in (
-        "BinaryCrossEntropy",
-        "BinaryCrossEntropyWithLogits",
-        "HuberLoss",
-        "MseLoss",
-        "MultiMarginLoss",
-        "MultilabelMarginLoss",
-        "NllLoss",
-        "NllLoss2D",
-        "Prod",
-        "SmoothL1Loss",
-        "SoftMarginLoss",
-        "Trace",
-    )
-) | {"ProdBackward1"}
-_WIDEST = frozenset(("CatBackward0", "IndexCopyBackward0", "StackBackward0"))
 
 
-class Active:
-    """What holds within a block: the dtype, and the casts of leaves that were made already."""
+class _Settings(threading.local):
+    """What autocast is set to in this thread, but for `STATE.autocast`: the dtype that operators
+    compute in on the CPU, None while it is off."""
 
-    def __init__(self, kind: dtype, cached: bool, casts: dict) -> None:
-        self.kind = kind
-        self.cached = cached
-        self.casts = casts
+    caches = True  # whether casts of leaves are kept
+    nesting = 0  # how many blocks are open
+
+    def __init__(self) -> None:
+        self.kinds = dict(_KINDS)
+        self.elsewhere = dict.fromkeys(_KINDS, False)  # where it is on, but for the CPU
+
+
+_SETTINGS = _Settings()
+# By the identity of a leaf: a weak reference to it, and its cast.
+_CASTS: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
+
+
+# -- casts ------------------------------------------------------------------------------------
 
 
 def _is_eligible(value) -> bool:
@@ -57,43 +78,56 @@ def _is_eligible(value) -> bool:
     )
 
 
-def lowered(*values) -> list:
-    """The tensors among the values in the block's dtype, but for float64 and what is not floating.
+def _lowered(value):
+    """A tensor in the block's dtype, but float64 and what is not floating as it is.
 
-    A leaf that requires grad is cast once.
+    A leaf that requires grad is cast once, and recorded even if the first use is not; whoever uses
+    it next gets that cast, whatever its dtype (autocast_mode.cpp, `cached_cast`).
     """
-    return [_lowered(STATE.autocast, v) if _is_eligible(v) else v for v in values]
+    if not _is_eligible(value) or value.dtype is STATE.autocast:
+        return value
+    leaf = value.dtype is float32 and value._view is None and value.is_leaf
+    if not (leaf and requires_grad(value) and _SETTINGS.caches and not STATE.inference):
+        return value.to(STATE.autocast)
+    reference, cast = _CASTS.get(id(value), (None, None))
+    if reference is None or reference() is not value:
+        before, STATE.grad_mode = STATE.grad_mode, True
+        try:
+            cast = value.to(STATE.autocast)
+        finally:
+            STATE.grad_mode = before
+        _CASTS[id(value)] = weakref.ref(value), cast
+    return cast
 
 
-def _lowered(active: Active, tensor: Tensor) -> Tensor:
-    if tensor.dtype is active.kind:
-        return tensor
-    keeps = active.cached and tensor.dtype is float32 and tensor._view is None
-    if not (keeps and tensor.is_leaf and requires_grad(tensor)):
-        return tensor.to(active.kind)
-    if id(tensor) not in active.casts:
-        active.casts[id(tensor)] = tensor, tensor.to(active.kind)
-    return active.casts[id(tensor)][1]
+def _raised(value):
+    """A tensor that is half or bfloat16 in float32."""
+    return value.to(float32) if _is_eligible(value) and value.dtype is not float32 else value
+
+
+def _all(cast, values) -> list:
+    """Arguments cast one by one, tensors in lists too."""
+    return [[*map(cast, v)] if isinstance(v, (list, tuple)) else cast(v) for v in values]
 
 
 def raised(*values) -> list:
-    """The tensors among the values that are half or bfloat16 in float32."""
-    return [v.to(float32) if _is_eligible(v) and v.dtype is not float32 else v for v in values]
+    """The values, tensors in float32 at least: what `raises` does, where calls are to be few."""
+    return [_raised(v) for v in values]
 
 
 def _widest(*values) -> list:
     kinds = [v.dtype for v in values if _is_eligible(v)]
     if not kinds or all(kind is kinds[0] for kind in kinds):
         return list(values)
-    return [v.to(float32) if _is_eligible(v) else v for v in values]
+    return [_raised(v) for v in values]
 
 
 def operands(node_name: str, args) -> tuple:
-    """An operator's arguments as it takes them in the block."""
+    """A primitive's arguments as it takes them in the block."""
     if node_name in _LOWERED:
-        return tuple(lowered(*args))
+        return tuple(_all(_lowered, args))
     if node_name in _RAISED:
-        return tuple(raised(*args))
+        return tuple(_all(_raised, args))
     if node_name in _WIDEST:
         if isinstance(args[0], (list, tuple)):
             return (_widest(*args[0]), *args[1:])
@@ -101,12 +135,65 @@ def operands(node_name: str, args) -> tuple:
     return args
 
 
+def _casting(cast, composite) -> Any:
+    @functools.wraps(composite)
+    def call(*args, **named):
+        if STATE.autocast is None:
+            return composite(*args, **named)
+        values = _all(cast, args)
+        named = dict(zip(named, _all(cast, named.values()), strict=True))
+        before = STATE.autocast
+        _activate(None)  # for what it is composed of
+        try:
+            return composite(*values, **named)
+        finally:
+            _activate(before)
+
+    return call
+
+
+def lowers(composite: _Composite) -> _Composite:
+    """Decorate a composite that autocast has compute in the block's dtype."""
+    return _casting(_lowered, composite)
+
+
+def raises(composite: _Composite) -> _Composite:
+    """Decorate a composite that autocast has compute in float32 at least."""
+    return _casting(_raised, composite)
+
+
+def lowering(kernel):
+    """A function of arrays that computes in the block's dtype, if there is a block.
+
+    For what ATen's kernels ask of an operator that autocast concerns.
+    """
+    kind = STATE.autocast
+    if kind is None:
+        return kernel
+
+    def call(*arrays):
+        if any(a.dtype.kind == "c" or a.dtype == np.float64 for a in arrays):
+            return kernel(*arrays)
+        rounded = (np.asarray(a.astype(kind.numpy), np.float32) for a in arrays)
+        return np.asarray(kernel(*rounded)).astype(kind.numpy)
+
+    return call
+
+
+# -- blocks -----------------------------------------------------------------------------------
+
+
+def _activate(kind: dtype | None) -> None:
+    STATE.unusual += (kind is not None) - (STATE.autocast is not None)
+    STATE.autocast = kind
+
+
 class autocast:
     """A block, or a function, in which eligible operators compute in `dtype` (torch.autocast).
 
     On the CPU that is bfloat16, the default, or float16; any other dtype, and a device that is not
     there, is warned of and switches it off. Raises ValueError unless the device is named by a
-    string, RuntimeError for an unknown one.
+    string, RuntimeError for an unknown one, TypeError if what is decorated cannot be called.
     """
 
     def __init__(
@@ -118,62 +205,143 @@ class autocast:
     ) -> None:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        if device_type != "cuda":
-            device(device_type)
-        self._arguments = (device_type, dtype, enabled, cache_enabled)
-        self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = cache_enabled is None or cache_enabled
+        self.device = device_type
+        self._cache_enabled = (
+            is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        )
         self._enabled = enabled and self._is_supported()
-        self._previous: list[Any] = []
 
     def _is_supported(self) -> bool:
-        if self.device != "cpu":
-            name = self.device.upper()
-            text = f"{name} is not available or torch_xla is imported. Disabling autocast."
+        name = self.device.upper()
+        if self.device == "cuda":
+            text = "CUDA is not available or torch_xla is imported. Disabling autocast."
         elif self.fast_dtype not in (bfloat16, float16):
             text = (
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently."
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{name} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently."
             )
         else:
             return True
-        warnings.warn(text, UserWarning, stacklevel=4)
+        warnings.warn(text, UserWarning, stacklevel=3)
         return False
 
     def __enter__(self) -> autocast:
-        previous = STATE.autocast
-        self._previous.append(previous)
-        if self.device == "cpu":
-            casts = {} if previous is None else previous.casts
-            active = Active(self.fast_dtype, self._cache_enabled, casts) if self._enabled else None
-            self._activate(active)
+        # In attributes, as torch has them: within itself, a block forgets what was there before.
+        self.prev_cache_enabled = is_autocast_cache_enabled()
+        self.prev = is_autocast_enabled(self.device)
+        self.prev_fastdtype = get_autocast_dtype(self.device)
+        set_autocast_dtype(self.device, self.fast_dtype)
+        set_autocast_enabled(self.device, self._enabled)
+        autocast_increment_nesting()
+        set_autocast_cache_enabled(self._cache_enabled)
         return self
 
     def __exit__(self, *exc) -> None:
-        self._activate(self._previous.pop())
-
-    @staticmethod
-    def _activate(active: Active | None) -> None:
-        STATE.unusual += (active is not None) - (STATE.autocast is not None)
-        STATE.autocast = active
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        set_autocast_dtype(self.device, self.prev_fastdtype)
+        set_autocast_enabled(self.device, self.prev)
+        set_autocast_cache_enabled(self.prev_cache_enabled)
 
     def __call__(self, function):
-        return _decorated(lambda: type(self)(*self._arguments), function)
+        if not callable(function):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(function).__name__}. "
+                "Did you mean to use autocast as a context manager? For example:\n"
+                "    with torch.autocast(device_type=...):\n"
+                "        output = model(input)"
+            )
+
+        @functools.wraps(function)
+        def call(*args, **named):
+            with self:
+                return function(*args, **named)
+
+        return call
 
 
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on for a device, by default for "cuda" (torch.is_autocast_enabled)."""
-    return device_type == "cpu" and STATE.autocast is not None
+# -- settings ---------------------------------------------------------------------------------
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether there could be autocast on a device of that type (torch.amp.is_autocast_available).
+
+    Raises RuntimeError for an unknown one.
+    """
+    return device(device_type).type in _KINDS
+
+
+def _known(device_type: str) -> str:
+    kind = device(device_type).type
+    if kind not in _KINDS:
+        raise RuntimeError(
+            "unknown device type for autocast in get_autocast_dispatch_key_from_device_type"
+        )
+    return kind
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for a device (torch.is_autocast_enabled).
+
+    Raises RuntimeError for an unknown one.
+    """
+    kind = _known(device_type)
+    return STATE.autocast is not None if kind == "cpu" else _SETTINGS.elsewhere[kind]
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Switch autocast on or off, until it is switched again (torch.set_autocast_enabled).
+
+    Raises RuntimeError for an unknown device, as `is_autocast_enabled` does.
+    """
+    kind = _known(device_type)
+    if kind == "cpu":
+        _activate(_SETTINGS.kinds["cpu"] if enabled else None)
+    else:
+        _SETTINGS.elsewhere[kind] = enabled
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
-    """The dtype that autocast uses on a device (torch.get_autocast_dtype)."""
-    if device_type == "cpu":
-        return bfloat16 if STATE.autocast is None else STATE.autocast.kind
-    return float16
+    """The dtype that autocast uses on a device (torch.get_autocast_dtype).
+
+    Raises RuntimeError where it uses none.
+    """
+    kind = device(device_type).type
+    if kind not in _KINDS:
+        raise RuntimeError("unsupported scalarType")
+    return _SETTINGS.kinds[kind]
+
+
+def set_autocast_dtype(device_type: str, kind: dtype) -> None:
+    """What autocast is to use on a device from now on (torch.set_autocast_dtype)."""
+    _SETTINGS.kinds[device(device_type).type] = kind
+    if STATE.autocast is not None and device(device_type).type == "cpu":
+        _activate(kind)
 
 
 def is_autocast_cache_enabled() -> bool:
     """Whether casts of leaves are kept (torch.is_autocast_cache_enabled)."""
-    return STATE.autocast is None or STATE.autocast.cached
+    return _SETTINGS.caches
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Say whether casts of leaves are to be kept (torch.set_autocast_cache_enabled)."""
+    _SETTINGS.caches = enabled
+
+
+def clear_autocast_cache() -> None:
+    """Forget the casts of leaves (torch.clear_autocast_cache)."""
+    _CASTS.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Count one more open block; returns how many there are (torch.autocast_increment_nesting)."""
+    _SETTINGS.nesting += 1
+    return _SETTINGS.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Count one open block less; returns how many are left (torch.autocast_decrement_nesting)."""
+    _SETTINGS.nesting -= 1
+    return _SETTINGS.nesting

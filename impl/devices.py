@@ -1,36 +1,87 @@
-"""Devices: here there is one, the CPU."""
+"""Devices: any that torch names can be spoken of; here there is one, the CPU."""
 
 from __future__ import annotations
 
+import re
+
+_TYPES = (
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
+    "mps, meta, hpu, mtia, privateuseone"
+)
+_NAME = re.compile(r"([^:]*)(?::(0|[1-9][0-9]*))?")
+
 
 class device:
-    """Where a tensor lives; here always the CPU."""
+    """A place by its type, and its index if it has one: `device("cuda:1")`, `device("cuda", 1)`.
 
-    def __init__(self, type: str = "cpu", index: int | None = None) -> None:
-        self.type = str(type).split(":")[0]
-        self.index = index
-        if self.type != "cpu":
-            raise RuntimeError(f"impl has no device '{type}'")
+    A block under it makes tensors there, which is here what they are made anyway. Raises
+    RuntimeError for a name that torch does not know.
+    """
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: str | device, index: int | None = None) -> None:
+        if isinstance(type, device):
+            self.type, self.index = type.type, type.index
+            return
+        if isinstance(type, int):
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        if not isinstance(type, str):
+            raise TypeError(f"device() received an invalid argument: {type!r}")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
+        found = _NAME.fullmatch(type)
+        name = type.split(":")[0]
+        if name not in _TYPES.split(", "):
+            raise RuntimeError(
+                f"Expected one of {_TYPES} device type at start of device string: {name}"
+            )
+        if found is None:
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        number = found[2]
+        if number is not None and index is not None:
+            raise RuntimeError(
+                "type (string) must not include an index because index was passed explicitly: "
+                + type
+            )
+        self.type = name
+        self.index = index if number is None else int(number)
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, device) and other.type == self.type
+        return isinstance(other, device) and (other.type, other.index) == (self.type, self.index)
 
     def __hash__(self) -> int:
-        return hash(self.type)
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return device, (str(self),)
 
     def __str__(self) -> str:
-        return self.type
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')"
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{number})"
+
+    def __enter__(self) -> device:
+        check_device(self)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        pass
 
 
 CPU = device("cpu")
 
 
 def check_device(place) -> None:
-    """Raise as torch without an accelerator does for anything but the CPU, or its name."""
-    if str(place).startswith("cuda"):
+    """Raise for anything but the CPU, or its name: AssertionError, as torch without CUDA does, for
+    a GPU of it, RuntimeError for others."""
+    kind = device(place).type
+    if kind == "cuda":
         raise AssertionError("Torch not compiled with CUDA enabled")
-    if not isinstance(place, device):
-        device(place)
+    if kind != "cpu":
+        raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")

@@ -272,9 +272,8 @@ class TapedInterpretation:
 
 
 class DualInterpretation(TapedInterpretation):
-    """Gradients are tensors, because they, or what was saved for them, may have tangents.
-
-    What comes of dual tensors is dual: forward mode goes through the backward pass.
+    """Gradients are tensors that need not record: they, or what was saved for them, may have
+    tangents, so that forward mode goes through the pass; or autocast says what operators do.
     """
 
     def __init__(self) -> None:
@@ -305,4 +304,6 @@ def interpreting(records: bool):
     """How a pass takes gradients and formulas, which `records` or not."""
     if forward.is_used():
         return DualInterpretation()
-    return TAPED_INTERPRETATION if records else RawInterpretation()
+    if records:
+        return TAPED_INTERPRETATION
+    return RawInterpretation() if STATE.autocast is None else DualInterpretation()

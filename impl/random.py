@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from impl import dtypes, singles
-from impl.devices import CPU
+from impl.devices import CPU, check_device
 from impl.operator import FUNCTIONS, new
 from impl.refusals import not_implemented
 from impl.tensor import Tensor
@@ -31,6 +31,7 @@ class Generator:
     """A source of random numbers with a seed and a state of its own (torch.Generator)."""
 
     def __init__(self, device="cpu") -> None:
+        check_device(device)
         self._engine = np.random.MT19937()
         self.device = CPU
         self.manual_seed(_DEFAULT_SEED)

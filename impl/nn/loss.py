@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from impl import autocast
-from impl.modes import STATE
+from impl.autocast import raises
 from impl.operator import FUNCTIONS
 from impl.operators import losses, losses_binary, losses_composed
 from impl.operators.losses_nll import reduction_of
@@ -53,14 +52,13 @@ def l1_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None
 ) -> Tensor:
     """|input - target|, reduced; composed of sub, abs and the reduction."""
-    if STATE.autocast is not None:
-        input, target, weight = autocast.raised(input, target, weight)
     input, target = _same_size(input, target)
     if weight is not None:
         return _weighted((input - target).abs(), input, weight, reduction)
     return _composed_l1(input, target, reduction_number(reduction, size_average, reduce))
 
 
+@raises
 def _composed_l1(input, target, reduction: int) -> Tensor:
     distance = (input - target).abs()
     if reduction == losses.NONE:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from impl.autocast import raises
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.layouts import channels_last, channels_last_3d, formatted_as, suggested
 from impl.operator import TAPED, Array, operator, written
@@ -180,6 +181,7 @@ def adaptive_avg_pool2d(input, output_size) -> Tensor:
     return _means(2, input, given_sizes(output_size, input._raw.shape))
 
 
+@raises
 def adaptive_avg_pool3d(input, output_size) -> Tensor:
     """As `adaptive_avg_pool2d`, over the last three dimensions of a 4-D or 5-D tensor
     (torch.nn.functional.adaptive_avg_pool3d)."""

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from impl.allocation import ordered_like
+from impl.autocast import lowers
 from impl.dtypes import BY_NUMPY, FLOATING, REDUCED, float32
 from impl.operator import FUNCTIONS, TAPED, Array, operator
 from impl.operators.dropout import dropout
@@ -192,6 +193,7 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     return FUNCTIONS["matmul"](weights, value).to(kind)
 
 
+@lowers
 def scaled_dot_product_attention(
     query,
     key,

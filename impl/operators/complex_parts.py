@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl import inplace, pending
+from impl.autocast import raises
 from impl.dtypes import BY_NUMPY, COMPLEX, FLOATING, bfloat16, bool_, complex_of, real_of
 from impl.geometries import Geometry, alias, geometry
 from impl.operator import (
@@ -213,7 +214,7 @@ def view_as_complex(tensor: Tensor) -> Tensor:
 
 view_as_real.gradient(self=lambda F, grad: F.view_as_complex(F.contiguous(grad)))
 view_as_complex.gradient(self=lambda F, grad: F.view_as_real(F.resolve_conj(F.contiguous(grad))))
-FUNCTIONS["view_as_real"], FUNCTIONS["view_as_complex"] = view_as_real, view_as_complex
+FUNCTIONS["view_as_real"], FUNCTIONS["view_as_complex"] = view_as_real, raises(view_as_complex)
 
 RAW.contiguous = RAW.resolve_conj = lambda value: value  # the kernels above see to it
 TAPED.contiguous, TAPED.resolve_conj = lambda tensor: tensor.contiguous(), resolve_conj
@@ -353,6 +354,7 @@ def complex_(real, imag, *, out=None):
 
 
 @function(method=False)
+@raises
 def polar(abs, angle, *, out=None):
     """Complex numbers from their lengths and angles (torch.polar).
 

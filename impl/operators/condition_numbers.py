@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from impl import inplace
+from impl.autocast import raises
 from impl.dtypes import real_of
 from impl.operator import TAPED, new
 from impl.operators import lapack
@@ -16,6 +17,7 @@ from impl.operators.singular_values import svdvals
 from impl.tensor import Tensor
 
 
+@raises
 def cond(A, p=None, *, out=None):
     """The condition number in a norm, of shape (...): by default the largest singular value by the
     smallest (torch.linalg.cond).

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.autocast import lowers
 from impl.operator import FUNCTIONS, TAPED, Array, formula_operation, function, operator
 from impl.operators.convolution_checks import (
     check_rank,
@@ -315,7 +316,7 @@ def _convolved(ndim: int):
     `input` (N, C, ...) or (C, ...), `weight` (K, C / groups, ...), `bias` (K,). `padding` is a
     number, one per dimension, "valid" or "same". Raises RuntimeError for sizes that do not fit.
     """
-    return function(name, method=False)(conv)
+    return function(name, method=False)(lowers(conv))
 
 
 def _transposed(ndim: int):
@@ -339,7 +340,7 @@ def _transposed(ndim: int):
     `weight` is (C, K / groups, ...); `output_padding` adds to one side of the result. Errors as
     `conv{ndim}d` (torch.nn.functional.{name}).
     """
-    return function(name, method=False)(conv)
+    return function(name, method=False)(lowers(conv))
 
 
 conv1d, conv2d, conv3d = _convolved(1), _convolved(2), _convolved(3)

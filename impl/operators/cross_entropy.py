@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from impl import autocast
+from impl.autocast import raised
 from impl.dtypes import FLOATING
 from impl.graph import edge_node, meta_of, next_sequence
 from impl.modes import STATE
@@ -43,7 +43,7 @@ def cross_entropy(
     """
     reduction = reduction_of(reduction, size_average, reduce)
     if STATE.autocast is not None:
-        input, target, weight = autocast.raised(input, target, weight)
+        input, target, weight = raised(input, target, weight)
     if input._raw.shape == target._raw.shape:
         if target.dtype.category < FLOATING:
             raise RuntimeError(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from impl.autocast import raises
 from impl.dtypes import BY_NUMPY, FLOATING
 from impl.operator import TAPED, Array, function, operator
 from impl.refusals import not_differentiated, require_full_precision
@@ -146,6 +147,7 @@ _MODES = {
 
 
 @function(method=False)
+@raises
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The distances of order `p` of the rows of `x1` (..., n, k) from those of `x2` (..., m, k), as
     (..., n, m) (torch.cdist).

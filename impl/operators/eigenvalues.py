@@ -13,6 +13,7 @@ from collections import namedtuple
 import numpy as np
 
 from impl import inplace
+from impl.autocast import raises
 from impl.dtypes import FLOATING
 from impl.operator import RAW, TAPED, Array, new, owned
 from impl.operators import lapack
@@ -104,6 +105,7 @@ def _check_general(name: str, A: Tensor) -> None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
+@raises
 def eig(A, *, out=None):
     """Eigenvalues (..., n) and eigenvectors (..., n, n), always complex (torch.linalg.eig).
 
@@ -115,6 +117,7 @@ def eig(A, *, out=None):
     return result if out is None else inplace.store("linalg_eig", out, result)
 
 
+@raises
 def eigvals(A, *, out=None):
     """The eigenvalues alone (torch.linalg.eigvals). Errors as `eig`."""
     if differentiated(A):
@@ -186,6 +189,7 @@ def _hermitian(A: Tensor, UPLO: str, compute_v: bool) -> tuple:
     return linalg_eigh(A, UPLO.upper(), compute_v)
 
 
+@raises
 def eigh(A, UPLO="L", *, out=None):
     """Real eigenvalues (..., n) in ascending order, and eigenvectors (..., n, n), of symmetric or
     Hermitian matrices, of which the lower or upper (UPLO) half is read (torch.linalg.eigh).
@@ -197,6 +201,7 @@ def eigh(A, UPLO="L", *, out=None):
     return result if out is None else inplace.store("linalg_eigh", out, result)
 
 
+@raises
 def eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues alone (torch.linalg.eigvalsh). Errors as `eigh`."""
     result = _hermitian(A, UPLO, differentiated(A))[0]

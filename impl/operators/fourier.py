@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from impl import inplace
+from impl.autocast import raises
 from impl.dimensions import existing_dim
 from impl.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.operator import FUNCTIONS
@@ -189,6 +190,7 @@ def _to_reals(name, out, input, n, dim, norm, forward: bool) -> Tensor:
     return _applied(_fft_c2r, name, out, input, (dim,), scale, size)
 
 
+@raises
 def fft(input, n=None, dim=-1, norm=None, *, out=None):
     """The discrete Fourier transform along a dimension, of n points (torch.fft.fft).
 
@@ -202,6 +204,7 @@ def fft(input, n=None, dim=-1, norm=None, *, out=None):
     return _from_reals("fft", out, input, n, dim, norm, True, False)
 
 
+@raises
 def ifft(input, n=None, dim=-1, norm=None, *, out=None):
     """The inverse of `fft` (torch.fft.ifft)."""
     _check_one("fft_ifft", input, n, dim)
@@ -210,24 +213,28 @@ def ifft(input, n=None, dim=-1, norm=None, *, out=None):
     return _from_reals("ifft", out, input, n, dim, norm, False, False)
 
 
+@raises
 def rfft(input, n=None, dim=-1, norm=None, *, out=None):
     """The first n // 2 + 1 elements of the `fft` of real numbers (torch.fft.rfft)."""
     _check_one("fft_rfft", input, n, dim)
     return _from_reals("rfft", out, input, n, dim, norm, True, True)
 
 
+@raises
 def irfft(input, n=None, dim=-1, norm=None, *, out=None):
     """The inverse of `rfft`, of 2 (m - 1) points for m elements (torch.fft.irfft)."""
     _check_one("fft_irfft", input, n, dim)
     return _to_reals("irfft", out, input, n, dim, norm, False)
 
 
+@raises
 def hfft(input, n=None, dim=-1, norm=None, *, out=None):
     """The `fft` of a signal that is Hermitian, of which half is given (torch.fft.hfft)."""
     _check_one("fft_hfft", input, n, dim)
     return _to_reals("hfft", out, input, n, dim, norm, True)
 
 
+@raises
 def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
     """The inverse of `hfft` (torch.fft.ihfft)."""
     _check_one("fft_ihfft", input, n, dim)
@@ -245,6 +252,7 @@ def _all_complex(name, out, input, s, dim, norm, forward: bool) -> Tensor:
     return _applied(_fft_c2c, "fftn", out, resized, dims, scale, forward)
 
 
+@raises
 def fftn(input, s=None, dim=None, norm=None, *, out=None):
     """The discrete Fourier transform over several dimensions (torch.fft.fftn).
 
@@ -254,11 +262,13 @@ def fftn(input, s=None, dim=None, norm=None, *, out=None):
     return _all_complex("fftn", out, input, s, dim, norm, True)
 
 
+@raises
 def ifftn(input, s=None, dim=None, norm=None, *, out=None):
     """The inverse of `fftn` (torch.fft.ifftn)."""
     return _all_complex("ifftn", out, input, s, dim, norm, False)
 
 
+@raises
 def rfftn(input, s=None, dim=None, norm=None, *, out=None):
     """The `fftn` of real numbers, of which the last dimension keeps half (torch.fft.rfftn)."""
     _check_several("fft_rfftn", input, s, dim)
@@ -269,6 +279,7 @@ def rfftn(input, s=None, dim=None, norm=None, *, out=None):
     return _applied(_fft_r2c, "rfftn", out, resized, dims, _scale(norm, True), True)
 
 
+@raises
 def irfftn(input, s=None, dim=None, norm=None, *, out=None):
     """The inverse of `rfftn` (torch.fft.irfftn)."""
     _check_several("fft_irfftn", input, s, dim)

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from impl.autocast import raises
 from impl.operator import (
     TAPED,
     Array,
@@ -210,6 +211,7 @@ def householder_product(input, tau, *, out=None):
 
 
 @function()
+@raises
 def orgqr(input, input2, *, out=None):
     """`householder_product` by LAPACK's name (torch.orgqr)."""
     return householder_product(input, input2, out=out)

@@ -40,7 +40,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     for raw in raws:
         if isinstance(raw, (np.ndarray, np.generic)):
             d = BY_NUMPY[raw.dtype]
-            if d.category > FLOATING or d.name in ("bool", "bfloat16"):
+            if d.category > FLOATING or d.name == "bool":
                 raise RuntimeError(f"Unsupported input type encountered for isin(): {d.legacy}")
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
     found = np.isin(whole, others, invert=invert)

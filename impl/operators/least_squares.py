@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
+from impl.autocast import raises
 from impl.operator import Array
 from impl.operators import lapack
 from impl.operators.linear_systems import is_vector
@@ -147,6 +148,7 @@ class _LeastSquares(NamedTuple):
     singular_values: Tensor
 
 
+@raises
 def lstsq(input, b, rcond=None, *, driver=None, out=None):
     """X that makes |input X - b| least, and of all these the least one (torch.linalg.lstsq).
 

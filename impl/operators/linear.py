@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from impl import autocast, inplace
+from impl import inplace
+from impl.autocast import lowers
 from impl.graph import edge_node, meta_of, next_sequence
 from impl.modes import STATE
 from impl.operator import TAPED, new
@@ -39,10 +40,9 @@ def linear(input, weight, bias=None, *, out=None):
     return result if out is None else inplace.store("linear", out, result)
 
 
+@lowers
 def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """The layer as ATen composes it (Linear.cpp)."""
-    if STATE.autocast is not None:
-        input, weight, bias = autocast.lowered(input, weight, bias)
     ranks = (input._raw.ndim, weight._raw.ndim)
     if 0 in ranks:
         raise RuntimeError(

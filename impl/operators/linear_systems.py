@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from impl.autocast import raises
 from impl.batched import by_example
 from impl.operator import RAW, TAPED, Array, function, owned
 from impl.operators import lapack, lu, lu_systems
@@ -103,6 +104,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     return lapack.stored("_linalg_solve_ex", out, pair)
 
 
+@raises
 def solve(A, B, *, left=True, out=None):
     """X with A X = B, or X A = B (torch.linalg.solve).
 
@@ -140,6 +142,7 @@ class _Inverted(NamedTuple):
     info: Tensor
 
 
+@raises
 def inv_ex(A, *, check_errors=False, out=None):
     """The inverse of square matrices, and what went wrong (torch.linalg.inv_ex). `info` and errors
     as `solve_ex`; half precision is refused too."""
@@ -152,6 +155,7 @@ def inv_ex(A, *, check_errors=False, out=None):
 
 
 @by_example
+@raises
 def inv(A, *, out=None):
     """The inverse of square matrices (torch.linalg.inv).
 
@@ -163,6 +167,7 @@ def inv(A, *, out=None):
 
 
 @function()
+@raises
 def inverse(input, *, out=None):
     """`inv` by its older name (torch.inverse)."""
     return inv(input, out=out)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from impl import autocast
-from impl.modes import STATE
+from impl.autocast import raises
 from impl.operator import FUNCTIONS, TAPED, function
 from impl.operators.losses import MEAN, NONE, SUM
 from impl.operators.similarity import pairwise_distance
@@ -25,23 +24,19 @@ def _kept(condition, values):
     return TAPED.where(condition, values, TAPED.zeros_like(values))
 
 
-def _raised(*values):
-    return values if STATE.autocast is None else autocast.raised(*values)
-
-
 @function(method=False)
+@raises
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=MEAN) -> Tensor:
     """max(0, margin - target * (input1 - input2)), reduced (torch.margin_ranking_loss)."""
-    input1, input2, target = _raised(input1, input2, target)
     difference = input1 - input2
     return _reduced(TAPED.add_scalar(-target * difference, margin).clamp_min_(0), reduction)
 
 
 @function(method=False)
+@raises
 def hinge_embedding_loss(input, target, margin=1.0, reduction=MEAN) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1, both where it is
     neither; reduced (torch.hinge_embedding_loss)."""
-    input, target = _raised(input, target)
     short = TAPED.sub(margin, input).clamp_min_(0)
     apart = _kept(target != 1, short)
     near = _kept(target != -1, input)
@@ -49,13 +44,13 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=MEAN) -> Tensor:
 
 
 @function(method=False)
+@raises
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=MEAN) -> Tensor:
     """1 - cos of the angle where the target is 1, max(0, cos - margin) where it is -1, reduced.
 
     The inputs are (N, D) and the target (N,), or (D,) and (). Raises RuntimeError for other shapes
     (torch.cosine_embedding_loss).
     """
-    input1, input2, target = _raised(input1, input2, target)
     rank = target._raw.ndim
     if rank > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -74,10 +69,10 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=MEAN) ->
 
 
 @function(method=False)
+@raises
 def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
     """Minus the log-likelihood of Poisson counts, of which the input is the mean or its logarithm;
     `full` adds Stirling's formula for log(target!) (torch.poisson_nll_loss)."""
-    input, target = _raised(input, target)
     if log_input:
         product = target * input
         loss = input.exp() - product
@@ -91,6 +86,7 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
 
 
 @function(method=False)
+@raises
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=MEAN
 ) -> Tensor:
@@ -99,7 +95,6 @@ def triplet_margin_loss(
 
     Raises RuntimeError for different numbers of dimensions (torch.triplet_margin_loss).
     """
-    anchor, positive, negative = _raised(anchor, positive, negative)
     check_triplet(anchor, positive, negative)
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
@@ -121,6 +116,7 @@ def check_triplet(anchor, positive, negative) -> None:
 
 
 @function(method=False)
+@raises
 def kl_div(input, target, reduction=NONE, *, log_target=False):
     """Divergence of `target` from the distribution whose logarithm is `input`, term by term, and
     reduced if it is said how; with `log_target` it is the logarithm of one, too (torch.kl_div).

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from impl import autocast
-from impl.modes import STATE
+from impl.autocast import raises
 from impl.operator import TAPED, Array, function, new, operator
 from impl.operators.losses import MEAN, SUM
 from impl.refusals import no_derivative, require_full_precision
@@ -227,6 +226,7 @@ def _lengths(name: str, given) -> tuple[int, ...]:
 
 
 @function(method=False)
+@raises
 def ctc_loss(
     log_probs,
     targets,
@@ -243,8 +243,6 @@ def ctc_loss(
     its length. Raises RuntimeError for sizes that do not fit, NotImplementedError for dtypes other
     than float32 and float64 (torch.nn.functional.ctc_loss).
     """
-    if STATE.autocast is not None:
-        (log_probs,) = autocast.raised(log_probs)
     inputs = _lengths("input_lengths", input_lengths)
     goals = _lengths("target_lengths", target_lengths)
     batched = log_probs._raw.ndim == 3

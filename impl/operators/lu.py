@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from impl.autocast import raises
 from impl.operator import Array, function, operator
 from impl.operators import lapack
 from impl.operators.triangular_systems import solution
@@ -250,7 +251,7 @@ def packed(A, pivot=True, get_infos=False, out=None):
     """The factors in one matrix, the row exchanges, and with `get_infos` what went wrong, which is
     never raised (torch.lu). Warns that it is deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    result = lu_factor_ex(A, pivot=pivot)
+    result = raises(lu_factor_ex)(A, pivot=pivot)
     if not get_infos:
         result = tuple(result[:2])
     if out is None:

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 
+from impl.autocast import raises
 from impl.operator import Array, function
 from impl.operators import lapack
 from impl.operators.matrices import adjoint_matrix
@@ -107,6 +108,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
 
 @function("lu_solve")
+@raises
 def solve_packed(input, LU_data, LU_pivots, *, out=None):
     """`lu_solve` with its arguments in another order (torch.lu_solve). Warns that it is
     deprecated."""

@@ -95,13 +95,18 @@ def mm(self: Array, mat2: Array) -> Array:
     if mat2.ndim != 2:
         raise RuntimeError("mat2 must be a matrix")
     check_multipliable(self, mat2)
-    if self.dtype != mat2.dtype:
-        raise RuntimeError(
-            "expected m1 and m2 to have the same dtype, but got: "
-            f"{c_name_of(self)} != {c_name_of(mat2)}"
-        )
+    check_alike(self, mat2)
     no_bool("addmm_impl_cpu_", self, mat2)
     return product(self, mat2)
+
+
+def check_alike(mat1, mat2) -> None:
+    """Raise RuntimeError as torch does for two factors of different dtypes."""
+    if mat1.dtype != mat2.dtype:
+        raise RuntimeError(
+            "expected m1 and m2 to have the same dtype, but got: "
+            f"{c_name_of(mat1)} != {c_name_of(mat2)}"
+        )
 
 
 def check_multipliable(mat1, mat2) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.autocast import lowers
 from impl.operator import FUNCTIONS, Array, function, operator
 from impl.operators.activations import HIDDEN, leaky
 from impl.operators.special import expit
@@ -31,6 +32,7 @@ prelu_kernel.forward(
 
 
 @function()
+@lowers
 def prelu(input, weight):
     """input above 0, weight * input at and below; one weight, or one per channel (F.prelu).
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import math
 
-from impl import autocast, inference
+from impl import inference
+from impl.autocast import lowers
 from impl.modes import STATE
 from impl.operator import RAW, TAPED, function
 from impl.operators.matmul import bmm, dot, mm, mv
@@ -39,9 +40,7 @@ def matmul(input, other, *, out=None):
     """
     require_tensor("matmul", "input", 1, input)
     require_tensor("matmul", "other", 2, other)
-    if STATE.autocast is not None:
-        input, other = autocast.lowered(input, other)
-    result = matmul_of(input, other)
+    result = (matmul_of if STATE.autocast is None else lowers(matmul_of))(input, other)
     if out is None:
         return result
     from impl import inplace

@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl import inplace
+from impl.autocast import lowering, raises
 from impl.dtypes import COMPLEX, FLOATING, REDUCED, real_of
 from impl.operator import RAW, TAPED, Array, function, new, operator
 from impl.operators import lapack
 from impl.operators.eigenvalues import eigvalsh, linalg_eigh
+from impl.operators.matmul import check_alike
 from impl.operators.singular_values import linalg_svd, svdvals
 from impl.tensor import Tensor
 
@@ -59,7 +61,8 @@ def _threshold(values, atol, rtol):
 @operator(function=False, method=False, node="LinalgPinvBackward0")
 def linalg_pinv(self: Array, atol=None, rtol=None, hermitian=False) -> Array:
     if not self.size:
-        return np.zeros((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)
+        nothing = np.zeros((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)
+        return lowering(np.positive)(nothing)
     if hermitian:
         values, right = linalg_eigh.definition(self)
         left = RAW.adjoint_matrix(right)
@@ -69,12 +72,15 @@ def linalg_pinv(self: Array, atol=None, rtol=None, hermitian=False) -> Array:
     sizes = np.abs(values)
     counted = sizes > _threshold(sizes, atol, rtol)
     inverted = np.divide(1, values, out=np.zeros_like(values), where=counted)
-    return np.matmul(right * inverted[..., None, :], left)
+    # ATen's kernel calls an operator that autocast lowers.
+    return lowering(np.matmul)(right * inverted[..., None, :], left)
 
 
 def pinv_gradient(F, grad, result, self):
     product, adjoint = F.matrix_product, F.adjoint_matrix(result)
     transposed = F.adjoint_matrix(grad)
+    if F is RAW:  # whose products take any dtypes; under autocast the result has another
+        check_alike(result, self)
     rows, columns = self.shape[-2:]
     if rows <= columns:
         K = product(transposed, result)
@@ -141,6 +147,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
 
 
 @function()
+@raises
 def pinverse(input, rcond=1e-15):
     """`linalg.pinv` with a relative tolerance (torch.pinverse)."""
     return pinv(input, rcond)
@@ -149,6 +156,7 @@ def pinverse(input, rcond=1e-15):
 # -- ranks --------------------------------------------------------------------------------------
 
 
+@raises
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values of each matrix exceed the tolerances of `pinv`, an int64 of shape
     (...) (torch.linalg.matrix_rank); `tol` is an absolute one.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from impl.autocast import raises
 from impl.operator import Array, function
 from impl.operators import lapack
 from impl.operators.triangular_systems import solution
@@ -101,6 +102,7 @@ class _Factors(NamedTuple):
     R: Tensor
 
 
+@raises
 def qr(A, mode="reduced", *, out=None):
     """Q with orthonormal columns and upper triangular R with A = Q R (torch.linalg.qr).
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from impl import inplace
-from impl.autocast import raised
+from impl.autocast import raises
 from impl.dimensions import wrap_dim
 from impl.dtypes import float32, float64, int64
-from impl.modes import STATE
 from impl.operator import FUNCTIONS, TAPED, function, new
 from impl.operators.index_operators import from_scalar
 from impl.tensor import Tensor
@@ -61,9 +60,8 @@ def _ranks(q: Tensor, values: Tensor, skip_nan: bool) -> Tensor:
     return ranks.masked_fill(mask, last)
 
 
+@raises
 def _quantile(skip_nan: bool, input: Tensor, q, dim, keepdim: bool, interpolation: str) -> Tensor:
-    if STATE.autocast is not None:
-        input, q = raised(input, q)
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from impl.autocast import raises
 from impl.dtypes import FLOATING
 from impl.operator import FUNCTIONS, TAPED, function
 from impl.operators.arithmetic import require_tensor
@@ -40,6 +41,7 @@ def _window_text(window) -> str:
 
 
 @function()
+@raises
 def stft(
     input,
     n_fft,

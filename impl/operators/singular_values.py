@@ -12,6 +12,7 @@ from collections import namedtuple
 import numpy as np
 
 from impl import inplace
+from impl.autocast import raises
 from impl.operator import TAPED, Array, function
 from impl.operators import lapack
 from impl.operators.lapack import _LinAlgError as LinAlgError
@@ -220,6 +221,7 @@ def decomposed(A, full_matrices=True, *, driver=None, out=None):
     return result if out is None else inplace.store("linalg_svd", out, result)
 
 
+@raises
 def svdvals(A, *, driver=None, out=None):
     """The singular values (..., k) alone (torch.linalg.svdvals). Errors as `torch.linalg.svd`."""
     result = _decomposed(A, False, differentiated(A), driver)[1]
@@ -227,6 +229,7 @@ def svdvals(A, *, driver=None, out=None):
 
 
 @function()
+@raises
 def svd(input, some=True, compute_uv=True, *, out=None):
     """U, S and V with A = U diag(S) V^H, cut to the singular values if `some` (torch.svd).
 
@@ -250,6 +253,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 def singular_norm(A: Tensor, ord, dim: tuple[int, int], keepdim: bool, dtype) -> Tensor:
     """The sum ("nuc"), the largest (2) or the smallest (-2) of the singular values of the matrices
     in two dimensions (torch.linalg.matrix_norm), computed in `dtype` if given."""
+    lapack.check_floating("linalg.matrix_norm", A._raw, low_precision=False)
     if dtype is not None:
         A = A.to(dtype)
     order = (*(d for d in range(A._raw.ndim) if d not in dim), *dim)

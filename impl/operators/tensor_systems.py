@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from impl import inplace
+from impl.autocast import raises
 from impl.dtypes import BOOL, FLOATING, REDUCED, int64
 from impl.operator import FUNCTIONS, TAPED, function, new
 from impl.operators.joining import cat
@@ -21,6 +22,7 @@ def _check_sizes(rule: str, columns: int, rows: int) -> None:
         )
 
 
+@raises
 def tensorinv(A, ind=2, *, out=None):
     """The inverse of a tensor taken for a matrix whose rows are its first `ind` dimensions
     (torch.linalg.tensorinv).
@@ -41,6 +43,7 @@ def tensorinv(A, ind=2, *, out=None):
     return result if out is None else inplace.store("linalg_tensorinv", out, result.contiguous())
 
 
+@raises
 def tensorsolve(A, B, dims=None, *, out=None):
     """X with `tensordot(A, X, X.ndim) == B` (torch.linalg.tensorsolve).
 

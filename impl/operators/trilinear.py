@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from impl.autocast import lowering
+from impl.modes import STATE
 from impl.operator import Array, function, operator
 from impl.precision import widened
 
@@ -16,12 +18,37 @@ def trilinear(
 ) -> Array:
     """The product of three tensors, each unsqueezed at the dimensions in its `expand`, summed over
     `sumdim` (ATen's _trilinear)."""
-    total = i1.ndim + len(expand1)
-    operands: list = []
-    for value, absent in ((i1, expand1), (i2, expand2), (i3, expand3)):
-        operands += [widened(value), [d for d in range(total) if d not in absent]]
-    result = np.einsum(*operands, [d for d in range(total) if d not in sumdim], optimize="greedy")
+    dims = range(i1.ndim + len(expand1))
+    present = [[d for d in dims if d not in absent] for absent in (expand1, expand2, expand3)]
+    kept = [d for d in dims if d not in sumdim]
+    if STATE.autocast is not None:
+        return _in_pairs((i1, i2, i3), present, kept, unroll_dim)
+    operands = [x for pair in zip(map(widened, (i1, i2, i3)), present, strict=True) for x in pair]
+    result = np.einsum(*operands, kept, optimize="greedy")
     return np.ascontiguousarray(result).astype(i1.dtype, copy=False)
+
+
+def _in_pairs(values, present, kept, unrolled: int):
+    """As ATen computes it, slice by slice and two at a time by an operator that autocast lowers."""
+    rounded = [widened(lowering(np.positive)(value)) for value in values]
+    first, second, third = ([d for d in dims if d != unrolled] for dims in present)
+    shape: dict[int, int] = {}
+    for value, dims in zip(values, present, strict=True):
+        shape.update(zip(dims, value.shape, strict=True))
+    result = np.zeros([shape[d] for d in kept], values[0].dtype)
+    # Between the two products, what the third has or what is kept.
+    middle = [d for d in {*first, *second} if d in third or d in kept]
+    rest = [d for d in kept if d != unrolled]
+    for i in range(shape[unrolled]):
+        a, b, c = (
+            value.take(i, dims.index(unrolled)) if unrolled in dims else value
+            for value, dims in zip(rounded, present, strict=True)
+        )
+        pair = lowering(lambda a, b: np.einsum(a, first, b, second, middle))(a, b)
+        last = lowering(lambda pair, c: np.einsum(pair, middle, c, third, rest))(pair, c)
+        place = (slice(None),) * kept.index(unrolled) + (i,) if unrolled in kept else ...
+        result[place] += last.astype(result.dtype)
+    return result
 
 
 trilinear.name = "_trilinear"

@@ -8,6 +8,7 @@ import numpy as np
 
 from impl import inplace
 from impl.allocation import preserved
+from impl.autocast import lowers
 from impl.dimensions import wrap_dim
 from impl.dtypes import BY_NUMPY
 from impl.geometries import Geometry
@@ -91,6 +92,7 @@ _NO_DIM = (
 # -- inner products and diagonals ---------------------------------------------------------------
 
 
+@lowers
 def vecdot(x, y, *, dim=-1, out=None):
     """The inner products of vectors along `dim`, the first conjugated (torch.linalg.vecdot).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
+from impl.devices import check_device, device
 from impl.dtypes import FLOATING
 from impl.dtypes import dtype as element_type
 from impl.modes import no_grad
@@ -51,20 +52,30 @@ class Convertible:
     def to(self, *args, **kwargs) -> Self:
         """Convert floating parameters and buffers to a dtype, given as such or by a tensor.
 
-        Raises TypeError for a dtype that is not floating or complex.
+        Raises TypeError for a dtype that is not floating or complex, and as `Tensor.to` for a
+        device that is not there.
         """
-        target = kwargs.get("dtype")
+        target, place = kwargs.get("dtype"), kwargs.get("device")
         for value in args:
             if isinstance(value, element_type):
                 target = value
             elif isinstance(value, Tensor):
                 target = value.dtype
+            elif isinstance(value, (str, device)):
+                place = value
+        if place is not None:
+            check_device(place)
         if target is not None and target.category < FLOATING:
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                 f"dtype={target}"
             )
         return self._apply(lambda t: _converted(t, target))
+
+    def cuda(self, device=None) -> Self:
+        """Raises AssertionError: there is no GPU."""
+        check_device("cuda")
+        return self
 
     def type(self, dst_type) -> Self:
         """Convert all parameters and buffers to a dtype."""

@@ -1,0 +1,46 @@
+"""`torch.cuda.amp`: what mixed precision was called before it was for all devices."""
+
+from __future__ import annotations
+
+import warnings
+
+from impl import amp
+from impl.dtypes import dtype, float16
+
+__all__ = ["GradScaler", "autocast"]
+
+
+def _warn(name: str) -> None:
+    warnings.warn(
+        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use "
+        f"`torch.amp.{name}('cuda', args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+class autocast(amp.autocast):
+    """`torch.amp.autocast("cuda")`, deprecated."""
+
+    def __init__(
+        self, enabled: bool = True, dtype: dtype = float16, cache_enabled: bool = True
+    ) -> None:
+        _warn("autocast")
+        super().__init__("cuda", dtype, enabled, cache_enabled)
+
+
+class GradScaler(amp.GradScaler):
+    """`torch.amp.GradScaler("cuda")`, deprecated."""
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        _warn("GradScaler")
+        super().__init__(
+            "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        )
