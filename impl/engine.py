@@ -85,6 +85,13 @@ class Task(Steps):
                     node, gradient = heapq.heappop(ready)[2:]
             elif node is None:
                 return
+            if node._passes and straight and needed is None and node._run is not None:
+                target = node._only
+                if counts.get(target, 1) == 1:
+                    if additions and (writes := additions.pop(node, 0)):
+                        additions[target] = writes
+                    node = target
+                    continue
             if needed is not None:
                 if node not in needed:
                     node = gradient = None

@@ -45,6 +45,7 @@ class Node:
     _only: Any = None
     # What makes the gradient at the only edge, where that is but a view of the incoming one.
     _shown: Any = None
+    _passes = False  # whether what arrives goes on to the only edge as it is
     _plan: Any = None  # an operator's node: what it saves, and how it runs
     _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
     _retained: Any = None  # {output number: weak reference to the tensor that retains its gradient}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import impl
-from impl.operators import cross_entropy, linear
+from impl.operators import batched_products, cross_entropy, linear
 
 F = impl.nn.functional
 
@@ -111,6 +111,61 @@ def test_cross_entropy_is_a_log_softmax_and_a_loss(reduction, shape, factor, mon
         [x],
         monkeypatch,
     )
+
+
+@pytest.mark.parametrize("dtype", [impl.float32, impl.float64])
+@pytest.mark.parametrize("begins", ["data", "leaf", "result", "view", "second output"])
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("written", [False, True])
+def test_a_product_of_batches_is_expanded_and_reshaped(dtype, begins, side, written, monkeypatch):
+    operands = [leaf(2, 3, 4, dtype=dtype), leaf(2, 4, 5, dtype=dtype)]
+    leaves = list(operands)
+    if begins == "data":
+        leaves.pop(side).requires_grad_(False)
+    elif begins == "view":
+        operands[side] = leaves[side] = leaf(*reversed(operands[side].shape), dtype=dtype)
+    if written:
+        with impl.no_grad():
+            for tensor in operands:
+                tensor.mul_(2)
+
+    def product():
+        given = list(operands)
+        if begins == "result":
+            given[side] = given[side] * 2
+        elif begins == "view":
+            given[side] = given[side].transpose(0, 2)
+        elif begins == "second output":
+            given[side] = impl.std_mean(impl.stack([given[side], given[side] * 2]), 0)[1]
+        return given[0] @ given[1]
+
+    compare(batched_products, "product", product, leaves, monkeypatch)
+
+
+def test_a_hook_sees_the_gradient_that_an_expansion_would_hand_on():
+    x, y, names = leaf(2, 3, 4), leaf(2, 4, 5), []
+    result = x @ y
+    viewed = result.grad_fn.next_functions[0][0].next_functions[0][0]
+    viewed.register_prehook(lambda grads: names.append(tuple(grads[0].shape)))
+    viewed.next_functions[0][0].register_hook(lambda gave, got: names.append(len(gave)))
+    result.sum().backward()
+    assert names == [(2, 3, 4), 1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda: (leaf(2, 3, 4), leaf(1, 4, 5)),
+        lambda: (leaf(1, 3, 4).expand(2, 3, 4), leaf(2, 4, 5)),
+        lambda: (leaf(2, 2, 3, 4), leaf(2, 2, 4, 5)),
+        lambda: (leaf(2, 3, 4), leaf(2, 4, 5, dtype=impl.float64)),
+        lambda: (leaf(2, 3, 4), leaf(2, 5, 5)),
+        lambda: (leaf(2, 0, 4), leaf(2, 4, 5)),
+        lambda: (leaf(4, 3, 4).chunk(2)[0], leaf(2, 4, 5)),
+    ],
+)
+def test_a_product_of_other_batches_is_composed(arguments):
+    assert batched_products.product(*arguments()) is None
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from impl import inference
 from impl.autocast import lowers
 from impl.modes import STATE
 from impl.operator import RAW, TAPED, function
+from impl.operators import batched_products
 from impl.operators.matmul import bmm, dot, mm, mv
 from impl.operators.shape import unsafe_view
 from impl.sizes import broadcast_shapes
@@ -113,6 +114,11 @@ def _folded(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _batched(left: Tensor, right: Tensor) -> Tensor:
+    result = batched_products.product(left, right)
+    return _composed(left, right) if result is None else result
+
+
+def _composed(left: Tensor, right: Tensor) -> Tensor:
     a, b = left._raw.shape, right._raw.shape
     if len(a) == len(b) == 3 and a[0] != b[0]:
         # One batch against several is folded, for the same reason as above.
