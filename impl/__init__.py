@@ -26,6 +26,7 @@ from impl import creation as _creation
 from impl import inquiries as _inquiries
 from impl import operators as _operators
 from impl import views as _views
+from impl.amp import GradScaler
 from impl.anomaly import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
@@ -101,6 +102,7 @@ float, double, half = float32, float64, float16
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
 
 _batched.install()
 globals().update(_creation.LEGACY_TYPES)

@@ -31,15 +31,14 @@ def _nodes(names: str) -> frozenset[str]:
 
 # Operators, by their nodes, that compute in the block's dtype, in float32 at least, and in the
 # widest dtype of their operands.
-_LOWERED = _nodes("Addbmm Addmm Baddbmm Bmm ConvTbc Convolution LinalgVecdot MkldnnRnnLayer Mm")
+_LOWERED = _nodes("Addbmm Addmm Baddbmm Bmm ConvTbc Convolution MkldnnRnnLayer Mm")
 _RAISED = _nodes("""
     AdaptiveAvgPool3D AdaptiveMaxPool3D AvgPool3D BinaryCrossEntropy BinaryCrossEntropyWithLogits
     Cholesky CholeskyInverse CholeskySolve FractionalMaxPool2D FractionalMaxPool3D Geqrf
-    GridSampler2D GridSampler3D HuberLoss LinalgCholeskyEx LinalgEig LinalgEigh
-    LinalgHouseholderProduct LinalgInvEx LinalgLstsq LinalgQr LinalgSvd
-    MaxUnpool2D MaxUnpool3D MseLoss MultiMarginLoss MultilabelMarginLoss
-    NllLoss NllLoss2D Ormqr Polar Prod ReflectionPad1D ReflectionPad2D ReplicationPad1D
-    ReplicationPad2D ReplicationPad3D SmoothL1Loss SoftMarginLoss Trace TriangularSolve
+    GridSampler2D GridSampler3D HuberLoss LinalgCholeskyEx LinalgHouseholderProduct LinalgQr
+    LinalgSvd MaxUnpool2D MaxUnpool3D MseLoss MultiMarginLoss MultilabelMarginLoss NllLoss NllLoss2D
+    Ormqr Prod ReflectionPad1D ReflectionPad2D ReplicationPad1D ReplicationPad2D ReplicationPad3D
+    SmoothL1Loss SoftMarginLoss Trace TriangularSolve
 """) | {"ProdBackward1"}
 _WIDEST = _nodes("Cat IndexCopy Stack")
 
@@ -106,8 +105,11 @@ def _raised(value):
 
 
 def _all(cast, values) -> list:
-    """Arguments cast one by one, tensors in lists too."""
-    return [[*map(cast, v)] if isinstance(v, (list, tuple)) else cast(v) for v in values]
+    """Arguments cast one by one, those in lists of tensors too."""
+    return [
+        [*map(cast, v)] if isinstance(v, (list, tuple)) and any(map(_is_eligible, v)) else cast(v)
+        for v in values
+    ]
 
 
 def raised(*values) -> list:

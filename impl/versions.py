@@ -74,17 +74,18 @@ class _AllowMutationOnSavedContext:
 
     def __init__(self) -> None:
         self.held: dict[tuple[int, int], weakref.WeakSet[_Held]] = {}
-        self.open = True
+        self.every: weakref.WeakSet[_Held] = weakref.WeakSet()
 
     def pack(self, tensor: Tensor) -> _Held:
         """Keep a tensor that is saved."""
         held = _Held(tensor)
+        self.every.add(held)
         self.held.setdefault(_place(tensor), weakref.WeakSet()).add(held)
         return held
 
     def unpack(self, held: _Held) -> Tensor:
-        """The value that was saved. Raises AssertionError when the context is over."""
-        if not self.open or held.tensor is None:
+        """The value that was saved. Raises AssertionError once it was let go."""
+        if held.tensor is None:
             raise AssertionError(_OUTSIDE)
         return held.tensor
 
@@ -95,12 +96,11 @@ class _AllowMutationOnSavedContext:
                 held.copied = True
                 held.tensor = held.tensor.detach().clone()
 
-    def close(self) -> None:
-        """Let go of everything."""
-        self.open = False
-        for all_held in self.held.values():
-            for held in all_held:
-                held.tensor = None
+    def clear(self) -> None:
+        """Let go of everything that was saved, which backward then refuses."""
+        for held in self.every:
+            held.tensor = None
+        self.every.clear()
         self.held.clear()
 
 
@@ -124,4 +124,4 @@ def allow_mutation_on_saved_tensors():
             yield context
         finally:
             STATE.before_write = None
-            context.close()
+            context.clear()

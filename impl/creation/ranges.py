@@ -152,10 +152,15 @@ def logspace(
 
 def _triangle_indices(name: str, of):
     def indices(row, col, offset=0, *, dtype=dtypes.int64, device=None) -> Tensor:
+        if dtype not in (dtypes.int32, dtypes.int64):
+            raise not_implemented(name, dtype)
         return new(np.stack(of(row, offset, col)).astype(dtype.numpy))
 
     indices.__name__ = name
-    indices.__doc__ = f"Rows and columns of a triangle of a matrix (torch.{name})."
+    indices.__doc__ = f"""Rows and columns of a triangle of a matrix (torch.{name}).
+
+    Raises NotImplementedError for dtypes but int32 and int64.
+    """
     return publish(indices)
 
 

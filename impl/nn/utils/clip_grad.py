@@ -87,9 +87,17 @@ def clip_grads_with_norm_(
 @_unrecorded
 def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
     """Limit the elements of gradients in place to [-clip_value, clip_value]
-    (torch.nn.utils.clip_grad_value_)."""
+    (torch.nn.utils.clip_grad_value_).
+
+    Raises RuntimeError if there are none.
+    """
     clip_value = float(clip_value)
-    for parameter in _listed(parameters):
-        if parameter._grad is not None:
-            # Two writes, as torch's operators on lists of tensors make them.
-            parameter._grad.clamp_min_(-clip_value).clamp_max_(clip_value)
+    gradients = [p._grad for p in _listed(parameters) if p._grad is not None]
+    if not gradients:
+        raise RuntimeError(
+            "Expected !nested_tensorlist[0].empty() to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    for gradient in gradients:
+        # Two writes, as torch's operators on lists of tensors make them.
+        gradient.clamp_min_(-clip_value).clamp_max_(clip_value)

@@ -1,4 +1,4 @@
-"""`torch.amp`: autocast, its decorators for Functions, and loss scaling."""
+"""Autocast's decorators for the forward and the backward of a Function."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from impl.autocast import (
     is_autocast_enabled,
 )
 from impl.dtypes import FLOATING, dtype, float64
-from impl.grad_scaler import GradScaler
 from impl.tensor import Tensor
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 
 def _cast(value, kind: dtype):
