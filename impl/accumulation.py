@@ -19,7 +19,6 @@ from impl.storage import (
     empty_strided,
     is_contiguous,
     is_dense,
-    strides_of,
 )
 from impl.tensor import Tensor
 
@@ -41,7 +40,7 @@ def accumulate(interpretation, leaf: Tensor, gradient, version: int, references:
             if STATE.enabled:
                 _accumulate_recorded(leaf, gradient)
             else:
-                _accumulate_dual(leaf, gradient)
+                _accumulate_dual(leaf, gradient, references)
             return
         held = leaf._grad
         if held is None:
@@ -86,7 +85,7 @@ def _first(interpretation, leaf: Tensor, gradient, version: int, references: int
     shape, strides = leaf._raw.shape, leaf.stride()
     # Referenced by the engine, two names here, and the call's own: nobody else.
     if interpretation.unshared(gradient, 3 + references) and (
-        _obeys(gradient, shape, strides) or not STATE.layout_policy
+        _obeys(_strides(gradient), shape, strides) or not STATE.layout_policy
     ):
         result = interpretation.lift(gradient).detach()
         result._storage.version = max(result._storage.version, version)
@@ -114,24 +113,27 @@ def _accumulate_recorded(leaf: Tensor, gradient: Tensor) -> None:
         leaf._grad = TAPED.clone_for_leaf(gradient, leaf)
 
 
-def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
+def _accumulate_dual(leaf: Tensor, gradient: Tensor, references: int) -> None:
     """As over arrays, but that gradients may have tangents: sums keep them, first ones do not."""
     if leaf._grad is not None:
         leaf._grad.add_(gradient)
         _warn_of_layout(leaf)
         return
     # Referenced by the engine, the caller's name, ours, and the call's own: nobody else.
-    unshared = getrefcount(gradient) <= 4
-    if unshared and _obeys(gradient._raw, leaf._raw.shape, leaf.stride()):
+    unshared = getrefcount(gradient) <= 3 + references
+    if unshared and _obeys(gradient.stride(), leaf._raw.shape, leaf.stride()):
         leaf._grad = gradient.detach()
     else:
         leaf._grad = TAPED.clone_for_leaf(gradient.detach(), leaf)
 
 
-def _obeys(gradient, shape, strides) -> bool:
-    own = element_strides(gradient)
-    if not gradient.size:
-        own = strides_of(gradient) or contiguous_strides(shape)
+def _strides(gradient) -> tuple[int, ...]:
+    """An array's strides; of an empty one NumPy knows none."""
+    return element_strides(gradient) if gradient.size else contiguous_strides(gradient.shape)
+
+
+def _obeys(own, shape, strides) -> bool:
+    """Whether a gradient's strides are those of a leaf, or row-major where that is not dense."""
     if is_dense(shape, strides):
         # A stride of zero marks an expanded gradient, which is a view, whatever its size.
         return all(

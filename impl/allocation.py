@@ -65,6 +65,12 @@ def _filled_like(value):
     return like
 
 
+def _zeros_like(value):
+    # NumPy takes a repeated dimension for the innermost one.
+    repeats = isinstance(value, np.ndarray) and value.ndim > 1 and 0 in value.strides
+    return np.zeros_like(preserved(value) if repeats else value)
+
+
 def _zeros(shape, dtype) -> Tensor:
     result = new(np.zeros(shape, dtype))
     result._storage.version = 1  # torch fills them in place
@@ -75,7 +81,7 @@ RAW.zeros = lambda shape, dtype: np.zeros(shape, dtype)
 TAPED.zeros = _zeros
 RAW.new_zeros = lambda value, shape: np.zeros(shape, value.dtype)
 TAPED.new_zeros = lambda value, shape: new(np.zeros(shape, value._raw.dtype))
-RAW.zeros_like = lambda value: np.zeros_like(value)
+RAW.zeros_like = _zeros_like
 TAPED.zeros_like = _filled_like(0)
 RAW.ones_like = lambda value: np.ones_like(value)
 TAPED.ones_like = _filled_like(1)

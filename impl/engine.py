@@ -172,6 +172,10 @@ class Task(Steps):
                     continue
                 marks = self.marks
                 targets = node._targets()
+            if len(targets) > 1 and outputs[0] is outputs[-1] and marks is passed is None:
+                first, last = targets[0], targets[-1]
+                if first is not None and last is not None and first._meta != last._meta:
+                    self._part(node, outputs)
             following = None
             # Whether a leaf, which would be next to run, takes its gradient without waiting; not if
             # another has to wait.
@@ -250,6 +254,19 @@ class Task(Steps):
                         heapq.heappush(ready, (-target._sequence, next(ties), target, value))
                 value = None
             node, passed = following, None
+
+    def _part(self, node, outputs: list) -> None:
+        """Make the gradients fit that are one array for several inputs, but have to be summed.
+
+        A leaf that takes the array as it is must not find it held for the others.
+        """
+        if not self.raw:
+            return
+        for i, target in enumerate(node._targets()):
+            if target is not None and (value := outputs[i]) is not None:
+                expected = target._expected(0 if node._numbers is None else node._numbers[i])
+                if not self._meets(value, expected):
+                    outputs[i] = self._refit(node, i, value, expected, 0)[0]
 
     def _start(self, roots, ready: list, ties) -> None:
         """Count what each node waits for, and queue the roots for which nothing else does."""

@@ -273,7 +273,8 @@ class TapedInterpretation:
 
 class DualInterpretation(TapedInterpretation):
     """Gradients are tensors that need not record: they, or what was saved for them, may have
-    tangents, so that forward mode goes through the pass; or autocast says what operators do.
+    tangents, so that forward mode goes through the pass; or autocast says what operators do; or
+    they are empty, so that NumPy knows no strides of them.
     """
 
     def __init__(self) -> None:
@@ -300,10 +301,11 @@ class DualInterpretation(TapedInterpretation):
 TAPED_INTERPRETATION = TapedInterpretation()
 
 
-def interpreting(records: bool):
-    """How a pass takes gradients and formulas, which `records` or not."""
+def interpreting(records: bool, on_tensors: bool = False):
+    """How a pass takes gradients and formulas, which `records` or not; if that is asked, on tensors
+    in any case."""
     if forward.is_used():
         return DualInterpretation()
     if records:
         return TAPED_INTERPRETATION
-    return RawInterpretation() if STATE.autocast is None else DualInterpretation()
+    return DualInterpretation() if on_tensors or STATE.autocast is not None else RawInterpretation()

@@ -273,9 +273,13 @@ class Operator(Differentiable):
         if self.layouts is not None:
             operands = self.layouts(args)
         else:
-            present = (args[i] for i in self.tensor_positions if args[i] is not None)
+            present = [args[i] for i in self.tensor_positions if args[i] is not None]
+            common = raw.dtype
+            if common == np.bool_:  # of a comparison, for which nobody is cast to that
+                raws = [a._raw if isinstance(a, Tensor) else a for a in present]
+                common = result_dtype(raws).numpy
             operands = [
-                (a._raw.shape, self._strides_of_operand(a, raw.dtype))
+                (a._raw.shape, self._strides_of_operand(a, common))
                 if isinstance(a, Tensor)
                 else ((), ())
                 for a in present

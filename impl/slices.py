@@ -102,6 +102,11 @@ class CopySlices(Node):
         return (self._only,) + (None,) * (len(self._kind._operator.edge_of) - 1)
 
     @property
+    def _operator(self):
+        """That of the slice's node: as it is of dimensions in another order, so is this."""
+        return self._kind._operator
+
+    @property
     def _base(self) -> Geometry:
         """Of the base; from its first element if it is row-major."""
         if self._geometries is not None:

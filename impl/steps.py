@@ -75,9 +75,11 @@ class Steps:
             return None
         if node._pre_hooks:
             arrived = tuple(self._at(node, i, g) for i, g in enumerate(grads))
-            results = run_node_hooks(node._pre_hooks, arrived)
-            grads[:] = [self._put(node, i, g, True) for i, g in enumerate(results)]
-            del arrived, results
+            left = list(run_node_hooks(node._pre_hooks, arrived))
+            self._note_all(node, left)
+            del arrived  # so that nobody holds them any longer but who kept them
+            grads[:] = self.interpretation.lower_all(left)
+            del left
         if type(node) is AccumulateGrad:
             self._accumulate(node, grads)
             return None
@@ -208,12 +210,20 @@ class Steps:
 
     def _put(self, node, number: int, result, runs: bool):
         """What hooks left of a gradient, as it goes on; what is captured is that very tensor."""
-        self.additions.pop(place(node, number), None)
+        self._note(node, number, result)
         if result is None:
             return None
-        if _writes(result):
-            self.additions[place(node, number)] = _writes(result)
         return self._lower(result) if runs else self.interpretation.lower(result)
+
+    def _note_all(self, node, results: list) -> None:
+        for number, result in enumerate(results):
+            self._note(node, number, result)
+
+    def _note(self, node, number: int, result) -> None:
+        """Remember how often a gradient that goes on to an output was written."""
+        self.additions.pop(place(node, number), None)
+        if result is not None and _writes(result):
+            self.additions[place(node, number)] = _writes(result)
 
     def _as_inputs(self, node, outputs, marks) -> tuple:
         """The gradients for a node's edges as they go on: fitted, as tensors with versions."""

@@ -135,13 +135,14 @@ def _check_alpha(self, other, alpha) -> None:
 
 
 def _accumulate(memory, other, alpha) -> None:
-    """memory += alpha * other, in place and in one sweep (BLAS's axpy); an array looks like it."""
+    """memory += alpha * other, in place and in one sweep (BLAS's axpy, which takes zero times NaN
+    for zero); an array looks like it."""
     if alpha == 1:
         np.add(memory, other, out=memory)
     elif alpha == -1:
         np.subtract(memory, other, out=memory)
-    elif type(other) is np.ndarray and memory.size and (axpy := _AXPY.get(memory.dtype)):
-        axpy(other.reshape(-1), memory.reshape(-1), a=alpha)
+    elif alpha and type(other) is np.ndarray and memory.size and memory.dtype in _AXPY:
+        _AXPY[memory.dtype](other.reshape(-1), memory.reshape(-1), a=alpha)
     else:
         np.add(memory, _multiple(other, alpha, memory), out=memory)
 

@@ -50,6 +50,9 @@ def matrices(a, b):
 
     Few rows by a transposed matrix are multiplied the other way round, which is done faster.
     """
+    # With one element `dot` multiplies by way of axpy, which takes zero times NaN for zero.
+    if a.size == 1 or b.size == 1:
+        return np.matmul(a, b)
     if a.ndim != 2 or b.ndim != 2:
         return a.dot(b) if a.ndim == 2 and b.ndim == 1 else np.matmul(a, b)
     rows, columns = len(a), b.shape[1]

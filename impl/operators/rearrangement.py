@@ -52,7 +52,7 @@ def roll(self: Array, shifts, dims=()) -> Array:
     if len(shifts) == 0:
         raise RuntimeError("`shifts` required")
     if len(dims) == 0 and len(shifts) == 1:
-        return np.roll(self, shifts[0])
+        return np.ascontiguousarray(np.roll(self, shifts[0]))
     if len(shifts) != len(dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
@@ -60,7 +60,8 @@ def roll(self: Array, shifts, dims=()) -> Array:
     require_dims(dims[0], self.ndim)
     if not self.size:
         return np.array(self)
-    return np.roll(self, shifts, tuple(wrap_dim(d, self.ndim) for d in dims))
+    rolled = np.roll(self, shifts, tuple(wrap_dim(d, self.ndim) for d in dims))
+    return np.ascontiguousarray(rolled)
 
 
 roll.gradient(

@@ -24,12 +24,17 @@ from impl.precision import widened
 
 
 def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
-    """Apply a NumPy reduction; half and bfloat16 are accumulated in float32."""
+    """Apply a NumPy reduction; half and bfloat16 are accumulated in float32.
+
+    The result is row-major, as ATen's are, whatever the order of dimensions.
+    """
     wide = widened(raw)
     if reduction is np.sum and axis is None and not keepdims and not options:
         result = sweeps.total(wide)
     else:
         result = reduction(wide, axis=axis, keepdims=keepdims, **options)
+        if result.ndim > 1 and not result.flags.c_contiguous:
+            result = np.ascontiguousarray(result)
     return result.astype(raw.dtype) if raw.dtype in REDUCED else result
 
 
