@@ -293,7 +293,8 @@ class DualInterpretation(TapedInterpretation):
     def add(self, a, b):
         # Referenced by what waits in the engine, by our name, and by the call's own: nobody else.
         unshared = sys.getrefcount(a) <= 3 and a._view is None
-        if STATE.enabled or not unshared or any(a is tensor for tensor in self.given):
+        kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
+        if STATE.enabled or not unshared or kept:
             return a + b
         return a.add_(b)
 

@@ -335,7 +335,7 @@ def _laid_out_as(model, value):
 def _prelu_curvature(F, grad_of_self, grad_of_weight, grad_output, self, weight):
     above = self >= 0
     first, second = grad_of_self, grad_of_weight
-    zeros = F.zeros(self.shape, self.dtype)
+    zeros = F.new_zeros(self, self.shape)
     if first is None:
         of_grad = F.where(above, 0, second * self)
     elif second is None:

@@ -52,7 +52,7 @@ def roll(self: Array, shifts, dims=()) -> Array:
     if len(shifts) == 0:
         raise RuntimeError("`shifts` required")
     if len(dims) == 0 and len(shifts) == 1:
-        return np.ascontiguousarray(np.roll(self, shifts[0]))
+        return np.asarray(np.roll(self, shifts[0]), order="C")
     if len(shifts) != len(dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
@@ -61,7 +61,7 @@ def roll(self: Array, shifts, dims=()) -> Array:
     if not self.size:
         return np.array(self)
     rolled = np.roll(self, shifts, tuple(wrap_dim(d, self.ndim) for d in dims))
-    return np.ascontiguousarray(rolled)
+    return np.asarray(rolled, order="C")
 
 
 roll.gradient(
