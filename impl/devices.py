@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-_TYPES = (
+_LISTED = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
     "mps, meta, hpu, mtia, privateuseone"
 )
+_TYPES = frozenset(_LISTED.split(", "))
 _NAME = re.compile(r"([^:]*)(?::(0|[1-9][0-9]*))?")
 
 
@@ -35,9 +36,9 @@ class device:
             raise RuntimeError("Device string must not be empty")
         found = _NAME.fullmatch(type)
         name = type.split(":")[0]
-        if name not in _TYPES.split(", "):
+        if name not in _TYPES:
             raise RuntimeError(
-                f"Expected one of {_TYPES} device type at start of device string: {name}"
+                f"Expected one of {_LISTED} device type at start of device string: {name}"
             )
         if found is None:
             raise RuntimeError(f"Invalid device string: '{type}'")

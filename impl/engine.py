@@ -174,7 +174,8 @@ class Task(Steps):
                 targets = node._targets()
             if len(targets) > 1 and outputs[0] is outputs[-1] and marks is passed is None:
                 first, last = targets[0], targets[-1]
-                if first is not None and last is not None and first._meta != last._meta:
+                apart = first is not None and last is not None and first._meta != last._meta
+                if apart and self.raw:
                     self._part(node, outputs)
             following = None
             # Whether a leaf, which would be next to run, takes its gradient without waiting; not if
@@ -260,8 +261,6 @@ class Task(Steps):
 
         A leaf that takes the array as it is must not find it held for the others.
         """
-        if not self.raw:
-            return
         for i, target in enumerate(node._targets()):
             if target is not None and (value := outputs[i]) is not None:
                 expected = target._expected(0 if node._numbers is None else node._numbers[i])

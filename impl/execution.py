@@ -46,10 +46,11 @@ def execute(
     grad, and whatever a formula or a hook raises. `interpretation` says how gradients are taken,
     if not in the usual way.
     """
-    # NumPy knows no strides of what is empty, tensors do.
-    empty = any(c is not None and not c._raw.size for c in cotangents)
-    how = interpretation or interpreting(create_graph, empty)
-    given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, how)
+    if interpretation is None:
+        # NumPy knows no strides of what is empty, tensors do.
+        empty = any(c is not None and not c._raw.size for c in cotangents)
+        interpretation = interpreting(create_graph, empty)
+    given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, interpretation)
     return _execute(*given) if STATE.level < LEVELS else elsewhere(_execute, *given)
 
 

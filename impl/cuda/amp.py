@@ -32,15 +32,6 @@ class autocast(amp.autocast):
 class GradScaler(amp.GradScaler):
     """`torch.amp.GradScaler("cuda")`, deprecated."""
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
+    def __init__(self, *args, **kwargs) -> None:
         _warn("GradScaler")
-        super().__init__(
-            "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
-        )
+        super().__init__("cuda", *args, **kwargs)

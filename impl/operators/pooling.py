@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.autocast import raises
+from impl.autocast import raised
 from impl.dtypes import BY_NUMPY, FLOATING
 from impl.forward import of as tangent_of
 from impl.layouts import formatted_as
@@ -274,6 +274,7 @@ def max_pool3d(
     Each argument is a number or a triple; see `max_pool1d` (torch.nn.functional.max_pool3d).
     """
     sizes = sizes_for("max_pool3d", 3, kernel_size, stride, padding, dilation)
-    if not return_indices:
-        return raises(_max_pool3d)(input, *sizes, ceil_mode)[0]
-    return _max_pool3d(input, *sizes, ceil_mode)
+    if STATE.autocast is not None and not return_indices:
+        (input,) = raised(input)
+    values, indices = _max_pool3d(input, *sizes, ceil_mode)
+    return (values, indices) if return_indices else values
