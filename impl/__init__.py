@@ -20,32 +20,20 @@ from impl import (
     special,
     utils,
 )
-from impl import batched as _batched
-from impl import copying as _copying
-from impl import creation as _creation
-from impl import inquiries as _inquiries
 from impl import operators as _operators
-from impl import views as _views
 from impl.amp import GradScaler
-from impl.anomaly import (
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    set_anomaly_enabled,
+from impl.core.context import (
+    are_deterministic_algorithms_enabled,
+    get_default_device,
+    get_float32_matmul_precision,
+    get_num_threads,
+    set_default_device,
+    set_float32_matmul_precision,
+    set_num_threads,
+    use_deterministic_algorithms,
 )
-from impl.autocast import (
-    autocast,
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
-    clear_autocast_cache,
-    get_autocast_dtype,
-    is_autocast_cache_enabled,
-    is_autocast_enabled,
-    set_autocast_cache_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
-)
-from impl.devices import device
-from impl.dtypes import (
+from impl.core.devices import device
+from impl.core.dtypes import (
     bfloat16,
     complex64,
     complex128,
@@ -62,8 +50,16 @@ from impl.dtypes import (
     set_default_dtype,
     uint8,
 )
-from impl.dtypes import bool_ as bool
-from impl.layouts import (
+from impl.core.dtypes import bool_ as bool
+from impl.core.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from impl.core.memory_formats import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -72,29 +68,33 @@ from impl.layouts import (
     preserve_format,
     strided,
 )
-from impl.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+from impl.core.registry import FUNCTIONS as _FUNCTIONS
+from impl.core.sizes import Size
+from impl.dispatch.autocast import (
+    autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
 )
-from impl.operator import FUNCTIONS as _FUNCTIONS
-from impl.printing import set_printoptions
-from impl.random import Generator, default_generator
-from impl.settings import (
-    are_deterministic_algorithms_enabled,
-    get_default_device,
-    get_float32_matmul_precision,
-    get_num_threads,
-    set_default_device,
-    set_float32_matmul_precision,
-    set_num_threads,
-    use_deterministic_algorithms,
+from impl.factories import copy_and_pickle as _copy_and_pickle
+from impl.factories import creation as _creation
+from impl.factories import tensor_methods as _tensor_methods
+from impl.factories import type_info as _type_info
+from impl.factories.generator import Generator, default_generator
+from impl.factories.printing import set_printoptions
+from impl.graph.anomaly_mode import (
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
 )
-from impl.sizes import Size
-from impl.tensor import Tensor
+from impl.tensor import views as _views
+from impl.tensor.tensor import Tensor
 
 __version__ = "0.1.0"
 
@@ -104,6 +104,5 @@ cfloat, cdouble = complex64, complex128
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
-_batched.install()
 globals().update(_creation.LEGACY_TYPES)
 globals().update(_FUNCTIONS)

@@ -1,19 +1,19 @@
-"""`torch.backends`: libraries for other devices, none of which is here.
+"""`torch.backends`: the flags of libraries for other devices, all of them unavailable.
 
-What programs switch on them is kept, and changes nothing.
+Flags keep the values that programs assign, without effect.
 """
 
 from __future__ import annotations
 
 
 class _Backend:
-    """One library: whether it is there, and its switches."""
+    """A library: its availability, and its flags as attributes."""
 
     def __init__(self, **switches: bool) -> None:
         self.__dict__.update(switches)
 
     def is_available(self) -> bool:
-        """False."""
+        """False: no backend is available."""
         return False
 
 

@@ -1,7 +1,7 @@
 """`torch.fft`: discrete Fourier transforms."""
 
-from impl.creation.frequencies import fftfreq, rfftfreq
-from impl.operators.fourier import (
+from impl.factories.creation.frequencies import fftfreq, rfftfreq
+from impl.operators.fourier.fourier import (
     fft,
     fft2,
     fftn,

@@ -1,6 +1,6 @@
-"""`torch.func`: calling a module with other parameters, and the parameters of several stacked.
+"""`torch.func`: functional calls of modules, and stacked parameters of several modules.
 
-Of torch's transformations, `torch.autograd.functional` has those that need no batching rules.
+Of torch's transforms only those without batching rules exist, in `torch.autograd.functional`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from impl.core.registry import FUNCTIONS
 from impl.nn.modules.module import Module
 from impl.nn.utils.stateless import called
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 __all__ = ["functional_call", "stack_module_state"]
 
@@ -26,12 +26,13 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ):
-    """Call the module with tensors, by name, in the places of its parameters and buffers; the
-    dictionary receives what the call assigns to them. One tensor that has several names is
+    """Call a module with other tensors, by name, in place of its parameters and buffers.
+
+    Assignments to them during the call go to the dictionary. A parameter with several names is
     replaced under all of them if `tie_weights`.
 
-    Raises ValueError for other than dictionaries, for a name in two of them, and for two values of
-    one tensor; RuntimeError if `strict` for names that are missing or unknown
+    Raises ValueError for arguments other than dictionaries, for a name in two of them, and for two
+    values of one tied parameter; RuntimeError if `strict` for missing or unknown names
     (torch.func.functional_call).
     """
     given = parameter_and_buffer_dicts
@@ -59,9 +60,9 @@ def _merged(parts: Sequence) -> dict[str, Tensor]:
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of modules of one class, each stacked to one leaf.
+    """The parameters and the buffers of modules of one class, each stacked into one leaf.
 
-    Raises RuntimeError for none, and for modules of different classes or modes
+    Raises RuntimeError for no modules, and for modules of different classes or training modes
     (torch.func.stack_module_state).
     """
     if len(models) == 0:

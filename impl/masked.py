@@ -1,8 +1,8 @@
 """`torch.masked`: reductions and normalisations of the elements that a mask selects.
 
-A mask broadcasts to the input and is true where an element counts. The others are replaced by what
-does not change the result (0 in a sum), and then torch's own operators compute, so that the graph
-is theirs. A result of no elements is that replacement, NaN for a mean.
+A mask broadcasts to the input and is true for selected elements. The others are replaced by the
+operation's identity (0 for a sum), and torch's ordinary operators compute the result, so that the
+graph contains only their nodes. A result without selected elements is the identity, NaN for a mean.
 """
 
 from __future__ import annotations
@@ -13,19 +13,11 @@ import math
 import numpy as np
 
 from impl import linalg
-from impl.creation import ones
-from impl.dtypes import (
-    COMPLEX,
-    FLOATING,
-    INTEGRAL,
-    dtype,
-    float32,
-    int64,
-    real_of,
-)
+from impl.core.dtypes import COMPLEX, FLOATING, INTEGRAL, dtype, float32, int64, real_of
+from impl.core.registry import tensor_ops
+from impl.factories.creation import ones
 from impl.nn import functional as F
-from impl.operator import TAPED, new
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor, new
 
 _ONES = ("prod", "cumprod")
 _LOWEST = ("amax", "argmax", "logaddexp", "logsumexp")
@@ -40,7 +32,7 @@ def _extreme(kind: dtype, lowest: bool):
 
 
 def _identity(operation: str, input: Tensor, ord=2.0) -> Tensor:
-    """What stands for the elements that do not count, 0-dim."""
+    """The identity of an operation, 0-dim: the replacement of masked-out elements."""
     kind = input.dtype
     value: float = 0
     if operation in _ONES:
@@ -55,9 +47,9 @@ def _identity(operation: str, input: Tensor, ord=2.0) -> Tensor:
 
 
 def _dims(dim, ndim: int) -> tuple[int, ...]:
-    """The dimensions to reduce, counted from the front and in order; None and () stand for all.
+    """The dimensions to reduce, nonnegative and sorted; None and () stand for all.
 
-    Raises IndexError when one is out of range, RuntimeError when one appears twice.
+    Raises IndexError for one out of range, RuntimeError for a duplicate.
     """
     if dim is None or dim == ():
         return tuple(range(ndim))
@@ -88,14 +80,14 @@ def _broadcast(input: Tensor, mask: Tensor) -> Tensor:
 
 
 def _combined(operation: str, input: Tensor, mask, ord=2.0):
-    """The input with what stands for nothing where the mask is false."""
+    """The input with the operation's identity in place of masked-out elements."""
     if mask is None:
         return input
-    return TAPED.where(_broadcast(input, mask), input, _identity(operation, input, ord))
+    return tensor_ops.where(_broadcast(input, mask), input, _identity(operation, input, ord))
 
 
 def _widened(input: Tensor, kind):
-    """The dtype of a sum or product: int64 for the narrower integers."""
+    """The dtype of a sum or product: int64 for bool and integers."""
     if kind is None:
         return int64 if input.dtype.category <= INTEGRAL else input.dtype
     return kind
@@ -105,14 +97,14 @@ def _widened(input: Tensor, kind):
 
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The sum of what the mask selects (torch.masked.sum)."""
+    """The sum of the selected elements (torch.masked.sum)."""
     kind = _widened(input, dtype)
     dims = _dims(dim, input._raw.ndim)
     return _combined("sum", input, mask).sum(dims, bool(keepdim), dtype=kind)
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The product of what the mask selects, dimension by dimension (torch.masked.prod)."""
+    """The product of the selected elements, dimension by dimension (torch.masked.prod)."""
     kind = _widened(input, dtype)
     dims = _dims(dim, input._raw.ndim)
     result = _combined("prod", input, mask).to(dtype=kind)
@@ -122,54 +114,54 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 
 def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """The running sum of what the mask selects (torch.masked.cumsum)."""
+    """The cumulative sum of the selected elements (torch.masked.cumsum)."""
     kind = input.dtype if dtype is None else dtype
     dim = _dims(dim, input._raw.ndim)[0]
     return _combined("sum", input, mask).cumsum(dim, dtype=kind).to(dtype=kind)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """The running product of what the mask selects (torch.masked.cumprod)."""
+    """The cumulative product of the selected elements (torch.masked.cumprod)."""
     kind = input.dtype if dtype is None else dtype
     dim = _dims(dim, input._raw.ndim)[0]
     return _combined("prod", input, mask).cumprod(dim, dtype=kind).to(dtype=kind)
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The largest of what the mask selects (torch.masked.amax)."""
+    """The maximum of the selected elements (torch.masked.amax)."""
     kind = input.dtype if dtype is None else dtype
     values = _combined("amax", input, mask)
     return values.amax(_dims(dim, values._raw.ndim), bool(keepdim)).to(dtype=kind)
 
 
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The smallest of what the mask selects (torch.masked.amin)."""
+    """The minimum of the selected elements (torch.masked.amin)."""
     kind = input.dtype if dtype is None else dtype
     values = _combined("amin", input, mask)
     return values.amin(_dims(dim, values._raw.ndim), bool(keepdim)).to(dtype=kind)
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The index of the largest of what the mask selects (torch.masked.argmax)."""
+    """The index of the maximum of the selected elements (torch.masked.argmax)."""
     kind = input.dtype if dtype is None else dtype
     return _combined("argmax", input, mask).argmax(dim, bool(keepdim)).to(dtype=kind)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The index of the smallest of what the mask selects (torch.masked.argmin)."""
+    """The index of the minimum of the selected elements (torch.masked.argmin)."""
     kind = input.dtype if dtype is None else dtype
     return _combined("argmin", input, mask).argmin(dim, bool(keepdim)).to(dtype=kind)
 
 
 def _counted(input: Tensor, dim, keepdim: bool, mask) -> Tensor:
-    """How many elements count, int64."""
+    """The number of selected elements, int64."""
     if mask is None:
         return sum(ones(input._raw.shape, dtype=int64), dim, keepdim=keepdim)
     return mask.sum(dim, keepdim)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The mean of what the mask selects (torch.masked.mean). Raises ValueError for integers."""
+    """The mean of the selected elements (torch.masked.mean). Raises ValueError for integers."""
     kind = input.dtype if dtype is None else dtype
     if kind.category < FLOATING:
         source = "Input" if dtype is None else "Optional"
@@ -183,9 +175,9 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The median of what the mask selects along `dim` (torch.masked.median).
+    """The median of the selected elements along `dim` (torch.masked.median).
 
-    Raises ValueError for integers of which nothing is selected somewhere.
+    Raises ValueError for integer inputs if a median has no selected elements.
     """
     kind = input.dtype if dtype is None else dtype
     dim = _dims(dim, input._raw.ndim)[0]
@@ -202,7 +194,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The logarithm of the sum of exponentials of what the mask selects
+    """The logarithm of the sum of exponentials of the selected elements
     (torch.masked.logsumexp)."""
     kind = input.dtype if dtype is None else dtype
     dims = _dims(dim, input._raw.ndim)
@@ -210,15 +202,15 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tenso
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
-    """`torch.logaddexp` of two inputs with a mask each (torch.masked.logaddexp)."""
+    """`torch.logaddexp` of two inputs, each with a mask (torch.masked.logaddexp)."""
     kind = input.dtype if dtype is None else dtype
     first = _combined("logaddexp", input, input_mask)
     second = _combined("logaddexp", other, other_mask)
-    return TAPED.logaddexp(first, second).to(dtype=kind)
+    return tensor_ops.logaddexp(first, second).to(dtype=kind)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The vector norm of what the mask selects (torch.masked.norm)."""
+    """The vector norm of the selected elements (torch.masked.norm)."""
     kind = input.dtype if dtype is None else dtype
     values = _combined("norm", input, mask, ord)
     dims = _dims(dim, input._raw.ndim)
@@ -244,22 +236,22 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask) -> Tensor:
         count = count.reshape(total._raw.shape)
     if correction != 0:
         count = count.to(real_of(wide) if wide.category == COMPLEX else wide)
-        count = TAPED.sub_scalar(count, correction)
-        count = TAPED.maximum(count, count.new_zeros([]))
+        count = tensor_ops.sub_scalar(count, correction)
+        count = tensor_ops.maximum(count, count.new_zeros([]))
     return (total / count).to(dtype=kind)
 
 
 def var(
     input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None
 ) -> Tensor:
-    """The variance of what the mask selects (torch.masked.var)."""
+    """The variance of the selected elements (torch.masked.var)."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask)
 
 
 def std(
     input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None
 ) -> Tensor:
-    """The standard deviation of what the mask selects (torch.masked.std)."""
+    """The standard deviation of the selected elements (torch.masked.std)."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
 
 
@@ -267,7 +259,7 @@ def std(
 
 
 def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """The softmax among what the mask selects, zero elsewhere (torch.masked.softmax)."""
+    """The softmax of the selected elements, zero elsewhere (torch.masked.softmax)."""
     kind = input.dtype if dtype is None else dtype
     dim = _dims(dim, input._raw.ndim)[0]
     return F.softmax(_combined("amax", input, mask), dim, dtype=kind)
@@ -281,16 +273,16 @@ def log_softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
 
 
 def softmin(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """The softmin among what the mask selects, zero elsewhere (torch.masked.softmin)."""
+    """The softmin of the selected elements, zero elsewhere (torch.masked.softmin)."""
     kind = input.dtype if dtype is None else dtype
     dim = _dims(dim, input._raw.ndim)[0]
     return F.softmin(_combined("amin", input, mask), dim, dtype=kind)
 
 
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None) -> Tensor:
-    """What the mask selects divided by its norm along `dim`, which counts as no less than `eps`
+    """The selected elements divided by their norm along `dim`, at least `eps`
     (torch.masked.normalize)."""
     kind = input.dtype if dtype is None else dtype
     values = _combined("sum", input, mask)
     length = norm(input, ord, dim, keepdim=True, dtype=kind, mask=mask)
-    return values / TAPED.maximum(length, length.new_full([], eps))
+    return values / tensor_ops.maximum(length, length.new_full([], eps))

@@ -1,14 +1,14 @@
-"""`torch.ops`: what this project has of the operators that torch gives no other public name."""
+"""`torch.ops`: the implemented ones of the operators without another public name in torch."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
-from impl.operator import TAPED
-from impl.operators.native import native_dropout_backward
+from impl.core.registry import tensor_ops
+from impl.operators.layers.native import native_dropout_backward
 
 aten = SimpleNamespace(
-    max_pool2d_with_indices_backward=TAPED.max_pool2d_with_indices_backward,
+    max_pool2d_with_indices_backward=tensor_ops.max_pool2d_with_indices_backward,
     native_dropout_backward=native_dropout_backward,
-    slice=TAPED.slice,
+    slice=tensor_ops.slice,
 )

@@ -1,14 +1,14 @@
-"""`torch.special`: special functions, many of which `torch` has under another name."""
+"""`torch.special`: special functions, many of them aliases of functions in `torch`."""
 
-from impl.operator import FUNCTIONS, TAPED
-from impl.operators.arithmetic import require_tensor
-from impl.operators.entropy import xlog1py
-from impl.operators.gamma import zeta
-from impl.operators.normal_distribution import ndtr
-from impl.operators.polynomials import POLYNOMIALS
-from impl.tensor import Tensor
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.operators.pointwise.arithmetic import require_tensor
+from impl.operators.pointwise.entropy import xlog1py
+from impl.operators.pointwise.gamma import zeta
+from impl.operators.pointwise.normal_distribution import ndtr
+from impl.operators.pointwise.polynomials import POLYNOMIALS
+from impl.tensor.tensor import Tensor
 
-# The functions of `torch` that are taken as they are, and those whose name is another in errors.
+# Functions of `torch` taken unchanged, and those whose errors have the name in `torch.special`.
 _SAME = ("log_softmax", "logsumexp", "polygamma", "softmax", "xlogy")
 _UNCHANGED = (
     "digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "logit", "sinc",
@@ -21,7 +21,7 @@ _RENAMED = {name: name for name in _UNCHANGED} | {
     "multigammaln": "mvlgamma",
     "psi": "digamma",
 }
-# Those that only `torch.special` has.
+# Functions in `torch.special` only.
 _OWN = (
     "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "entr", "erfcx", "i0e", "i1",
     "i1e", "log_ndtr", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0",
@@ -31,13 +31,13 @@ _OWN = (
 
 
 def round(input, *, decimals=0, out=None):
-    """To the nearest multiple of 10 ** -decimals (torch.special.round)."""
+    """Round to the nearest multiple of 10 ** -decimals (torch.special.round)."""
     require_tensor("special_round", input)
     return FUNCTIONS["round"](input, decimals=decimals, out=out)
 
 
 def _renamed(name: str, other: str):
-    """A function of `torch` as `torch.special` has it, whose errors bear the name it has here."""
+    """The function `other` of `torch` under its name in `torch.special`, which its errors have."""
     function = FUNCTIONS[other]
     tensors = ("input", "other") if other in ("igamma", "igammac") else ("input",)
 
@@ -57,7 +57,7 @@ def _renamed(name: str, other: str):
 
 globals().update({name: FUNCTIONS[name] for name in _SAME})
 globals().update({name: _renamed(name, other) for name, other in _RENAMED.items()})
-globals().update({name: getattr(TAPED, f"special_{name}") for name in _OWN})
+globals().update({name: getattr(tensor_ops, f"special_{name}") for name in _OWN})
 globals().update(POLYNOMIALS)
 
 __all__ = ["ndtr", "round", "xlog1py", "zeta", *_SAME, *_RENAMED, *_OWN, *POLYNOMIALS]

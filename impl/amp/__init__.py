@@ -1,4 +1,4 @@
-"""`torch.amp`: autocast and loss scaling."""
+"""`torch.amp`: autocast and gradient scaling."""
 
 from impl.amp import autocast_mode, grad_scaler
 from impl.amp.autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available

@@ -1,4 +1,4 @@
-"""Autocast's decorators for the forward and the backward of a Function."""
+"""`custom_fwd` and `custom_bwd`: autocast decorators for a Function's forward and backward."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from impl.autocast import (
+from impl.core.dtypes import FLOATING, dtype, float64
+from impl.dispatch.autocast import (
     autocast,
     get_autocast_dtype,
     is_autocast_available,
     is_autocast_enabled,
 )
-from impl.dtypes import FLOATING, dtype, float64
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 
 def _cast(value, kind: dtype):
-    """The tensors in nested containers in a dtype, but float64 and what is not floating."""
+    """Cast the floating-point tensors of nested containers to a dtype, except float64."""
     if isinstance(value, Tensor):
         floating = value.dtype.category == FLOATING and value.dtype is not float64
         return value.to(kind) if floating else value
@@ -38,10 +38,11 @@ def _check_type(device_type) -> None:
 
 
 def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
-    """Decorate a Function's forward, so that `custom_bwd` knows the autocast it ran under.
+    """Decorate a Function's forward to record its autocast state for `custom_bwd`.
 
-    With `cast_inputs` it runs without: within an autocast block its tensors are cast to that dtype
-    first (torch.amp.custom_fwd). Raises ValueError unless the device's type is a string.
+    With `cast_inputs`, a forward called under autocast runs with autocast off, and with its
+    floating-point tensors cast to that dtype (torch.amp.custom_fwd). Raises ValueError unless
+    `device_type` is a string.
     """
     _check_type(device_type)
     if fwd is None:
@@ -61,8 +62,8 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
 
 
 def custom_bwd(bwd=None, *, device_type: str):
-    """Decorate a Function's backward, so that it runs under the autocast of its forward
-    (torch.amp.custom_bwd). Raises ValueError unless the device's type is a string."""
+    """Decorate a Function's backward to run under the autocast state of its forward
+    (torch.amp.custom_bwd). Raises ValueError unless `device_type` is a string."""
     _check_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

@@ -1,5 +1,6 @@
-"""Loss scaling: gradients that half precision would lose are computed times a number, and steps
-with gradients beyond its range are left out (Micikevicius et al., Mixed Precision Training, 2018).
+"""Gradient scaling: losses are multiplied by a scale so that gradients do not underflow in half
+precision, and steps with overflowed gradients are skipped (Micikevicius et al., Mixed Precision
+Training, 2018).
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from impl.creation import tensor as tensor_of
-from impl.dtypes import float16, int32
-from impl.modes import no_grad
-from impl.tensor import Tensor
+from impl.core.dtypes import float16, int32
+from impl.core.grad_mode import no_grad
+from impl.factories.creation import tensor as unpack_tensor
+from impl.tensor.tensor import Tensor
 
 _UNSTARTED = (
     "Attempted {} but _scale is None.  This may indicate your script did not use "
@@ -32,12 +33,12 @@ class _Stage(enum.Enum):
 
 
 class GradScaler:
-    """Multiplies losses by a scale that it looks for itself (torch.amp.GradScaler).
+    """Multiplies losses by a dynamically adjusted scale (torch.amp.GradScaler).
 
-    The scale is multiplied by `growth_factor` after `growth_interval` steps without an infinity or
-    NaN in any gradient, and by `backoff_factor` after one with. On a GPU, of which there is none,
-    it is switched off with a warning, and then does nothing. Raises AssertionError for factors on
-    the wrong side of 1.
+    The scale is multiplied by `growth_factor` after `growth_interval` consecutive steps without an
+    infinity or NaN in any gradient, and by `backoff_factor` after a step with one. For CUDA, which
+    is never available, the scaler warns and is disabled. Raises AssertionError for a growth factor
+    of at most 1 or a backoff factor of at least 1.
     """
 
     def __init__(
@@ -69,18 +70,18 @@ class GradScaler:
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
-        # 0-dim tensors, from the first loss on.
+        # 0-dim tensors, created at the first loss.
         self._scale: Any = None
         self._growth_tracker: Any = None
-        # By the identity of an optimizer: what was done for it since the last update, and whether
-        # any of its gradients was infinite or undefined.
+        # By the id of an optimizer: its stage since the last update, and whether any gradient was
+        # infinite or NaN.
         self._stages: dict[int, _Stage] = {}
         self._found: dict[int, bool] = {}
 
     # -- an iteration -------------------------------------------------------------------------
 
     def scale(self, outputs):
-        """A tensor, or the tensors in nested lists, times the scale; recorded.
+        """Multiply a tensor, or the tensors in nested iterables, by the scale, with a graph.
 
         Raises ValueError for anything else.
         """
@@ -88,8 +89,8 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                self._scale = tensor_of(float(self._init_scale))
-                self._growth_tracker = tensor_of(self._init_growth_tracker, dtype=int32)
+                self._scale = unpack_tensor(float(self._init_scale))
+                self._growth_tracker = unpack_tensor(self._init_growth_tracker, dtype=int32)
             return outputs * self._scale
         if not isinstance(outputs, Iterable):
             raise ValueError("outputs must be a Tensor or an iterable of Tensors")
@@ -99,8 +100,8 @@ class GradScaler:
     def unscale_(self, optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, in place.
 
-        Raises RuntimeError if that was done already, ValueError for gradients in half precision,
-        AssertionError before anything was scaled.
+        Raises RuntimeError if they are unscaled already, ValueError for gradients in float16,
+        AssertionError before the first `scale`.
         """
         if not self._enabled:
             return
@@ -124,14 +125,14 @@ class GradScaler:
         if gradients:
             self._found[id(optimizer)] = not all(g.isfinite().all().item() for g in gradients)
         for gradient in gradients:
-            gradient.data.mul_(inverse)  # which ATen does not count as a write
+            gradient.data.mul_(inverse)  # the version stays, as in ATen
         self._stages[id(optimizer)] = _Stage.UNSCALED
 
     def step(self, optimizer, *args, **kwargs):
-        """`optimizer.step()` with its gradients unscaled; left out where one of them is not finite.
+        """Unscale the gradients if needed, and call `optimizer.step()` if all of them are finite.
 
-        Returns what the step returns. Raises RuntimeError for a closure and for a second step
-        without `update`, AssertionError if there were no gradients.
+        Returns the step's result, or None if it was skipped. Raises RuntimeError for a closure and
+        for a second step without `update`, AssertionError if there were no gradients.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -150,9 +151,9 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Adjust the scale to what the steps since the last update found, or set it.
+        """Adjust the scale by the gradients found since the last update, or set it to `new_scale`.
 
-        Raises AssertionError if there were none, and for a `new_scale` of several elements.
+        Raises AssertionError if no step was made, and for a `new_scale` of several elements.
         """
         if not self._enabled:
             return
@@ -190,11 +191,11 @@ class GradScaler:
     # -- settings and state -------------------------------------------------------------------
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Whether scaling is enabled."""
         return self._enabled
 
     def get_scale(self) -> float:
-        """The scale as a number; 1 if it is switched off."""
+        """The scale as a number; 1 if disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
@@ -206,31 +207,31 @@ class GradScaler:
         return self._init_growth_tracker if tracker is None else tracker.item()
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by to grow."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by to grow."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by to shrink."""
+        """The factor by which the scale shrinks after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by to shrink."""
+        """Set the factor by which the scale shrinks after an overflow."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many good steps the scale grows."""
+        """The number of consecutive steps without overflow after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many good steps the scale grows."""
+        """Set the number of consecutive steps without overflow after which the scale grows."""
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
-        """The settings, the scale and the number of good steps; empty if it is switched off."""
+        """The settings, the scale and the number of steps without overflow; empty if disabled."""
         if not self._enabled:
             return {}
         return {
@@ -242,7 +243,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave. Raises RuntimeError if that is empty."""
+        """Load the result of `state_dict`. Raises RuntimeError if it is empty."""
         if not self._enabled:
             return
         if not state_dict:

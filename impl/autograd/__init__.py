@@ -1,12 +1,9 @@
 """`torch.autograd`: backward, grad, and the grad modes."""
 
-from impl.anomaly import detect_anomaly, set_detect_anomaly
 from impl.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
 from impl.autograd.gradcheck import gradcheck, gradgradcheck
 from impl.autograd.variable import Variable
-from impl.functions import Function
-from impl.grad import backward, grad
-from impl.modes import (
+from impl.core.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
     enforce_grad_layout_policy,
@@ -17,15 +14,18 @@ from impl.modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from impl.versions import _unsafe_preserve_version_counter
+from impl.engine.backward import backward, grad
+from impl.graph.anomaly_mode import detect_anomaly, set_detect_anomaly
+from impl.tape.custom_function import Function
+from impl.tape.versions import _unsafe_preserve_version_counter
 
 
 def variable(*args, **kwargs):
-    """RuntimeError: it has been `torch.tensor` since torch 0.4."""
+    """Raise RuntimeError: `torch.tensor` replaced it in torch 0.4."""
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
 
-variable.Variable = Variable  # type: ignore[attr-defined]  # it hides the module, in torch too
+variable.Variable = Variable  # type: ignore[attr-defined]  # the function hides the module
 
 
 def _is_checkpoint_valid() -> bool:

@@ -1,5 +1,5 @@
-"""`torch.autograd.anomaly_mode`."""
+"""`torch.autograd.anomaly_mode`: anomaly detection."""
 
-from impl.anomaly import detect_anomaly, set_detect_anomaly
+from impl.graph.anomaly_mode import detect_anomaly, set_detect_anomaly
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]

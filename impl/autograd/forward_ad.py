@@ -1,12 +1,14 @@
-"""`torch.autograd.forward_ad`: dual tensors, made and unpacked within a level."""
+"""`torch.autograd.forward_ad`: dual tensors, made and unpacked within a dual level."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from impl import forward
-from impl.modes import STATE, _Mode
-from impl.tensor import Tensor
+from impl.core.grad_mode import _Mode
+from impl.core.state import STATE
+from impl.tape import dual_tensor
+from impl.tensor import forward_grad
+from impl.tensor.tensor import Tensor
 
 __all__ = [
     "UnpackedDualTensor",
@@ -21,36 +23,36 @@ _current_level = -1
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns."""
+    """The result of `unpack_dual`."""
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Enter the level, 0. Raises RuntimeError when it has been entered: there is only one."""
+    """Enter dual level 0, the only one. Raises RuntimeError if it has been entered already."""
     global _current_level
-    _current_level = forward.enter()
+    _current_level = forward_grad.enter()
     return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Leave the level; every tangent is gone. Raises RuntimeError for any other level."""
+    """Exit the dual level and discard all tangents. Raises RuntimeError for another level."""
     global _current_level
     if level is not None and level != _current_level:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This "
             "is not supported."
         )
-    forward.leave()
+    forward_grad.leave()
     _current_level -= 1
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of `tensor` that carries `tangent`, of the same shape.
 
-    Raises RuntimeError outside of a level, for a tensor or a tangent that is a dual and for a
-    tangent of another shape; ValueError for integers.
+    Raises RuntimeError outside of a level, for a tensor or tangent that is a dual, and for a
+    tangent of another shape; ValueError for integer tensors.
     """
     if level is None:
         level = _current_level
@@ -64,7 +66,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {value.dtype}"
             )
-    return forward.make_dual(tensor, tangent, level)
+    return dual_tensor.make_dual(tensor, tangent, level)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -73,11 +75,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level = _current_level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(*forward.unpack_dual(tensor, level))
+    return UnpackedDualTensor(*dual_tensor.unpack_dual(tensor, level))
 
 
 class dual_level(_Mode):
-    """A level as a context manager, which gives its number, and as a decorator."""
+    """A dual level as a context manager, which returns the level, and as a decorator."""
 
     def __enter__(self) -> int:
         return enter_dual_level()
@@ -87,11 +89,11 @@ class dual_level(_Mode):
 
 
 def _is_fwd_grad_enabled() -> bool:
-    return forward.is_seen()
+    return forward_grad.is_seen()
 
 
 class _set_fwd_grad_enabled(_Mode):
-    """Sets at once whether tangents are seen in this thread; as a context manager it restores."""
+    """Sets whether this thread sees tangents, immediately; as a context manager it restores."""
 
     def __init__(self, mode: bool) -> None:
         self._before = STATE.forward

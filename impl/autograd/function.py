@@ -1,12 +1,7 @@
-"""`torch.autograd.function`."""
+"""`torch.autograd.function`: custom Functions."""
 
-from impl.functions import (
-    BackwardCFunction,
-    Function,
-    FunctionCtx,
-    FunctionMeta,
-)
-from impl.once_differentiable import once_differentiable
+from impl.tape.custom_function import BackwardCFunction, Function, FunctionCtx, FunctionMeta
+from impl.tape.once_differentiable import once_differentiable
 
 __all__ = [
     "BackwardCFunction",
@@ -19,7 +14,7 @@ __all__ = [
 
 
 class InplaceFunction(Function):
-    """A Function with a flag, which old programs derive theirs from."""
+    """A Function with an `inplace` flag, a base class from old versions of torch."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()

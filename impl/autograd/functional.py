@@ -1,7 +1,7 @@
-"""`torch.autograd.functional`: Jacobians and Hessians, whole or multiplied with a vector.
+"""`torch.autograd.functional`: Jacobians and Hessians, and their products with vectors.
 
-Every function here applies the caller's function to fresh tensors, so that what it captured is no
-input, and differentiates the result with `autograd.grad`.
+Every function here applies the caller's function to fresh tensors, so that captured tensors are not
+inputs, and differentiates the result with `autograd.grad`.
 """
 
 from __future__ import annotations
@@ -9,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from impl import creation
-from impl.applications import (
+from impl.autograd import forward_ad
+from impl.autograd._functional import (
     CONSTANT,
     HVP,
     JVP,
     STRICT,
     VHP,
     VJP,
-    Application,
+    FunctionalCall,
     as_tuple,
     is_single_element,
     unpacked,
 )
-from impl.grad import grad
-from impl.modes import enable_grad
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.core.grad_mode import enable_grad
+from impl.core.registry import FUNCTIONS
+from impl.engine.backward import grad
+from impl.factories import creation
+from impl.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -35,14 +36,14 @@ _BAD_STRATEGY = 'Expected strategy to be either "forward-mode" or "reverse-mode"
 
 
 def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """`func(*inputs)`, and the vector `v` (its shape) times the Jacobian (shape of the inputs).
+    """`func(*inputs)`, and the vector-Jacobian product with `v` (shape of the output).
 
-    Raises RuntimeError for a `v` of other structure or sizes or, where the output has not one
-    element, without one, and in strict mode for an input without influence; TypeError for what is
-    neither a tensor nor a tuple of tensors.
+    Raises RuntimeError for a `v` of other structure or sizes, for an output of several elements
+    without `v`, and in strict mode for an input that the output does not depend on; TypeError for
+    arguments or results other than a tensor or a tuple of tensors.
     """
     with enable_grad():
-        application = Application("vjp", func, inputs, create_graph, strict)
+        application = FunctionalCall("vjp", func, inputs, create_graph, strict)
         application.run()
         outputs = application.outputs
         if v is not None:
@@ -58,13 +59,13 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """`func(*inputs)`, and the Jacobian times the vector `v` (shape of the inputs, its own shape).
+    """`func(*inputs)`, and the Jacobian-vector product with `v` (shape of the inputs).
 
-    The gradient is linear in its cotangent, and the derivative with respect to the cotangent is
-    this product: two backwards stand for forward mode. Errors as `vjp`.
+    Computed by the double-backward trick: the vector-Jacobian product is linear in its cotangent,
+    and its derivative with respect to the cotangent is this product. Errors as `vjp`.
     """
     with enable_grad():
-        application = Application("jvp", func, inputs, create_graph, strict)
+        application = FunctionalCall("jvp", func, inputs, create_graph, strict)
         v = application.input_vector(v)
         application.run()
         outputs = application.outputs
@@ -77,9 +78,9 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """`func(*inputs)` (one element), and the vector `v` times its Hessian (shapes of the inputs).
+    """`func(*inputs)` (one element), and the vector-Hessian product with `v` (shape of the inputs).
 
-    Raises RuntimeError for a function of several outputs or elements; else as `jvp`.
+    Raises RuntimeError for a function with several outputs or elements; else as `jvp`.
     """
     application, v, jacobian = _differentiated("vhp", func, inputs, v, create_graph, strict)
     grads = _gradients(jacobian, application.inputs, v, create_graph)
@@ -88,7 +89,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """`func(*inputs)` (one element), and its Hessian times the vector `v` (shapes of the inputs).
+    """`func(*inputs)` (one element), and the Hessian-vector product with `v` (shape of the inputs).
 
     Takes one backward more than `vhp`. Errors as `vhp`.
     """
@@ -103,9 +104,9 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 
 def _differentiated(name: str, func, inputs, v, create_graph: bool, strict: bool):
-    """The application of a function of one element, the vector, and its recorded gradients."""
+    """The call of a function of one element, the vector, and the gradients, which are recorded."""
     with enable_grad():
-        application = Application(name, func, inputs, create_graph, strict)
+        application = FunctionalCall(name, func, inputs, create_graph, strict)
         v = application.input_vector(v)
         application.run()
         application.check_single_element()
@@ -122,10 +123,10 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ):
-    """The Jacobian of `func` at `inputs`: for each output and input a tensor of both their shapes.
+    """The Jacobian of `func` at `inputs`: a tensor of shape (*output, *input) for each pair.
 
-    Nested as (output, input), each level only where a tuple was. Raises RuntimeError in strict
-    mode for a pair that is independent, AssertionError for an unknown strategy.
+    Nested as (output, input); a level is a tuple only if the outputs or inputs are one. Raises
+    RuntimeError in strict mode for an independent pair, AssertionError for an unknown strategy.
     """
     if strategy not in _STRATEGIES:
         raise AssertionError(
@@ -136,7 +137,7 @@ def jacobian(
         _check_forward(create_graph, strict)
         return _forward_jacobian(func, inputs, vectorize)
     with enable_grad():
-        application = Application("jacobian", func, inputs, create_graph, strict)
+        application = FunctionalCall("jacobian", func, inputs, create_graph, strict)
         application.run()
         if vectorize:
             if strict:
@@ -148,7 +149,7 @@ def jacobian(
             blocks = _batched_rows(application)
         else:
             blocks = tuple(_rows(application, i) for i in range(len(application.outputs)))
-        blocks[0]  # a function without outputs has no Jacobian
+        blocks[0]  # raises IndexError for a function without outputs
         cut = tuple(application.cut(row) for row in blocks)
     return _unpacked_twice(cut, application.many_outputs, application.many_inputs)
 
@@ -161,10 +162,10 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ):
-    """The second derivatives of a function of one element: the Jacobian of its Jacobian.
+    """The Hessian of a function of one element: the Jacobian of its Jacobian.
 
-    A tensor of twice the input's shape, or for a tuple of inputs a tuple of tuples of them. Raises
-    RuntimeError for a function of several outputs or elements; else as `jacobian`.
+    A tensor of shape (*input, *input), or for a tuple of inputs a tuple of tuples of them. Raises
+    RuntimeError for a function with several outputs or elements; else as `jacobian`.
     """
     _, many = as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in _STRATEGIES:
@@ -173,7 +174,7 @@ def hessian(
     def gradients(*arguments):
         if outer_jacobian_strategy == _FORWARD:
             arguments = tuple(t.requires_grad_() for t in arguments)
-        inner = Application("hessian", func, (), True, strict)
+        inner = FunctionalCall("hessian", func, (), True, strict)
 
         def single(*inputs):
             inner.inputs = inputs
@@ -186,15 +187,15 @@ def hessian(
         return result
 
     result = jacobian(gradients, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
-    # `gradients` returns a tuple in any case.
+    # `gradients` always returns a tuple.
     return result if many else result[0]
 
 
 # -- rows of a Jacobian ---------------------------------------------------------------------
 
 
-def _rows(application: Application, number: int) -> tuple[Tensor, ...]:
-    """The Jacobian of one output, one backward for each of its elements."""
+def _rows(application: FunctionalCall, number: int) -> tuple[Tensor, ...]:
+    """The Jacobian of one output, by one backward for each of its elements."""
     output, inputs = application.outputs[number], application.inputs
     rows: list[list[Tensor]] = [[] for _ in inputs]
     for j in range(output.numel()):
@@ -217,8 +218,8 @@ def _rows(application: Application, number: int) -> tuple[Tensor, ...]:
     )
 
 
-def _batched_rows(application: Application) -> tuple[tuple[Tensor, ...], ...]:
-    """The same for all outputs, by one batched backward."""
+def _batched_rows(application: FunctionalCall) -> tuple[tuple[Tensor, ...], ...]:
+    """The Jacobians of all outputs, by one batched backward (`is_grads_batched`)."""
     outputs, inputs = application.outputs, application.inputs
     sizes = [o.numel() for o in outputs]
     flat = tuple(o.reshape(-1) for o in outputs)
@@ -248,7 +249,7 @@ def _check_forward(create_graph: bool, strict: bool) -> None:
 
 
 def _forward_jacobian(func, inputs, vectorize: bool):
-    """The Jacobian by columns: one forward pass with dual tensors for each input element."""
+    """The Jacobian by columns: one pass in forward mode for each element of the inputs."""
     inputs, many_inputs = as_tuple(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError(
@@ -259,7 +260,7 @@ def _forward_jacobian(func, inputs, vectorize: bool):
     count = sum(t.numel() for t in inputs)
     columns: list[list[Tensor]] = []
     many_outputs, primals = False, []
-    for k in range(max(count, 1)):  # once at least, for the shapes of the outputs
+    for k in range(max(count, 1)):  # at least once, for the shapes of the outputs
         tangents = [b[k] if count else b.new_zeros(b.shape[1]) for b in basis]
         tangents = [t.view_as(x) for t, x in zip(tangents, inputs, strict=True)]
         primals, pushed, many_outputs = _pushed(func, inputs, tangents)
@@ -269,7 +270,7 @@ def _forward_jacobian(func, inputs, vectorize: bool):
     for i, primal in enumerate(primals):
         block = _columns([pushed[i] for pushed in columns], primal, stack)[:count]
         pieces = block.split([t.numel() for t in inputs], dim=0)
-        # In forward mode the batch counts elements of the inputs, which belong to the end.
+        # In forward mode the first dimension counts elements of the inputs; theirs come last.
         rows.append(
             [
                 p.permute(*range(1, p.ndim), 0).reshape((*primal.shape, *t.shape))
@@ -280,9 +281,7 @@ def _forward_jacobian(func, inputs, vectorize: bool):
 
 
 def _pushed(func, inputs, tangents):
-    """Primals and tangents (or None) of the outputs, and whether they are a tuple."""
-    from impl.autograd import forward_ad
-
+    """Primals and tangents (or None) of the outputs, and whether the output is a tuple."""
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents, strict=True)]
         outputs, many = as_tuple(func(*duals), "outputs", None)
@@ -295,15 +294,15 @@ def _pushed(func, inputs, tangents):
 
 
 def _columns(tangents: list, primal: Tensor, stack) -> Any:
-    """The tangents of one output, one above the other."""
+    """The tangents of one output, stacked; None stands for zeros."""
     zeros = creation.zeros_like(primal)
-    if all(tangent is None for tangent in tangents):  # one for all, as it comes out of a batch
+    if all(tangent is None for tangent in tangents):  # as a batched pass in torch
         return zeros.expand(len(tangents), *primal.shape)
     return stack([zeros if tangent is None else tangent for tangent in tangents])
 
 
 def _basis(tensors: tuple[Tensor, ...]) -> tuple[Any, ...]:
-    """The unit matrix of all elements, cut into one block of columns for each tensor."""
+    """The identity matrix over all elements, as one block of columns for each tensor."""
     sizes = [t.numel() for t in tensors]
     blocks, start = [], 0
     for tensor, size in zip(tensors, sizes, strict=True):
@@ -326,7 +325,7 @@ def _unpacked_twice(rows, many_outputs: bool, many_inputs: bool):
 def _gradients(
     outputs, inputs, cotangents, create_graph: bool, retain_graph=None, is_grads_batched=False
 ):
-    """`autograd.grad` that leaves out what has no history; None for what is unused."""
+    """`autograd.grad` without the outputs that require no grad; None for unused inputs."""
     if cotangents is None:
         cotangents = (None,) * len(outputs)
     pairs = [

@@ -1,6 +1,6 @@
-"""`torch.autograd.grad_mode`."""
+"""`torch.autograd.grad_mode`: grad modes as context managers and decorators."""
 
-from impl.modes import (
+from impl.core.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
     enforce_grad_layout_policy,

@@ -1,23 +1,25 @@
-"""`torch.autograd.gradcheck`: gradients held against finite differences."""
+"""`torch.autograd.gradcheck`: comparison of gradients with finite differences."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 
-from impl import creation, dtypes
-from impl import gradcheck_texts as texts
-from impl.grad import grad
-from impl.gradient_comparisons import (
+from impl.autograd import _gradcheck_texts as texts
+from impl.autograd._jacobian_comparisons import (
     Options,
     backward_comparisons,
     differentiable_outputs,
     forward_comparisons,
 )
-from impl.graph import Node, gradient_edge
-from impl.jacobians import GradcheckError, as_tuple, pushed, required
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.autograd._jacobians import GradcheckError, as_tuple, pushed, required
+from impl.core import dtypes
+from impl.core.registry import FUNCTIONS
+from impl.engine.backward import grad
+from impl.factories import creation
+from impl.graph.edge import gradient_edge
+from impl.graph.node import Node
+from impl.tensor.tensor import Tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -40,26 +42,26 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of `func` with respect to `inputs` agree with central differences.
+    """Compare the gradients of `func` with respect to `inputs` with central differences.
 
     Args:
         func: a function of the inputs that returns a tensor or a tuple or list of tensors.
         inputs: one argument or a tuple or list of them; those that require grad are checked, and
             should be float64 or complex128.
-        eps: the width of the differences.
-        atol, rtol: how far both may be apart, as in `allclose`.
+        eps: the step of the differences.
+        atol, rtol: the tolerances, as in `allclose`.
         raise_exception: raise GradcheckError instead of returning False.
-        nondet_tol: how far two runs of a backward may be apart.
-        check_undefined_grad: whether missing gradients of outputs must count as zeros.
+        nondet_tol: the tolerance between two runs of a backward.
+        check_undefined_grad: whether undefined gradients of outputs must act as zeros.
         check_grad_dtypes: whether gradients must have the dtype of their inputs.
-        check_batched_grad, check_batched_forward_grad: compare batches with single passes.
-        check_forward_ad, check_backward_ad: which modes to check.
+        check_batched_grad, check_batched_forward_grad: compare batched with single passes.
+        check_forward_ad, check_backward_ad: the modes to check.
         fast_mode: compare the Jacobians' products with random vectors only.
-        masked: matters for sparse tensors, which do not exist here.
+        masked: for sparse tensors, which impl does not have.
 
-    Raises GradcheckError for a gradient that is wrong; ValueError when no input requires grad,
-    RuntimeError for one that overlaps itself, AssertionError for outputs that change their shape
-    or dtype and for options that contradict each other (torch.autograd.gradcheck).
+    Raises GradcheckError for a wrong gradient; ValueError if no input requires grad, RuntimeError
+    for an input with overlapping elements, AssertionError for outputs that change their shape or
+    dtype and for contradictory options (torch.autograd.gradcheck).
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
@@ -117,7 +119,8 @@ def gradgradcheck(
     """`gradcheck` of the gradient of `func`, as a function of its inputs and cotangents.
 
     `grad_outputs` are the cotangents, by default random between -1 and 1 and differentiable
-    (`gen_non_contig_grad_outputs`: strided). Else as `gradcheck` (torch.autograd.gradgradcheck).
+    (`gen_non_contig_grad_outputs`: not contiguous). Else as `gradcheck`
+    (torch.autograd.gradgradcheck).
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError(
@@ -134,11 +137,11 @@ def gradgradcheck(
         cotangents = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)
     else:
         cotangents = as_tuple(grad_outputs)
-    count = len(cotangents)  # none at all are not told apart from everything, as in torch
+    count = len(cotangents)  # a count of 0 makes both slices below wrong, as in torch
     differentiable = {i for i, _ in required(arguments + cotangents)}
 
     def gradient(*values):
-        # Forward mode hands over tensors that lost the flag.
+        # Tensors passed in forward mode have lost requires_grad.
         taken = [v.requires_grad_() if i in differentiable else v for i, v in enumerate(values)]
         outputs = differentiable_outputs(func(*taken[:-count]))
         targets = [v for i, v in enumerate(taken[:-count]) if i in differentiable]
@@ -211,11 +214,11 @@ def _check_inputs(inputs: tuple) -> None:
         raise ValueError(texts.NOTHING_REQUIRED)
 
 
-# -- what a backward owes besides -----------------------------------------------------------
+# -- further requirements on a backward -----------------------------------------------------
 
 
 def _check_zero_seeds(outputs, inputs, options: Options) -> None:
-    """Zero cotangents must give zero gradients."""
+    """Check that zero cotangents give zero gradients."""
     tensors = [t for _, t in required(inputs)]
     zeros = [o.new_zeros(o.shape) for o in outputs]
     grads = grad(outputs, tensors, zeros, allow_unused=True)
@@ -231,23 +234,23 @@ def _check_zero_seeds(outputs, inputs, options: Options) -> None:
 
 
 class UndefinedGrad(Node):
-    """Passes on no gradient, whatever arrives."""
+    """Node that replaces every gradient by an undefined one (torch's UndefinedGrad)."""
 
-    def _evaluate(self, grads, interpretation, wanted):
+    def _evaluate(self, grads, form, wanted):
         return [None]
 
 
 def _undefined(output: Tensor) -> Tensor:
     result = output.detach()
     node = UndefinedGrad()
-    node._connect([gradient_edge(output)])
-    node._describe([result])
+    node._set_next_edges([gradient_edge(output)])
+    node._set_input_metadata([result])
     result._node = node
     return result
 
 
 def _check_undefined(func, outputs, inputs) -> None:
-    """No gradients for the outputs, for all of them and for each, must count as zeros."""
+    """Check that undefined gradients act as zeros: of all outputs together, and of each alone."""
     everything = [_undefined(o) for o in differentiable_outputs(func(*inputs))]
     chosen = [everything]
     if len(everything) > 1:
@@ -276,7 +279,7 @@ def _check_undefined(func, outputs, inputs) -> None:
 
 
 def _check_batched(inputs, output: Tensor, number: int) -> None:
-    """A batch of cotangents must give what they give one by one."""
+    """Check that a batch of cotangents gives the results of single passes."""
     tensors = [t for _, t in required(inputs)]
     seeds = [FUNCTIONS["randn_like"](output) for _ in range(2)]
     keep = {"retain_graph": True, "allow_unused": True}
@@ -288,7 +291,7 @@ def _check_batched(inputs, output: Tensor, number: int) -> None:
 
 
 def _check_batched_forward(func, inputs) -> None:
-    """A batch of tangents must give what they give one by one; here a batch is a loop."""
+    """Check that a batch of tangents gives the results of single passes; a loop stands in."""
     for position, tensor in required(inputs):
         tangents = [FUNCTIONS["randn_like"](tensor) for _ in range(2)]
         expected, batch = (

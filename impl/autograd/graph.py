@@ -1,9 +1,15 @@
-"""`torch.autograd.graph`: nodes, edges, and the hooks that are no tensor's own."""
+"""`torch.autograd.graph`: nodes, gradient edges, and hooks on the graph or on several tensors."""
 
-from impl.graph import GradientEdge, Node, gradient_edge
-from impl.multi_hooks import register_multi_grad_hook
-from impl.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from impl.versions import allow_mutation_on_saved_tensors, increment_version
+from impl.engine.multi_grad_hooks import register_multi_grad_hook
+from impl.graph.edge import GradientEdge, gradient_edge
+from impl.graph.node import Node
+from impl.tape.mutation_on_saved import allow_mutation_on_saved_tensors
+from impl.tape.saved_tensor_hooks import (
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+from impl.tape.versions import increment_version
 
 __all__ = [
     "GradientEdge",
@@ -20,16 +26,16 @@ __all__ = [
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn when gradients come from another stream than their leaf's: there are none.
+    """Set whether a gradient from another stream than its leaf's warns; without streams, no effect.
 
-    Raises RuntimeError for what is no bool.
+    Raises RuntimeError unless `enabled` is a bool.
     """
     if not isinstance(enabled, bool):
         raise RuntimeError(f"enabled must be a bool, but got {type(enabled).__name__}")
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """Where the gradient of `tensor` goes. Raises RuntimeError if it does not require grad."""
+    """The gradient edge of `tensor`. Raises RuntimeError if it does not require grad."""
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require "

@@ -1,15 +1,17 @@
-"""`Variable`, by which programs written before torch 0.4 make leaves, and the engine it shows."""
+"""`Variable`, torch's tensor class before 0.4, and its `_execution_engine`."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-from impl import creation, execution, messages
-from impl.dtypes import FLOATING
-from impl.grad import truth
-from impl.modes import STATE
-from impl.tensor import Tensor
+from impl.core import messages
+from impl.core.dtypes import FLOATING
+from impl.core.state import STATE
+from impl.engine import execution
+from impl.engine.backward import truth
+from impl.factories import creation
+from impl.tensor.tensor import Tensor
 
 _VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
 _GRAD_FN = (
@@ -31,21 +33,21 @@ Tensor.volatile = property(_volatile, _set_volatile)
 
 
 class ImperativeEngine:
-    """The engine as programs reach for it: `Variable._execution_engine`."""
+    """The engine object with the methods of torch's: `Variable._execution_engine`."""
 
     def queue_callback(self, callback) -> None:
-        """Call `callback()` when the pass under way is done, if it does not raise.
+        """Call `callback()` at the end of the current backward pass, unless the pass raises.
 
         Callbacks run in the order in which they were queued, in the pass's grad mode. Raises
-        RuntimeError where no pass is under way.
+        RuntimeError outside of a backward pass.
         """
-        if STATE.task is None:
+        if STATE.graph_task is None:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
-        STATE.task.callbacks.append(callback)
+        STATE.graph_task.callbacks.append(callback)
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether all passes under way, if any, accumulate into all leaves."""
-        return STATE.whole
+        """Whether every running backward pass accumulates into all leaves (no `inputs` given)."""
+        return STATE.accumulates_all
 
     def run_backward(
         self,
@@ -57,16 +59,16 @@ class ImperativeEngine:
         allow_unreachable: bool = False,
         accumulate_grad: bool = False,
     ) -> tuple | None:
-        """One pass: `backward` if it accumulates, else `grad`, once their arguments are checked.
+        """Run a pass with checked arguments: `backward` if it accumulates, else `grad`.
 
-        Raises RuntimeError for a root without seed, when nothing arrived at an input (unless that
-        is allowed), and without inputs where nothing accumulates.
+        Raises RuntimeError for a root without a seed, for an input without a gradient (unless
+        `allow_unreachable`), and if there are neither inputs nor accumulation.
         """
         if not (accumulate_grad or inputs):
             raise RuntimeError("grad requires non-empty inputs.")
         aims = inputs or None
         given = tensors, grad_tensors, keep_graph, create_graph, aims, accumulate_grad
-        results = execution.execute(*given)
+        results = execution.run_backward(*given)
         if accumulate_grad:
             return None
         if not allow_unreachable and None in results:
@@ -75,18 +77,18 @@ class ImperativeEngine:
 
 
 class VariableMeta(type):
-    """Every tensor is a Variable."""
+    """Metaclass that makes every tensor an instance of Variable."""
 
     def __instancecheck__(cls, instance) -> bool:
         return isinstance(instance, Tensor)
 
 
 class Variable(metaclass=VariableMeta):
-    """A tensor over the memory of another, with its version counter but not its history.
+    """A tensor that shares another's memory and version counter but not its history.
 
-    Calling it makes a Tensor; without `data` an empty one. `volatile` has no effect and warns.
-    Raises TypeError for data that are no tensor and ValueError for both flags at once; RuntimeError
-    for a flag that integers, or inference tensors, cannot have (torch.autograd.Variable).
+    A call returns a Tensor; without `data` an empty one. `volatile` has no effect and warns.
+    Raises TypeError for data other than a tensor, ValueError for both flags at once, RuntimeError
+    for `requires_grad` on integer or inference tensors (torch.autograd.Variable).
     """
 
     _execution_engine = ImperativeEngine()
@@ -102,7 +104,7 @@ class Variable(metaclass=VariableMeta):
             if flagged:
                 raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if _grad_fn is not None:
-            if not getattr(_grad_fn, "_authored", False):
+            if not getattr(_grad_fn, "_is_custom_function", False):
                 kind = type(_grad_fn).__name__
                 raise TypeError(f"_grad_fn has to be a Function object or None, but got {kind}")
             raise RuntimeError(_GRAD_FN)

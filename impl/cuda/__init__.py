@@ -1,4 +1,4 @@
-"""`torch.cuda` where there is none: what a program asks before it goes on with the CPU."""
+"""`torch.cuda` without CUDA: the queries and settings of programs that then use the CPU."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """False."""
+    """False (torch.cuda.is_available)."""
     return False
 
 
 def is_initialized() -> bool:
-    """False."""
+    """False (torch.cuda.is_initialized)."""
     return False
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False."""
+    """False (torch.cuda.is_bf16_supported)."""
     return False
 
 
 def device_count() -> int:
-    """0."""
+    """0 (torch.cuda.device_count)."""
     return 0
 
 
 def memory_allocated(device=None) -> int:
-    """0 bytes."""
+    """0 bytes (torch.cuda.memory_allocated)."""
     return 0
 
 
 def max_memory_allocated(device=None) -> int:
-    """0 bytes."""
+    """0 bytes (torch.cuda.max_memory_allocated)."""
     return 0
 
 
 def empty_cache() -> None:
-    """Nothing: there is no cache."""
+    """No effect: there is no cache (torch.cuda.empty_cache)."""
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing: torch would keep the seed for a device to come."""
+    """No effect; torch keeps the seed until CUDA is initialized (torch.cuda.manual_seed)."""
 
 
 def manual_seed_all(seed: int) -> None:
-    """Nothing, as `manual_seed`."""
+    """No effect, as `manual_seed` (torch.cuda.manual_seed_all)."""
 
 
 def synchronize(device=None) -> None:
-    """Raises AssertionError: there is nothing to wait for."""
+    """Raise AssertionError, as torch without CUDA does (torch.cuda.synchronize)."""
     raise AssertionError("Torch not compiled with CUDA enabled")

@@ -1,11 +1,11 @@
-"""`torch.cuda.amp`: what mixed precision was called before it was for all devices."""
+"""`torch.cuda.amp`: the deprecated names of mixed precision, from before `torch.amp`."""
 
 from __future__ import annotations
 
 import warnings
 
 from impl import amp
-from impl.dtypes import dtype, float16
+from impl.core.dtypes import dtype, float16
 
 __all__ = ["GradScaler", "autocast"]
 

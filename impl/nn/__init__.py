@@ -1,4 +1,4 @@
-"""`torch.nn`: parameters, layers, their functional form, and how weights begin."""
+"""`torch.nn`: parameters, layers, functions and initial values."""
 
 from impl.nn import functional, init, utils
 from impl.nn.modules import *  # noqa: F403

@@ -1,12 +1,19 @@
-"""Activation functions of `torch.nn.functional`: names, defaults and argument checks."""
+"""Activation functions of `torch.nn.functional`: names, defaults and argument checks.
+
+Gumbel softmax: E. Jang, S. Gu, B. Poole, "Categorical reparameterization with Gumbel-softmax",
+ICLR 2017.
+"""
 
 from __future__ import annotations
 
-from impl import random
-from impl.operator import FUNCTIONS, taking_out
-from impl.operators import activations as units
-from impl.operators import paired_activations as paired
-from impl.tensor import Tensor
+import warnings
+
+from impl.core.registry import FUNCTIONS
+from impl.dispatch.definition import taking_out
+from impl.factories import generator
+from impl.operators.activations import activations as units
+from impl.operators.activations import prelu_rrelu_glu as paired
+from impl.tensor.tensor import Tensor
 
 relu_ = FUNCTIONS["relu_"]
 prelu = FUNCTIONS["prelu"]
@@ -17,13 +24,27 @@ selu_ = FUNCTIONS["selu_"]
 celu_ = FUNCTIONS["celu_"]
 
 
-def _apply(op, into, inplace: bool, *args):
-    return into.inplace(*args) if inplace else op.call(*args)
+def _apply(operator, inplace_operator, inplace: bool, *args):
+    return inplace_operator.inplace(*args) if inplace else operator.call(*args)
 
 
-def relu(input, inplace: bool = False) -> Tensor:
-    """max(input, 0); the slope at 0 is 0."""
-    return _apply(units.relu, units.relu, inplace, input)
+def _unary(name: str, text: str):
+    """An activation without settings, which is one operator, also in place."""
+    operator = getattr(units, name)
+
+    def activation(input, inplace: bool = False) -> Tensor:
+        return operator.inplace(input) if inplace else operator.call(input)
+
+    activation.__name__ = activation.__qualname__ = name
+    activation.__doc__ = text
+    return activation
+
+
+relu = _unary("relu", "max(input, 0); the slope at 0 is 0.")
+silu = _unary("silu", "input * sigmoid(input).")
+mish = _unary("mish", "input * tanh(softplus(input)).")
+hardsigmoid = _unary("hardsigmoid", "relu6(input + 3) / 6.")
+hardswish = _unary("hardswish", "input * relu6(input + 3) / 6.")
 
 
 def relu6(input, inplace: bool = False) -> Tensor:
@@ -34,7 +55,7 @@ def relu6(input, inplace: bool = False) -> Tensor:
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace: bool = False) -> Tensor:
     """`input` limited to [min_val, max_val]; the slope is 0 at both bounds.
 
-    Raises ValueError when the bounds cross.
+    Raises ValueError if min_val > max_val.
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
@@ -59,8 +80,8 @@ def threshold_(input, threshold, value) -> Tensor:
 def leaky_relu(input, negative_slope=0.01, inplace: bool = False) -> Tensor:
     """`input` above 0, negative_slope * input at and below.
 
-    In place the derivative is found from the result, so a negative slope raises RuntimeError in
-    the backward.
+    In place the derivative is computed from the result, so that the backward raises RuntimeError
+    for a negative slope.
     """
     return _apply(units.leaky_relu, units.leaky_relu_into, inplace, input, negative_slope)
 
@@ -86,27 +107,17 @@ def celu(input, alpha=1.0, inplace: bool = False) -> Tensor:
 
 
 def selu(input, inplace: bool = False) -> Tensor:
-    """elu with the constants that keep mean and variance, recorded as elu."""
+    """ELU with the constants that preserve mean and variance; recorded as elu."""
     return (FUNCTIONS["selu_"] if inplace else FUNCTIONS["selu"])(input)
 
 
 @taking_out
 def gelu(input, *, approximate: str = "none") -> Tensor:
-    """`input` times the normal distribution function of it; "tanh" approximates that.
+    """`input` times the normal distribution function of `input`; "tanh" approximates it.
 
     Raises RuntimeError for another `approximate`.
     """
     return units.gelu(input, approximate)
-
-
-def silu(input, inplace: bool = False) -> Tensor:
-    """input * sigmoid(input)."""
-    return _apply(units.silu, units.silu, inplace, input)
-
-
-def mish(input, inplace: bool = False) -> Tensor:
-    """input * tanh(softplus(input))."""
-    return _apply(units.mish, units.mish, inplace, input)
 
 
 @taking_out
@@ -125,25 +136,15 @@ def tanhshrink(input) -> Tensor:
     return input - input.tanh()
 
 
-def hardsigmoid(input, inplace: bool = False) -> Tensor:
-    """relu6(input + 3) / 6."""
-    return _apply(units.hardsigmoid, units.hardsigmoid, inplace, input)
-
-
-def hardswish(input, inplace: bool = False) -> Tensor:
-    """input * relu6(input + 3) / 6."""
-    return _apply(units.hardswish, units.hardswish, inplace, input)
-
-
 @taking_out
 def softshrink(input, lambd=0.5) -> Tensor:
-    """`input` moved towards 0 by `lambd`. Raises RuntimeError for a negative one."""
+    """`input` moved towards 0 by `lambd`. Raises RuntimeError for a negative `lambd`."""
     return units.softshrink(input, lambd)
 
 
 @taking_out
 def log_sigmoid(input) -> Tensor:
-    """log(sigmoid(input)) without overflow; people know it as logsigmoid."""
+    """log(sigmoid(input)) without overflow; offered as `logsigmoid`."""
     return units.log_sigmoid_forward(input)[0]
 
 
@@ -159,30 +160,39 @@ def glu(input, dim: int = -1) -> Tensor:
 
 
 def rrelu(input, lower=1 / 8, upper=1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
-    """leaky_relu with slopes drawn from [lower, upper), or with their mean if not in `training`.
+    """`leaky_relu` with slopes drawn from [lower, upper) in training, else with their mean.
 
-    Raises RuntimeError when the bounds cross.
+    Raises RuntimeError if lower > upper.
     """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     noise = input.new_empty(input._raw.shape)
     if training:
-        random.draw_slopes(noise, input, lower, upper)
-    return _apply(
-        paired.rrelu_with_noise,
-        paired.rrelu_with_noise_into,
-        inplace,
-        input,
-        noise,
-        lower,
-        upper,
-        training,
-    )
+        generator.draw_slopes(noise, input, lower, upper)
+    operators = paired.rrelu_with_noise, paired.rrelu_with_noise_into
+    return _apply(*operators, inplace, input, noise, lower, upper, training)
 
 
 def rrelu_(input, lower=1 / 8, upper=1 / 3, training: bool = False) -> Tensor:
     """`rrelu` in place."""
     return rrelu(input, lower, upper, training, inplace=True)
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A relaxed sample of the categories with scores along `dim`, at the temperature `tau`; if
+    `hard` a one-hot sample with the gradient of the relaxed one
+    (torch.nn.functional.gumbel_softmax)."""
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -FUNCTIONS["empty"](logits.shape, dtype=logits.dtype).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    one_hot = FUNCTIONS["zeros_like"](logits).scatter_(dim, index, 1.0)
+    return one_hot - soft.detach() + soft
 
 
 FUNCTIONS["rrelu"], FUNCTIONS["rrelu_"] = rrelu, rrelu_

@@ -1,4 +1,4 @@
-"""Response normalisation across channels, as a function with a backward of its own.
+"""Cross-channel response normalisation as a custom function.
 
 A. Krizhevsky et al., NeurIPS 2012: x / (k + alpha / n * (sum of n neighbouring channels' squares)).
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from impl.autograd.function import Function
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.core.registry import FUNCTIONS
+from impl.tensor.tensor import Tensor
 
 
 class CrossMapLRN2d(Function):
-    """Channels over powers of their neighbours' squares; its node is named after it."""
+    """Channels divided by powers of their neighbours' squares."""
 
     @staticmethod
     def forward(ctx, input: Any, size: int, alpha: float, beta: float, k: float) -> Tensor:  # type: ignore[override]
-        """The normalised channels; keeps their scales."""
+        """The normalised channels; saves input and output."""
         if input._raw.ndim != 4:
             raise ValueError(
                 f"CrossMapLRN2d: Expected input to be 4D, got {input._raw.ndim}D instead."
@@ -28,7 +28,7 @@ class CrossMapLRN2d(Function):
         scale.resize_as_(input)
         power(input, 2, out=output)
         channels, reach = input.size(1), int((size - 1) / 2 + 1)
-        # The sum of a window is that of the one before, with a channel more and one less.
+        # A window's sum is the previous window's, plus a channel and minus a channel.
         total = scale.select(1, 0).zero_()
         for c in range(min(reach, channels)):
             total.add_(output.select(1, c))

@@ -1,11 +1,11 @@
-"""Channels: shuffled, spread over pixels, and normalised over their neighbours."""
+"""Functions on channels: shuffling, and normalisation over neighbouring channels."""
 
 from __future__ import annotations
 
-from impl.operator import FUNCTIONS
-from impl.operators.average_pooling import avg_pool2d, avg_pool3d
-from impl.operators.padding import pad
-from impl.tensor import Tensor
+from impl.core.registry import FUNCTIONS
+from impl.operators.copies.padding import pad
+from impl.operators.images.average_pooling import avg_pool2d, avg_pool3d
+from impl.tensor.tensor import Tensor
 
 channel_shuffle = FUNCTIONS["channel_shuffle"]
 pixel_shuffle = FUNCTIONS["pixel_shuffle"]
@@ -13,8 +13,8 @@ pixel_unshuffle = FUNCTIONS["pixel_unshuffle"]
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0) -> Tensor:
-    """The input (N, C, ...) over (k + alpha * m) ** beta, where m is the mean square of the `size`
-    channels around each one; missing channels count as zeros.
+    """The input (N, C, ...) divided by (k + alpha * m) ** beta, where m is the mean square of the
+    `size` channels around each channel; missing channels count as zeros.
 
     Raises ValueError below three dimensions (torch.nn.functional.local_response_norm).
     """

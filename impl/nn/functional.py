@@ -1,4 +1,4 @@
-"""`torch.nn.functional`: the operators under the names and defaults that people call them by."""
+"""`torch.nn.functional`: functions of layers, with the names and defaults of PyTorch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from impl.nn.activation import (
     elu_,
     gelu,
     glu,
+    gumbel_softmax,
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -49,10 +50,10 @@ from impl.nn.loss import (
     huber_loss,
     kl_div,
     l1_loss,
+    linear_cross_entropy,
     mse_loss,
     smooth_l1_loss,
 )
-from impl.nn.loss_linear import linear_cross_entropy
 from impl.nn.loss_margin import (
     cosine_embedding_loss,
     ctc_loss,
@@ -67,43 +68,19 @@ from impl.nn.loss_margin import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from impl.nn.pooling_with_indices import (
+from impl.nn.pooling import (
     adaptive_max_pool1d_with_indices,
     adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d_with_indices,
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d_with_indices,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
     max_pool2d_with_indices,
     max_pool3d_with_indices,
 )
-from impl.nn.power_pooling import lp_pool1d, lp_pool2d, lp_pool3d
-from impl.nn.sampled_softmax import gumbel_softmax
-from impl.operators.adaptive_maxima import (
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-)
-from impl.operators.adaptive_pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-)
-from impl.operators.affine_grids import affine_grid
-from impl.operators.attention import scaled_dot_product_attention
-from impl.operators.average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
-from impl.operators.batch_norm import batch_norm, instance_norm
-from impl.operators.blocks import fold, unfold
-from impl.operators.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
-from impl.operators.cross_entropy import cross_entropy
-from impl.operators.distances import pdist
-from impl.operators.dropout import (
+from impl.operators.activations.dropout import (
     alpha_dropout,
     dropout,
     dropout1d,
@@ -111,26 +88,52 @@ from impl.operators.dropout import (
     dropout3d,
     feature_alpha_dropout,
 )
-from impl.operators.embedding import embedding
-from impl.operators.embedding_bag import embedding_bag
-from impl.operators.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
-from impl.operators.gathering import one_hot
-from impl.operators.grid_sampling import grid_sample
-from impl.operators.head_attention import multi_head_attention_forward
-from impl.operators.layer_norm import group_norm, layer_norm, rms_norm
-from impl.operators.linear import linear
-from impl.operators.losses_nll import nll_loss
-from impl.operators.padding import pad
-from impl.operators.pooling import (
+from impl.operators.activations.softmax import functional_log_softmax as log_softmax
+from impl.operators.activations.softmax import functional_softmax as softmax
+from impl.operators.activations.softmax import softmin
+from impl.operators.copies.padding import pad
+from impl.operators.images.adaptive_maxima import (
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+)
+from impl.operators.images.adaptive_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+)
+from impl.operators.images.affine_grids import affine_grid
+from impl.operators.images.average_pooling import avg_pool1d, avg_pool2d, avg_pool3d
+from impl.operators.images.fractional_pooling import fractional_max_pool2d, fractional_max_pool3d
+from impl.operators.images.grid_sampling import grid_sample
+from impl.operators.images.pooling import (
     max_pool1d,
     max_pool1d_with_indices,
     max_pool2d,
     max_pool3d,
 )
-from impl.operators.similarity import cosine_similarity, normalize, pairwise_distance
-from impl.operators.softmax import functional_log_softmax as log_softmax
-from impl.operators.softmax import functional_softmax as softmax
-from impl.operators.softmax import softmin
-from impl.operators.temporal_convolution import conv_tbc
-from impl.operators.trilinear import bilinear
-from impl.operators.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
+from impl.operators.images.unfold_fold import fold, unfold
+from impl.operators.images.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
+from impl.operators.indexing.embedding import embedding
+from impl.operators.indexing.embedding_bag import embedding_bag
+from impl.operators.indexing.gathering import one_hot
+from impl.operators.layers.attention import scaled_dot_product_attention
+from impl.operators.layers.batch_norm import batch_norm, instance_norm
+from impl.operators.layers.conv_tbc import conv_tbc
+from impl.operators.layers.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from impl.operators.layers.group_norm import group_norm
+from impl.operators.layers.layer_norm import layer_norm, rms_norm
+from impl.operators.layers.multi_head_attention import multi_head_attention_forward
+from impl.operators.losses.cross_entropy import cross_entropy
+from impl.operators.losses.losses_nll import nll_loss
+from impl.operators.losses.similarity import cosine_similarity, normalize, pairwise_distance
+from impl.operators.products.bilinear import bilinear
+from impl.operators.products.linear import linear
+from impl.operators.reductions.cdist import pdist

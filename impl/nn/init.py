@@ -1,44 +1,24 @@
-"""`torch.nn.init`: filling tensors in place, outside the graph, from torch's stream of numbers.
+"""`torch.nn.init`: initial values, written in place without recording.
 
 X. Glorot and Y. Bengio, AISTATS 2010 (xavier); K. He et al., ICCV 2015 (kaiming).
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 
-from impl.modes import no_grad
-from impl.operator import FUNCTIONS
-from impl.operators.qr import qr
-from impl.tensor import Tensor
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
+from impl.operators.linalg.qr import qr
+from impl.tensor.tensor import Tensor
 
-_LINEAR = (
-    "linear",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "sigmoid",
-)
-
-
-def _unrecorded(fill):
-    """A function that fills a tensor without recording it."""
-
-    @functools.wraps(fill)
-    def call(tensor, *args, **kwargs):
-        with no_grad():
-            return fill(tensor, *args, **kwargs)
-
-    return call
+_CONVOLUTIONS = tuple(f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3))
+_LINEAR = ("linear", *_CONVOLUTIONS, "sigmoid")
 
 
 def calculate_gain(nonlinearity: str, param=None) -> float:
-    """The factor by which weights are wider before a nonlinearity. ValueError for another name."""
+    """The recommended gain for a nonlinearity. Raises ValueError for another name."""
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -59,7 +39,7 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many numbers go into and come out of a unit. ValueError below two dimensions."""
+    """The fan-in and fan-out of a weight. Raises ValueError below two dimensions."""
     shape = tensor._raw.shape
     if len(shape) < 2:
         raise ValueError(
@@ -76,19 +56,19 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
-@_unrecorded
+@no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
     """Uniform numbers from [a, b)."""
     return tensor.uniform_(a, b, generator=generator)
 
 
-@_unrecorded
+@no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """Normal numbers."""
     return tensor.normal_(mean, std, generator=generator)
 
 
-@_unrecorded
+@no_grad()
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -97,9 +77,9 @@ def trunc_normal_(
     b: float = 2.0,
     generator=None,
 ) -> Tensor:
-    """Normal numbers within [a, b]; those outside are drawn again.
+    """Normal numbers within [a, b]; numbers outside are drawn again.
 
-    Raises NotImplementedError when most would be.
+    Raises NotImplementedError if less than 0.3 of the distribution is within the bounds.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
@@ -118,9 +98,9 @@ def trunc_normal_(
     return tensor if result is tensor else tensor.copy_(result)
 
 
-@_unrecorded
+@no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """The same number everywhere."""
+    """`val` everywhere."""
     return tensor.fill_(val)
 
 
@@ -129,13 +109,13 @@ def ones_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 1.0)
 
 
-@_unrecorded
+@no_grad()
 def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
     return tensor.zero_()
 
 
-@_unrecorded
+@no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix. Raises ValueError unless 2-D."""
     if tensor._raw.ndim != 2:
@@ -143,31 +123,34 @@ def eye_(tensor: Tensor) -> Tensor:
     return tensor.copy_(FUNCTIONS["eye"](*tensor._raw.shape, dtype=tensor.dtype))
 
 
-@_unrecorded
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
-    """Uniform numbers whose variance suits both directions."""
+def _xavier(tensor: Tensor, gain: float) -> float:
+    """The standard deviation that preserves the variance forward and backward."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
-    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
-    bound = math.sqrt(3.0) * std
+    return gain * math.sqrt(2.0 / float(fan_in + fan_out))
+
+
+@no_grad()
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """Uniform numbers of the variance 2 * gain**2 / (fan-in + fan-out)."""
+    bound = math.sqrt(3.0) * _xavier(tensor, gain)
     return tensor.uniform_(-bound, bound, generator=generator)
 
 
-@_unrecorded
+@no_grad()
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
-    """Normal numbers whose variance suits both directions."""
-    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
-    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
-    return tensor.normal_(0.0, std, generator=generator)
+    """Normal numbers of the variance 2 * gain**2 / (fan-in + fan-out)."""
+    return tensor.normal_(0.0, _xavier(tensor, gain), generator=generator)
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
+    """The standard deviation that preserves the variance in a direction; None without elements."""
     if 0 in tensor._raw.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
         return None
     return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
 
 
-@_unrecorded
+@no_grad()
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -175,7 +158,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator=None,
 ) -> Tensor:
-    """Uniform numbers whose variance suits rectifiers with slope `a`."""
+    """Uniform numbers of the variance gain**2 / fan, for rectifiers with a negative slope `a`."""
     std = _kaiming(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -183,7 +166,7 @@ def kaiming_uniform_(
     return tensor.uniform_(-bound, bound, generator=generator)
 
 
-@_unrecorded
+@no_grad()
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -191,12 +174,12 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator=None,
 ) -> Tensor:
-    """Normal numbers whose variance suits rectifiers with slope `a`."""
+    """Normal numbers of the variance gain**2 / fan, for rectifiers with a negative slope `a`."""
     std = _kaiming(tensor, a, mode, nonlinearity)
     return tensor if std is None else tensor.normal_(0, std, generator=generator)
 
 
-@_unrecorded
+@no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
     """A matrix with orthonormal rows or columns, times `gain`; further dimensions count as columns
     (A. M. Saxe et al., 2013). Raises ValueError below two dimensions."""
@@ -217,11 +200,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
     return tensor.mul_(gain)
 
 
-@_unrecorded
+@no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Kernels of a convolution that pass as many channels on as there are, group by group.
+    """Kernels of a convolution that is the identity on as many channels as possible, by group.
 
-    Raises ValueError unless 3-D, 4-D or 5-D, and for channels that the groups do not divide.
+    Raises ValueError unless 3-D, 4-D or 5-D, and if `groups` does not divide the output channels.
     """
     shape = tensor._raw.shape
     if len(shape) not in (3, 4, 5):
@@ -237,9 +220,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
-@_unrecorded
+@no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
-    """Normal numbers, of which a share of each column is zero (J. Martens, 2010).
+    """Normal numbers; the share `sparsity` of each column is zero (J. Martens, 2010).
 
     Raises ValueError unless 2-D.
     """
@@ -254,7 +237,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
 
 
 def _deprecated(fill):
-    """The spelling without an underscore, which warns."""
+    """The deprecated function without an underscore, which warns."""
     name = fill.__name__
     old = name[:-1]
 
@@ -267,7 +250,7 @@ def _deprecated(fill):
         return fill(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = old
-    call.__doc__ = f"`{name}` under its old name."
+    call.__doc__ = f"`{name}` under its deprecated name."
     return call
 
 

@@ -1,20 +1,20 @@
-"""`torch.nn.functional.interpolate`, and the older names of what it does."""
+"""`torch.nn.functional.interpolate`, and its deprecated variants."""
 
 from __future__ import annotations
 
 import warnings
 
-from impl.operators.adaptive_pooling import (
+from impl.operators.images.adaptive_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
-from impl.operators.upsampling import upsampled
-from impl.tensor import Tensor
+from impl.operators.images.upsampling import upsampled
+from impl.tensor.tensor import Tensor
 
 _MEANS = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
 _PICKING = ("nearest", "area", "nearest-exact")
-_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}  # and over how many dimensions
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}  # spatial dimensions
 
 
 def interpolate(
@@ -28,12 +28,13 @@ def interpolate(
 ) -> Tensor:
     """The images (N, C, ...) at another size, over one, two or three dimensions.
 
-    `size` is the new size or `scale_factor` its ratio to the old one, a number or one for each
-    dimension. `mode` is "nearest", "nearest-exact", "area", or by the number of dimensions
-    "linear", "bilinear", "bicubic", "trilinear". `align_corners` puts the outermost elements in
-    the same places; `antialias` widens the filter where images shrink ("bilinear", "bicubic" and
-    "lanczos"). Raises ValueError for options that exclude each other or another number of sizes,
-    NotImplementedError for modes of another rank (torch.nn.functional.interpolate).
+    `size` is the new size or `scale_factor` its ratio to the old size, a number or one for each
+    dimension. `mode` is "nearest", "nearest-exact" or "area", or depends on the dimensions:
+    "linear", "bilinear", "bicubic", "trilinear". `align_corners` keeps the outermost elements in
+    place; `antialias` widens the filter where images shrink ("bilinear", "bicubic" and
+    "lanczos"). Raises ValueError for options that exclude each other and for a wrong number of
+    sizes, NotImplementedError for a mode that does not support the number of dimensions
+    (torch.nn.functional.interpolate).
     """
     if mode in _PICKING:
         if align_corners is not None:
@@ -88,7 +89,7 @@ def _refusal(mode: str, rank: int) -> str:
 
 
 def _sizes(input, size, scale_factor, recompute):
-    """The sizes or the factors for all dimensions, and None for the other."""
+    """Sizes and factors of all dimensions; one of the two is None."""
     spatial = input._raw.shape[2:]
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
@@ -132,19 +133,19 @@ def _deprecated(name: str) -> None:
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None) -> Tensor:
-    """`interpolate` by its old name, with a warning (torch.nn.functional.upsample)."""
+    """`interpolate` under its deprecated name (torch.nn.functional.upsample)."""
     _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None) -> Tensor:
-    """`interpolate` in mode "nearest", with a warning (torch.nn.functional.upsample_nearest)."""
+    """`interpolate` in mode "nearest"; deprecated (torch.nn.functional.upsample_nearest)."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None) -> Tensor:
-    """`interpolate` in mode "bilinear" with aligned corners, with a warning
+    """`interpolate` in mode "bilinear" with aligned corners; deprecated
     (torch.nn.functional.upsample_bilinear)."""
     _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -1,19 +1,19 @@
-"""Losses of `torch.nn.functional` between scores, distances and labels."""
+"""Losses of `torch.nn.functional` with margins, likelihoods and distances."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from impl.modes import no_grad
+from impl.core.grad_mode import no_grad
+from impl.core.registry import tensor_ops
+from impl.dispatch.not_implemented import refuse_gradient
 from impl.nn.activation import logsigmoid
-from impl.nn.loss import reduction_number
-from impl.operator import TAPED
-from impl.operators import losses_composed, losses_ctc, losses_margin
-from impl.operators.losses_nll import reduction_of
-from impl.operators.similarity import pairwise_distance
-from impl.refusals import refuse_gradient
-from impl.tensor import Tensor
+from impl.nn.loss import reduced, reduction_number
+from impl.operators.losses import losses_composed, losses_ctc, losses_margin
+from impl.operators.losses.losses_nll import reduction_of
+from impl.operators.losses.similarity import pairwise_distance
+from impl.tensor.tensor import Tensor
 
 
 def soft_margin_loss(
@@ -40,8 +40,8 @@ def multi_margin_loss(
     reduce=None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over wrong classes of max(0, margin - right + wrong) ** p for scores (N, C) and
-    classes (N,), int64; reduced (torch.nn.functional.multi_margin_loss).
+    """The mean over the other classes of max(0, margin - score of the target + score) ** p, for
+    scores (N, C) and int64 targets (N,); reduced (torch.nn.functional.multi_margin_loss).
 
     Raises ValueError for p other than 1 and 2, RuntimeError for other shapes and classes.
     """
@@ -58,8 +58,8 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean"
 ) -> Tensor:
-    """The mean of max(0, 1 - right + wrong) over right and wrong classes, for scores (N, C) and
-    as many targets, which list the right classes until the first -1; reduced
+    """The mean of max(0, 1 - score of a target + score) over targets and other classes, for scores
+    (N, C) and targets (N, C), which list classes until the first -1; reduced
     (torch.nn.functional.multilabel_margin_loss).
 
     Raises RuntimeError for other shapes and classes.
@@ -71,8 +71,8 @@ def multilabel_margin_loss(
 def multilabel_soft_margin_loss(
     input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean"
 ) -> Tensor:
-    """The cross entropy of each class by itself, averaged over the classes (the last dimension),
-    then reduced (torch.nn.functional.multilabel_soft_margin_loss)."""
+    """The binary cross entropy of each class, averaged over the classes (the last dimension), then
+    reduced (torch.nn.functional.multilabel_soft_margin_loss)."""
     if size_average is not None or reduce is not None:
         reduction = reduction_of(reduction, size_average, reduce)
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
@@ -80,17 +80,7 @@ def multilabel_soft_margin_loss(
         loss = loss * weight
     last = input._raw.ndim - 1
     loss = loss.sum(last) / input.size(last)
-    return _reduced(loss, reduction)
-
-
-def _reduced(loss, reduction: str) -> Tensor:
-    if reduction == "none":
-        return loss
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    raise ValueError(f"{reduction} is not valid")
+    return reduced(loss, reduction)
 
 
 def margin_ranking_loss(
@@ -134,7 +124,7 @@ def cosine_embedding_loss(
     reduce=None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 - cos of the angle where the target is 1, max(0, cos - margin) where it is -1, reduced
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, reduced
     (torch.nn.functional.cosine_embedding_loss)."""
     number = reduction_number(reduction, size_average, reduce)
     return losses_composed.cosine_embedding_loss(input1, input2, target, margin, number)
@@ -150,7 +140,7 @@ def poisson_nll_loss(
     reduce=None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-likelihood of Poisson counts, reduced
+    """The negative log-likelihood of Poisson counts, reduced
     (torch.nn.functional.poisson_nll_loss)."""
     if size_average is not None or reduce is not None:
         reduction = reduction_of(reduction, size_average, reduce)
@@ -163,16 +153,16 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """Minus the log-likelihood of a normal distribution of mean `input` and variance `var`, which
-    is no smaller than `eps`, reduced (torch.nn.functional.gaussian_nll_loss).
+    """The negative log-likelihood of a normal distribution with mean `input` and variance `var`, at
+    least `eps`, reduced (torch.nn.functional.gaussian_nll_loss).
 
-    `var` is a number, of the input's shape, or one number for each row of it. Raises ValueError
+    `var` is a number, or of the input's shape, or has one number for each row. Raises ValueError
     for other shapes and for negative variances.
     """
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = var * TAPED.ones_like(input)
+        var = var * tensor_ops.ones_like(input)
     elif (var._raw < 0).any():
         raise ValueError("var has negative entry/entries")
     shape, own = input._raw.shape, var._raw.shape
@@ -191,7 +181,7 @@ def gaussian_nll_loss(
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss += 0.5 * math.log(2 * math.pi)
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 def triplet_margin_loss(
@@ -229,7 +219,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with any distance, by default the Euclidean one
+    """`triplet_margin_loss` with any distance function, by default the Euclidean
     (torch.nn.functional.triplet_margin_with_distance_loss)."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -239,8 +229,8 @@ def triplet_margin_with_distance_loss(
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = TAPED.minimum(far, distance(positive, negative))
-    return _reduced(TAPED.clamp_min_number(margin + near - far, 0), reduction)
+        far = tensor_ops.minimum(far, distance(positive, negative))
+    return reduced(tensor_ops.clamp_min_number(margin + near - far, 0), reduction)
 
 
 def ctc_loss(
@@ -252,8 +242,8 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the log-likelihood of label sequences, given the log-probabilities (T, N, C) of the
-    classes at each time, reduced (torch.nn.functional.ctc_loss)."""
+    """The negative log-likelihood of label sequences, given the log-probabilities (T, N, C) of the
+    classes at each time step, reduced (torch.nn.functional.ctc_loss)."""
     number = reduction_number(reduction)
     return losses_ctc.ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity

@@ -1,16 +1,16 @@
-"""`PackedSequence`: sequences of several lengths without padding, and which sequence is where."""
+"""`PackedSequence`: a batch of sequences of different lengths, without padding."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from impl.creation.ranges import arange
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.core.registry import FUNCTIONS
+from impl.factories.creation.ranges import arange
+from impl.tensor.tensor import Tensor
 
 
 class PackedSequence_(NamedTuple):
-    """The four parts of a packed sequence."""
+    """The fields of a packed sequence."""
 
     data: Tensor
     batch_sizes: Any
@@ -19,10 +19,10 @@ class PackedSequence_(NamedTuple):
 
 
 class PackedSequence(PackedSequence_):
-    """All steps of the sequences, first steps first, and how many sequences have each; the order
-    by length in which they are, and the way back (torch.nn.utils.rnn.PackedSequence).
+    """The elements of all sequences by time step, and the batch size of each step; the indices that
+    sort the sequences by length, and those that undo it (torch.nn.utils.rnn.PackedSequence).
 
-    Raises AssertionError unless there are data and batch sizes.
+    Raises AssertionError unless given data and batch sizes.
     """
 
     def __new__(
@@ -37,40 +37,40 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs) -> PackedSequence:
-        """With its data converted as by `Tensor.to`; itself where there is nothing to do."""
+        """The sequence with data converted by `Tensor.to`; itself if the data stays the same."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else type(self)(data, *self[1:])
 
     def pin_memory(self) -> PackedSequence:
-        """With all but the batch sizes in pinned memory."""
+        """The sequence with all but the batch sizes in pinned memory."""
         rest = (part if part is None else part.pin_memory() for part in self[2:])
         return type(self)(self.data.pin_memory(), self.batch_sizes, *rest)
 
     def cpu(self, *args, **kwargs) -> PackedSequence:
-        """Itself, unless something else is asked for: all memory is the CPU's."""
+        """Like `to`: all memory is the CPU's."""
         return self.to(*args, **kwargs)
 
     @property
     def is_cuda(self) -> bool:
-        """Whether its data is on a CUDA device: never."""
+        """Whether the data is on a CUDA device: never."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:
-        """Whether its data is in pinned memory: never."""
+        """Whether the data is in pinned memory: never."""
         return self.data.is_pinned()
 
 
-def _conversion(name: str, dtype: str):
+def _conversion(name: str):
     def convert(self):
-        return self.to(dtype=getattr(self.data, dtype)().dtype)
+        return self.to(dtype=getattr(self.data, name)().dtype)
 
     convert.__name__ = name
-    convert.__doc__ = f"With its data as {dtype}."
+    convert.__doc__ = f"The sequence with its data as {name}."
     return convert
 
 
 for _name in ("double", "float", "half", "long", "int", "short", "char", "byte"):
-    setattr(PackedSequence, _name, _conversion(_name, _name))
+    setattr(PackedSequence, _name, _conversion(_name))
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:

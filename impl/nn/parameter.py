@@ -1,4 +1,4 @@
-"""Tensors that a module keeps by name: parameters and buffers, with values or yet without."""
+"""Parameters and buffers, initialised or not."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from impl import inference
-from impl.creation import empty
-from impl.dtypes import FLOATING, get_default_dtype
-from impl.operator import new
-from impl.pending import Pending
-from impl.sizes import Size
-from impl.tensor import PLAIN, Tensor, assume, blank
+from impl.core import inference_mode
+from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.sizes import Size
+from impl.factories.creation import empty
+from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields, new
 
 
 class Parameter(Tensor):
@@ -26,16 +25,16 @@ class Parameter(Tensor):
         if data is None:
             data = new(np.empty(0, get_default_dtype().numpy))
         source = data.detach()
-        if isinstance(source, Pending):
+        if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
         if requires_grad and source.dtype.category < FLOATING:
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
             )
         if requires_grad:
-            inference.check_flag(source)
+            inference_mode.check_flag(source)
         result = blank(cls)
-        assume(result, source)
+        copy_fields(result, source)
         result._requires_grad = bool(requires_grad)
         return result
 
@@ -43,7 +42,7 @@ class Parameter(Tensor):
         pass
 
     def __deepcopy__(self, memo: dict) -> Parameter:
-        """A parameter with a copy of the values; its gradient is not copied."""
+        """A parameter with a copy of the data, without the gradient."""
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
@@ -55,8 +54,13 @@ class Parameter(Tensor):
 PLAIN.add(Parameter)
 
 
+def empty_parameter(shape, dtype=None, wanted: bool = True) -> Any:
+    """A parameter without initial values; None unless `wanted`."""
+    return Parameter(empty(shape, dtype=dtype)) if wanted else None
+
+
 class _BufferType(type(Tensor)):  # type: ignore[misc]
-    """A tensor that was marked as a buffer counts as an instance of `Buffer`."""
+    """Tensors with the mark `_is_buffer` are instances of `Buffer`."""
 
     def __instancecheck__(cls, instance) -> bool:
         marked = isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
@@ -64,8 +68,8 @@ class _BufferType(type(Tensor)):  # type: ignore[misc]
 
 
 class Buffer(Tensor, metaclass=_BufferType):
-    """A detached alias of `data` that a module takes as a buffer where it is assigned; it is part
-    of the state if `persistent` (torch.nn.Buffer)."""
+    """A detached alias of `data`, which a module registers as a buffer when it is assigned; it is
+    part of the state if `persistent` (torch.nn.Buffer)."""
 
     def __new__(cls, data: Any = None, *, persistent: bool = True):
         if data is None:
@@ -76,7 +80,7 @@ class Buffer(Tensor, metaclass=_BufferType):
         return result
 
 
-# -- without values yet -------------------------------------------------------------------------
+# -- uninitialised ------------------------------------------------------------------------------
 
 
 _METHODS = (types.FunctionType, types.MethodDescriptorType)
@@ -84,9 +88,9 @@ _ALLOWED = {"size", "is_complex", "is_floating_point", "get_device", "cpu"}
 
 
 class UninitializedTensorMixin:
-    """A tensor of which only the dtype is known, until `materialize`.
+    """A tensor with a dtype, but without shape and values until `materialize`.
 
-    Raises RuntimeError where its shape is asked for, ValueError where an operator is applied.
+    Raises RuntimeError for access to its shape, ValueError for operators on it.
     """
 
     __slots__ = ()
@@ -96,21 +100,21 @@ class UninitializedTensorMixin:
     _kind: Any
 
     def materialize(self, shape, device=None, dtype=None) -> None:
-        """Become a tensor of that shape, and of another dtype if one is given, of any values."""
+        """Become an uninitialised tensor of a shape, and of another dtype if one is given."""
         value = empty(shape, dtype=dtype or self._kind)
         itself: Any = self
         required = itself._requires_grad
         del itself._kind
         itself.__class__ = self.cls_to_become
-        assume(itself, value)
+        copy_fields(itself, value)
         itself._requires_grad = required
 
     def convert(self, function) -> None:
-        """Take the dtype that `function` gives to a tensor of the present one."""
+        """Take the dtype of the result of `function` for a tensor of the current dtype."""
         self._kind = function(empty(0, dtype=self._kind)).dtype
 
     def size(self, dim: int | None = None):
-        """That of what has no elements."""
+        """The size of a tensor without elements."""
         return Size((0,)) if dim is None else 0
 
     def __getattribute__(self, name: str):
@@ -176,7 +180,7 @@ class UninitializedTensorMixin:
 
 
 def is_lazy(param) -> bool:
-    """Whether a parameter or a buffer has no values yet."""
+    """Whether a parameter or buffer is uninitialised."""
     return isinstance(param, UninitializedTensorMixin)
 
 
@@ -188,7 +192,7 @@ def _without_value(cls, requires_grad: bool, dtype):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is not known yet (torch.nn.UninitializedParameter)."""
+    """A parameter without a shape yet (torch.nn.UninitializedParameter)."""
 
     cls_to_become = Parameter
 
@@ -200,7 +204,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose shape is not known yet (torch.nn.UninitializedBuffer)."""
+    """A buffer without a shape yet (torch.nn.UninitializedBuffer)."""
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
         result = _without_value(cls, requires_grad, dtype)

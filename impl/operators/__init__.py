@@ -1,7 +1,7 @@
-"""The operators, one family to a module; importing this package defines them all."""
+"""The operators, in families; importing this package defines them all."""
 
 import importlib
 import pkgutil
 
-for _module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-    importlib.import_module(f"{__name__}.{_module}")
+for _module in sorted(m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.")):
+    importlib.import_module(_module)

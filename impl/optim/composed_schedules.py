@@ -1,4 +1,4 @@
-"""Schedules made of schedules, and one that follows a measured quantity."""
+"""Schedules composed of other schedules, and one that follows a measured quantity."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from impl.optim.optimizer import Optimizer
-from impl.optim.schedule import EPOCH_DEPRECATED, LRScheduler, check_optimizer, rates, set_rate
+from impl.optim.schedule import EPOCH_DEPRECATED, LRScheduler, check_optimizer, set_rate
 
 
 class _Composed(LRScheduler):
-    """Schedules of one optimizer."""
+    """Base of the schedules that step other schedules of one optimizer."""
 
     _schedulers: Sequence[LRScheduler]
 
@@ -37,33 +36,26 @@ class _Composed(LRScheduler):
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        """What the schedule and its parts keep."""
+        """The attributes without the optimizer, and last, as in torch, the schedules' states."""
         state = super().state_dict()
-        # At the end, where torch has it.
         del state["_schedulers"]
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` returned."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
 
 
 class SequentialLR(_Composed):
-    """One schedule after the other, each from its milestone on (torch.optim.lr_scheduler).
+    """One schedule after the other, each from its milestone on.
 
-    Raises ValueError for none, for other numbers of milestones and other optimizers.
+    Raises ValueError without schedules, if the milestones are not one fewer, and if a schedule
+    belongs to another optimizer.
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        schedulers: list[LRScheduler],
-        milestones: list[int],
-        last_epoch: int = -1,
-    ) -> None:
+    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler, but got no scheduler."
@@ -81,13 +73,13 @@ class SequentialLR(_Composed):
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             set_rate(group, group["initial_lr"])
-        _undo(self)
+        _undo_first_step(self)
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
-        """Go on to the next epoch."""
+        """Step the schedule of the next epoch; at a milestone, to its own epoch 0."""
         self.last_epoch += 1
         place = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[place]
@@ -98,22 +90,22 @@ class SequentialLR(_Composed):
         self._last_lr = scheduler.get_last_lr()
 
 
-def _undo(scheduler) -> None:
-    """Take back the first epochs of schedules that are no composition."""
+def _undo_first_step(scheduler) -> None:
+    """Take back the epoch that each schedule, except a composed one, went in its constructor."""
     if hasattr(scheduler, "_schedulers"):
         for part in scheduler._schedulers:
-            _undo(part)
+            _undo_first_step(part)
     elif hasattr(scheduler, "last_epoch"):
         scheduler.last_epoch -= 1
 
 
 class ChainedScheduler(_Composed):
-    """Several schedules at once, each on what the one before has set. ValueError for none and for
-    other optimizers (torch.optim.lr_scheduler)."""
+    """Several schedules at once, each applied to the rates that the one before has set.
 
-    def __init__(
-        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
-    ) -> None:
+    Raises ValueError without schedules and if one belongs to another optimizer.
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer=None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler to be chained, but got no "
@@ -126,31 +118,22 @@ class ChainedScheduler(_Composed):
         self._last_lr = self._rates()
 
     def step(self) -> None:  # type: ignore[override]
-        """Go on to the next epoch."""
+        """Step all schedules."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._rates()
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when a measured quantity has not got better for more than `patience` epochs.
+    """Multiply by `factor` after more than `patience` epochs without improvement of a quantity.
 
-    Better is less ("min") or more ("max") by a share of it ("rel") or a difference ("abs"). Raises
-    ValueError for settings of no sense (torch.optim.lr_scheduler).
+    An improvement is a decrease ("min") or an increase ("max") by more than the threshold,
+    relative ("rel") or absolute ("abs"). Raises ValueError for other modes, for a factor of 1 or
+    more, and for a list `min_lr` of another length than the groups.
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = "rel",
-        cooldown: int = 0,
-        min_lr: list[float] | float = 0,
-        eps: float = 1e-8,
-    ) -> None:
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4,
+                 threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8) -> None:  # fmt: skip
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
@@ -191,7 +174,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether the rate was reduced a short while ago."""
+        """Whether the rate was reduced less than `cooldown` epochs ago."""
         return self.cooldown_counter > 0
 
     def _is_better(self, value: float) -> bool:
@@ -203,7 +186,7 @@ class ReduceLROnPlateau(LRScheduler):
         return value < bound if self.mode == "min" else value > bound
 
     def step(self, metrics, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Go on to the next epoch, with the quantity that was measured."""
+        """Go to the next epoch, given the measured quantity; `epoch` is deprecated."""
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1
@@ -222,7 +205,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = rates(self.optimizer)
+        self._last_lr = self._rates()
 
     def _reduce(self) -> None:
         groups = self.optimizer.param_groups
@@ -242,6 +225,5 @@ class ReduceLROnPlateau(LRScheduler):
                 set_rate(group, after)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._set_comparison(self.mode, self.threshold, self.threshold_mode)

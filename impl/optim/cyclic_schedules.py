@@ -1,33 +1,32 @@
-"""Schedules in cycles: learning rates that rise and fall, with momentum the other way round.
-
-L. N. Smith, WACV 2017 (cycles); L. N. Smith and N. Topin, 2018 (one cycle); I. Loshchilov and
-F. Hutter, ICLR 2017 (restarts).
-"""
+"""Cyclic schedules: learning rates that rise and fall, and momentum inversely to them."""
 
 from __future__ import annotations
 
 import functools
 import math
-import types
 from collections.abc import Callable
 from typing import Any
 
-from impl.optim.optimizer import Optimizer
 from impl.optim.schedule import (
     LRScheduler,
+    check_anneal_strategy,
     check_optimizer,
+    cosine_annealed,
     for_each_group,
+    load_callable,
+    saved_callable,
     set_rate,
 )
 
 
-class _WithMomentum(LRScheduler):
-    """A schedule of the momentum too, or of the first of two betas."""
+class _MomentumSchedule(LRScheduler):
+    """Base of the schedules that also set the momentum, or the first beta of Adam and its like."""
 
     cycle_momentum: bool
     use_beta1: bool
 
-    def _begin_momentum(self, optimizer: Optimizer, base, largest, fresh: bool) -> None:
+    def _begin_momentum(self, optimizer, base, largest, fresh: bool) -> None:
+        """Check that the optimizer has a momentum; with `fresh`, set it to the largest."""
         defaults = optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
             raise ValueError(
@@ -47,31 +46,20 @@ class _WithMomentum(LRScheduler):
             group["momentum"] = value
 
 
-class CyclicLR(_WithMomentum):
-    """Between `base_lr` and `max_lr` and back, in cycles that keep their height ("triangular"),
-    halve it ("triangular2") or shrink by `gamma` each step ("exp_range"), or by `scale_fn`.
+class CyclicLR(_MomentumSchedule):
+    """Triangles from `base_lr` to `max_lr` and back (L. N. Smith, WACV 2017).
 
-    Raises ValueError for another mode, and where momentum is cycled that the optimizer has not.
+    Their height is constant ("triangular"), halved in each cycle ("triangular2"), multiplied by
+    `gamma` in each step ("exp_range"), or by `scale_fn`. Raises ValueError for another mode, and
+    for `cycle_momentum` with an optimizer that has no momentum.
     """
 
     _scale_fn_ref: Callable[[float], float]
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        base_lr,
-        max_lr,
-        step_size_up: int = 2000,
-        step_size_down: int | None = None,
-        mode: str = "triangular",
-        gamma: float = 1.0,
-        scale_fn: Callable[[float], float] | None = None,
-        scale_mode: str = "cycle",
-        cycle_momentum: bool = True,
-        base_momentum=0.8,
-        max_momentum=0.9,
-        last_epoch: int = -1,
-    ) -> None:
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None,
+                 mode="triangular", gamma=1.0, scale_fn=None, scale_mode="cycle",
+                 cycle_momentum=True, base_momentum=0.8, max_momentum=0.9,
+                 last_epoch=-1) -> None:  # fmt: skip
         check_optimizer(optimizer)
         self.optimizer = optimizer
         lowest = for_each_group("base_lr", optimizer, base_lr)
@@ -111,41 +99,37 @@ class CyclicLR(_WithMomentum):
             self.scale_mode = "cycle"
 
     def scale_fn(self, x) -> float:
-        """The height of a cycle or at a step."""
+        """The factor of the height, of a cycle or of a step, by `scale_mode`."""
         own = self._scale_fn_custom
         return self._scale_fn_ref(x) if own is None else own(x)
 
     def get_lr(self) -> list:
-        """The rates on the way up or down; sets the momentum."""
+        """The rates of this epoch; sets the momentum, too."""
         self._check_within_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
-        place = 1.0 + self.last_epoch / self.total_size - cycle
-        rising = place <= self.step_ratio
-        share = place / self.step_ratio if rising else (place - 1) / (self.step_ratio - 1)
-        counted = cycle if self.scale_mode == "cycle" else self.last_epoch
+        position = 1.0 + self.last_epoch / self.total_size - cycle
+        rising = position <= self.step_ratio
+        height = position / self.step_ratio if rising else (position - 1) / (self.step_ratio - 1)
+        x = cycle if self.scale_mode == "cycle" else self.last_epoch
         pairs = zip(self.base_lrs, self.max_lrs, strict=True)
-        found = [low + (high - low) * share * self.scale_fn(counted) for low, high in pairs]
+        rates = [low + (high - low) * height * self.scale_fn(x) for low, high in pairs]
         if self.cycle_momentum:
             bounds = zip(self.base_momentums, self.max_momentums, strict=True)
             for group, (low, high) in zip(self.optimizer.param_groups, bounds, strict=True):
-                self._set_momentum(group, high - (high - low) * share * self.scale_fn(counted))
-        return found
+                self._set_momentum(group, high - (high - low) * height * self.scale_fn(x))
+        return rates
 
     def state_dict(self) -> dict[str, Any]:
-        """What the schedule keeps; a function of one's own is not saved, a callable object is."""
+        """The attributes without the optimizer; of `scale_fn`, a callable object's own."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
-        own = state.pop("_scale_fn_custom")
-        plain = own is None or isinstance(own, types.FunctionType)
-        state["_scale_fn_custom"] = None if plain else dict(own.__dict__)
+        state["_scale_fn_custom"] = saved_callable(state.pop("_scale_fn_custom"))
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` returned."""
         saved = state_dict.pop("_scale_fn_custom")
         super().load_state_dict(state_dict)
-        if saved is not None:
-            self._scale_fn_custom.__dict__.update(saved)
+        load_callable(self._scale_fn_custom, saved)
         self._init_scale_fn()
 
 
@@ -157,37 +141,24 @@ def _linear(start, end, share: float):
     return (end - start) * share + start
 
 
-class OneCycleLR(_WithMomentum):
-    """Up to `max_lr` and down far below the first rate, once; with `three_phase` by way of the
-    first rate. Raises ValueError for settings of no sense, and for a step too many."""
+class OneCycleLR(_MomentumSchedule):
+    """Up to `max_lr` and down far below the initial rate, once (L. N. Smith and N. Topin, 2018).
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        max_lr,
-        total_steps: int | None = None,
-        epochs: int | None = None,
-        steps_per_epoch: int | None = None,
-        pct_start: float = 0.3,
-        anneal_strategy: str = "cos",
-        cycle_momentum: bool = True,
-        base_momentum=0.85,
-        max_momentum=0.95,
-        div_factor: float = 25.0,
-        final_div_factor: float = 1e4,
-        three_phase: bool = False,
-        last_epoch: int = -1,
-    ) -> None:
+    With `three_phase`, down to the initial rate first. Raises ValueError for arguments out of
+    range, and by `step()` after `total_steps`.
+    """
+
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None,
+                 pct_start=0.3, anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85,
+                 max_momentum=0.95, div_factor=25.0, final_div_factor=1e4, three_phase=False,
+                 last_epoch=-1) -> None:  # fmt: skip
         check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
         self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_anneal_strategy(anneal_strategy)
         self._anneal_func_type = anneal_strategy
         largest = for_each_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -203,7 +174,7 @@ class OneCycleLR(_WithMomentum):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list:
-        """The rates between the ends of the present phase; sets the momentum."""
+        """The rates of this step; sets the momentum, too."""
         self._check_within_step()
         step = self.last_epoch
         if step > self.total_steps:
@@ -211,23 +182,24 @@ class OneCycleLR(_WithMomentum):
                 f"Tried to step {step} times. The specified number of total steps is "
                 f"{self.total_steps}"
             )
-        between = _cosine if self._anneal_func_type == "cos" else _linear
+        anneal = _cosine if self._anneal_func_type == "cos" else _linear
         start: float = 0.0
         for phase in self._schedule_phases:
             if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
                 break
             start = phase["end_step"]
         share = (step - start) / (phase["end_step"] - start)
-        found = []
+        rates = []
         for group in self.optimizer.param_groups:
-            found.append(between(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            rates.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
                 ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                self._set_momentum(group, between(*ends, share))
-        return found
+                self._set_momentum(group, anneal(*ends, share))
+        return rates
 
 
 def _total_steps(total: int | None, epochs: int | None, each: int | None) -> int:
+    """The number of steps of one cycle, given as such or as epochs of `each` steps."""
     if total is not None:
         if total <= 0 or not isinstance(total, int):
             raise ValueError(f"Expected positive integer total_steps, but got {total}")
@@ -240,36 +212,30 @@ def _total_steps(total: int | None, epochs: int | None, each: int | None) -> int
     return epochs * each
 
 
-def _phase(end: float, rates: tuple[str, str], momenta: tuple[str, str]) -> dict[str, Any]:
-    return {
-        "end_step": end,
-        "start_lr": f"{rates[0]}_lr",
-        "end_lr": f"{rates[1]}_lr",
-        "start_momentum": f"{momenta[0]}_momentum",
-        "end_momentum": f"{momenta[1]}_momentum",
-    }
+_PHASE = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+_UP = ("initial_lr", "max_lr", "max_momentum", "base_momentum")
+_DOWN = ("max_lr", "min_lr", "base_momentum", "max_momentum")
+_BACK = ("max_lr", "initial_lr", "base_momentum", "max_momentum")
+_OUT = ("initial_lr", "min_lr", "max_momentum", "max_momentum")
 
 
 def _phases(steps: int, share: float, three: bool) -> list[dict[str, Any]]:
-    first = _phase(float(share * steps) - 1, ("initial", "max"), ("max", "base"))
-    if not three:
-        return [first, _phase(steps - 1, ("max", "min"), ("base", "max"))]
-    second = _phase(float(2 * share * steps) - 2, ("max", "initial"), ("base", "max"))
-    return [first, second, _phase(steps - 1, ("initial", "min"), ("max", "max"))]
+    """The phases of one cycle: the last step, and the group's keys of rate and momentum."""
+    first = (float(share * steps) - 1, *_UP)
+    rows: list[tuple] = [first, (steps - 1, *_DOWN)]
+    if three:
+        rows = [first, (float(2 * share * steps) - 2, *_BACK), (steps - 1, *_OUT)]
+    return [dict(zip(_PHASE, row, strict=True)) for row in rows]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to `eta_min` along half a cosine in `T_0` epochs, then again from above, each time
-    `T_mult` times as long. Raises ValueError for settings of no sense."""
+    """Half cosines from the initial rate down to `eta_min`, the first in `T_0` epochs, each next
+    one `T_mult` times as long (I. Loshchilov and F. Hutter, ICLR 2017).
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        T_0: int,
-        T_mult: int = 1,
-        eta_min: float = 0.0,
-        last_epoch: int = -1,
-    ) -> None:
+    Raises ValueError for arguments out of range and for a negative epoch.
+    """
+
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
@@ -286,14 +252,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list:
-        """The rates at the present place of the cosine."""
         self._check_within_step()
-        height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
-        lowest = self.eta_min
-        return [lowest + (base - lowest) * height / 2 for base in self.base_lrs]
+        t, period = self.T_cur, self.T_i
+        return [cosine_annealed(base, self.eta_min, t, period) for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on to the next epoch, or to any place, also between two. ValueError below zero."""
+        """Go to the next epoch, or to `epoch`, which may be a fraction."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -304,7 +268,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_i *= self.T_mult
         else:
             self._go_to(epoch)
-        self._update_lr_at(math.floor(epoch))
+        self.last_epoch = math.floor(epoch) - 1
+        self._update_lr()
 
     def _go_to(self, epoch: float) -> None:
         if epoch < 0:
@@ -318,7 +283,3 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             done = int(math.log(epoch / self.T_0 * (factor - 1) + 1, factor))
             self.T_cur = epoch - self.T_0 * (factor**done - 1) / (factor - 1)
             self.T_i = self.T_0 * factor**done
-
-    def _update_lr_at(self, epoch: int) -> None:
-        self.last_epoch = epoch - 1
-        self._update_lr()

@@ -1,34 +1,26 @@
-"""Limited-memory BFGS, which evaluates the loss as often as it needs (J. Nocedal, 1980)."""
+"""`LBFGS`, a quasi-Newton method that evaluates the loss several times in one step."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from impl.modes import enable_grad, no_grad
-from impl.operator import FUNCTIONS
+from impl.core.grad_mode import enable_grad, no_grad
+from impl.core.registry import FUNCTIONS
 from impl.optim.line_search import strong_wolfe
-from impl.optim.optimizer import Optimizer, as_real, check_least
-from impl.tensor import Tensor
+from impl.optim.optimizer import Optimizer, as_real, check_option
+from impl.tensor.tensor import Tensor
 
 
 class LBFGS(Optimizer):
-    """See torch.optim.LBFGS: one group, and `step` needs a closure.
+    """Limited-memory BFGS (J. Nocedal, Math. Comp. 35, 1980), for one group of parameters.
 
     Raises ValueError for several groups, RuntimeError for another line search than "strong_wolfe".
     """
 
-    def __init__(
-        self,
-        params,
-        lr=1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
-        line_search_fn: str | None = None,
-    ) -> None:
-        check_least("learning rate", lr)
+    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
+                 tolerance_change=1e-9, history_size=100,
+                 line_search_fn=None) -> None:  # fmt: skip
+        check_option("lr", lr)
         defaults = {
             "lr": lr,
             "max_iter": max_iter,
@@ -47,7 +39,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _gradient(self) -> Tensor:
-        """All gradients as one vector, zeros where there is none."""
+        """All gradients as one real vector; zeros for a parameter without a gradient."""
         parts = []
         for param in self._params:
             gradient = param._grad
@@ -58,6 +50,7 @@ class LBFGS(Optimizer):
         return FUNCTIONS["cat"](parts, 0)
 
     def _move(self, size, direction: Any) -> None:
+        """Add `size` times the direction to the parameters."""
         start = 0
         for param in as_real(*self._params):
             end = start + param.numel()
@@ -65,7 +58,7 @@ class LBFGS(Optimizer):
             start = end
 
     def step(self, closure):  # type: ignore[override]
-        """Go at most `max_iter` iterations; returns the loss from before."""
+        """Run at most `max_iter` iterations; returns the loss before the first."""
         with no_grad():
             return self._step(enable_grad()(closure))
 
@@ -119,7 +112,7 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _direction(self, state, known, gradient: Tensor, size: int) -> None:
-        """The next direction, from the differences that are remembered."""
+        """Compute the direction, by the two-loop recursion over the last `size` differences."""
         if state["n_iter"] == 1:
             known.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return
@@ -147,7 +140,7 @@ class LBFGS(Optimizer):
         known["d"] = direction
 
     def _search(self, closure, known, loss, gradient, slope, left: int, last: bool):
-        """Go along the direction; returns loss, gradient and how often the loss was evaluated."""
+        """Move along the direction; returns loss, gradient and the number of evaluations."""
         method = self.param_groups[0]["line_search_fn"]
         if method is None:
             self._move(known["t"], known["d"])
@@ -175,5 +168,5 @@ class LBFGS(Optimizer):
 
 
 def _number(value):
-    """A step size, which may be a tensor of one element, as a Python number."""
+    """A number, or the number in a tensor of one element."""
     return value.item() if isinstance(value, Tensor) else value

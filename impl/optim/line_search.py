@@ -1,11 +1,16 @@
-"""A line search for the strong Wolfe conditions (J. Nocedal and S. Wright, chapter 3)."""
+"""Line search for the strong Wolfe conditions.
+
+J. Nocedal and S. Wright, Numerical Optimization, 2nd edition, algorithms 3.5 and 3.6; the cubic
+interpolation is their equation 3.59.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
+# c1 and c2 of the conditions, and the least change of a parameter for which a bracket is divided.
 ENOUGH, CURVATURE, SMALLEST = 1e-4, 0.9, 1e-9
 
 
@@ -19,7 +24,7 @@ class _Point(NamedTuple):
 
 
 def _between(a: _Point, b: _Point, bounds=None):
-    """Where the cubic through two points with their slopes is least."""
+    """The minimum within `bounds` of the cubic through two points with their slopes."""
     x1, f1, g1 = a.size, a.loss, a.slope
     x2, f2, g2 = b.size, b.loss, b.slope
     if bounds is None:
@@ -37,8 +42,11 @@ def _between(a: _Point, b: _Point, bounds=None):
 
 
 def strong_wolfe(evaluate, size, direction: Tensor, loss, gradient: Tensor, slope, most: int):
-    """Loss, gradient and step size at a point that meets the conditions, or the best one found, and
-    how often `evaluate(size)` was called, which returns loss and gradient."""
+    """Find a step size that meets the conditions, or the best within `most` iterations.
+
+    `evaluate(size)` returns loss and gradient. Returns loss, gradient, step size and the number of
+    evaluations.
+    """
     count = 0
 
     def point(size):

@@ -1,20 +1,21 @@
-"""`Optimizer`: parameters in groups, the state of each, and steps that are not recorded."""
+"""`Optimizer`, the base of all optimizers, and `UpdateRule`, which loops over parameters."""
 
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
-from impl import creation
-from impl.dtypes import FLOATING, float32, float64, get_default_dtype
-from impl.hooks import RemovableHandle
-from impl.modes import enable_grad, no_grad
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.core.dtypes import FLOATING, float32, float64, get_default_dtype
+from impl.core.grad_mode import enable_grad, no_grad
+from impl.core.registry import FUNCTIONS
+from impl.factories import creation
+from impl.graph.hooks import RemovableHandle
+from impl.tensor.tensor import Tensor
 
 
 def type_name(value) -> str:
@@ -27,37 +28,27 @@ def type_name(value) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def check_least(name: str, value, least: float = 0.0) -> None:
-    """Raise ValueError, with torch's name of it, for a number below the least."""
-    if not least <= value:
-        raise ValueError(f"Invalid {name}: {value}")
-
-
-def check_betas(betas) -> None:
-    """Raise ValueError for a factor of a running mean that is outside [0, 1)."""
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-
-
-def refuse(group: dict, *names: str) -> None:
-    """Raise NotImplementedError for ways of updating that are not offered."""
-    for name in names:
-        if group.get(name):
-            raise NotImplementedError(f"an optimizer with {name}=True")
-
-
-def step_count() -> Tensor:
-    """How many steps a parameter has seen, as torch keeps it: a tensor."""
-    return creation.tensor(0.0, dtype=float64 if get_default_dtype() is float64 else float32)
+def check_option(name: str, value) -> None:
+    """Raise ValueError, with torch's text, for an option outside its range."""
+    if name == "betas":
+        for i, beta in enumerate(value):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    elif name == "etas":
+        if not 0.0 < value[0] < 1.0 < value[1]:
+            raise ValueError(f"Invalid eta values: {value[0]}, {value[1]}")
+    elif not 0.0 <= value <= (1.0 if name == "rho" else math.inf):
+        label = {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
+        raise ValueError(f"Invalid {label}: {value}")
 
 
 class Optimizer:
-    """The base of all optimizers (torch.optim.Optimizer).
+    """Parameters in groups, their options and their state (torch.optim.Optimizer).
 
-    `params` are tensors, (name, tensor) pairs, or dictionaries of groups with settings of their
-    own. A subclass defines `_update`, which steps one group. Raises TypeError for other things than
-    tensors, ValueError for none, for non-leaves and for a tensor in two groups.
+    `params` are tensors, (name, tensor) pairs, or dictionaries of groups with options of their
+    own. A subclass defines `_update`, which steps one group, or `step`. Raises TypeError for
+    arguments that are not tensors, ValueError for an empty list, for non-leaves and for a tensor
+    in two groups, NotImplementedError for foreach, capturable, differentiable or fused updates.
     """
 
     def __init__(self, params, defaults: dict[str, Any]) -> None:
@@ -66,7 +57,9 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {type_name(params)}"
             )
-        refuse(defaults, "foreach", "capturable", "differentiable", "fused")
+        for name in ("foreach", "capturable", "differentiable", "fused"):
+            if defaults.get(name):
+                raise NotImplementedError(f"an optimizer with {name}=True")
         self.defaults = defaults
         self._before: dict = {}
         self._after: dict = {}
@@ -81,7 +74,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group; what it does not set is as the optimizer was made with."""
+        """Add a group; options that it does not set get the optimizer's defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
@@ -127,11 +120,11 @@ class Optimizer:
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
 
-    # -- steps ----------------------------------------------------------------------------------
-
     def step(self, closure=None):
-        """Update the parameters that have gradients; returns what `closure` does, which is called
-        first and with grad mode on."""
+        """Update the parameters that have gradients, with grad mode off.
+
+        Calls `closure` before, with grad mode on, and returns its result.
+        """
         self._run(self._before)
         loss = None
         if closure is not None:
@@ -144,22 +137,8 @@ class Optimizer:
         return loss
 
     def _update(self, group: dict[str, Any]) -> None:
+        """Step the parameters of one group."""
         raise NotImplementedError
-
-    def _counted(self, param: Tensor, *moments: str, **numbers: float) -> dict[str, Any]:
-        """The parameter's state, with this step counted.
-
-        At the first step the numbers are there as tensors and each of the moments as zeros.
-        """
-        state = self.state[param]
-        if not state:
-            state["step"] = step_count()
-            for name, number in numbers.items():
-                state[name] = creation.tensor(number)
-            for name in moments:
-                state[name] = FUNCTIONS["zeros_like"](param)
-        state["step"] += 1
-        return state
 
     def _run(self, hooks: dict) -> None:
         for hook in list(hooks.values()):
@@ -188,10 +167,8 @@ class Optimizer:
                 gradient.requires_grad_(False)
             gradient.zero_()
 
-    # -- state ----------------------------------------------------------------------------------
-
     def state_dict(self) -> dict[str, Any]:
-        """States and settings, with numbers instead of the parameters."""
+        """States and options, with numbers in place of the parameters."""
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -204,9 +181,9 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` returned.
+        """Replace states and options by those that `state_dict` returned.
 
-        Raises ValueError for another number of groups or of parameters in one.
+        Raises ValueError for another number of groups or of parameters in a group.
         """
         saved = copy.deepcopy(state_dict["param_groups"])
         if len(self.param_groups) != len(saved):
@@ -241,7 +218,7 @@ class Optimizer:
 
 
 def _cast(param: Tensor, value, key=None):
-    """The value with its tensors in the parameter's dtype; step counts stay as they are."""
+    """The value with its tensors in the parameter's dtype, except step counts."""
     if isinstance(value, Tensor):
         floating = param.dtype.category == FLOATING
         return value.to(param.dtype) if floating and key != "step" else value
@@ -252,27 +229,98 @@ def _cast(param: Tensor, value, key=None):
     return value
 
 
-def differentiated(group: dict[str, Any]):
-    """A group's parameters that have gradients, with these, turned where it maximizes."""
+def as_real(*tensors):
+    """Views of complex tensors as pairs of real numbers; real tensors as they are."""
+    return [t if t is None or not t.is_complex() else FUNCTIONS["view_as_real"](t) for t in tensors]
+
+
+def zeros(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
+    """Initial value of a moving average."""
+    return FUNCTIONS["zeros_like"](param)
+
+
+def one(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
+    """Initial value of a product or a weight."""
+    return creation.tensor(1.0)
+
+
+def filled(like: Tensor, value) -> Tensor:
+    """A tensor of one number; of a complex tensor both parts are that number."""
+    return FUNCTIONS["full_like"](like, complex(value, value) if like.is_complex() else value)
+
+
+class Kept(NamedTuple):
+    """A tensor in the state of each parameter: its name and its value before the first step.
+
+    It is kept only in groups for which `only_if` holds, if that is given.
+    """
+
+    name: str
+    first: Callable[[Any, dict[str, Any], Any], Tensor] = zeros
+    only_if: Callable[[dict[str, Any]], Any] | None = None
+
+
+class UpdateRule(Optimizer):
+    """Base of the optimizers that update each parameter by itself, by a formula in `_update`."""
+
+    #: Names of the options, in the order of torch's defaults (which a state_dict shows).
+    _options: str
+    #: Options whose range is checked, in the order of the checks.
+    _checked: str
+    #: Tensors in the state of each parameter, after the count "step".
+    _state: tuple[Kept, ...]
+
+    def _defaults(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Check the constructor's arguments and return the options in torch's order."""
+        for name in self._checked.split():
+            check_option(name, options[name])
+        return {name: options[name] for name in self._options.split()}
+
+    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+        """Fill the state of a parameter before its first step."""
+        state = self.state[param]
+        dtype = float64 if get_default_dtype() is float64 else float32
+        state["step"] = creation.tensor(0.0, dtype=dtype)
+        for name, first, only_if in self._state:
+            if only_if is None or only_if(group):
+                state[name] = first(self, group, param)
+        return state
+
+    def _each(self, group: dict[str, Any], lr=None, decay_real: bool = False) -> Iterator[tuple]:
+        """Yield the terms of the formula for each parameter of the group that has a gradient.
+
+        These are the step, counted; the parameter; its gradient with weight decay; and the tensors
+        of its state, None for one that this group does not keep. Complex tensors are viewed as
+        pairs of real numbers, before the weight decay with `decay_real`, else after it. `lr` is the
+        learning rate of a decoupled weight decay.
+        """
+        names = [
+            name if only_if is None or only_if(group) else None for name, _, only_if in self._state
+        ]
+        for param, grad in differentiated(group):
+            state = self.state[param] or self._begin(group, param)
+            state["step"] += 1
+            kept = [None if name is None else state[name] for name in names]
+            if decay_real:
+                param, grad = as_real(param, grad)
+            if "weight_decay" in self.defaults:
+                grad = decayed(group, param, grad, lr)
+            yield state["step"], *as_real(param, grad, *kept)
+
+
+def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
     for param in group["params"]:
         if param._grad is not None:
             yield param, -param._grad if group["maximize"] else param._grad
 
 
-def decayed(group: dict[str, Any], param: Tensor, gradient: Tensor, lr=None) -> Tensor:
-    """The gradient of the loss with the group's penalty on large weights.
-
-    Where the decay is decoupled from the gradient, the weights shrink at once by the rate `lr`.
-    """
+def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tensor:
+    """The gradient plus weight_decay · θ; decoupled, the gradient itself, and θ is scaled."""
     decay = group["weight_decay"]
     if decay == 0:
-        return gradient
+        return grad
     if group.get("decoupled_weight_decay"):
         param.mul_(1 - lr * decay)
-        return gradient
-    return gradient.add(param, alpha=decay)
-
-
-def as_real(*tensors):
-    """Views of complex tensors as pairs of real numbers; real tensors as they are."""
-    return [t if t is None or not t.is_complex() else FUNCTIONS["view_as_real"](t) for t in tensors]
+        return grad
+    return grad.add(param, alpha=decay)

@@ -1,17 +1,19 @@
-"""The base of learning rate schedules.
+"""`LRScheduler`, the base of learning-rate schedules, and checks that several schedules share.
 
-What a schedule keeps is seen in its `state_dict`, so its attributes carry torch's names.
+A schedule's `state_dict` is its attributes; therefore they have torch's names and order.
 """
 
 from __future__ import annotations
 
 import functools
+import math
+import types
 import warnings
 import weakref
 from typing import Any
 
 from impl.optim.optimizer import Optimizer
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 _READ_MORE = (
     "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
@@ -37,21 +39,16 @@ EPOCH_DEPRECATED = (
 
 
 def copied(value):
-    """A rate that no group shares: a clone of a tensor, a number itself."""
+    """A rate that shares no memory with its source: a clone of a tensor, or the number."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def rates(optimizer: Optimizer, key: str = "lr") -> list:
-    """What the groups hold under `key`, one for each."""
-    return [copied(group[key]) for group in optimizer.param_groups]
-
-
-def set_rate(group: dict[str, Any], value, key: str = "lr") -> None:
-    """Give a group another rate; one that is a tensor is filled in place."""
-    if isinstance(group[key], Tensor):
-        group[key].fill_(value)
+def set_rate(group: dict[str, Any], value) -> None:
+    """Set a group's learning rate; one that is a tensor is filled in place."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(value)
     else:
-        group[key] = value
+        group["lr"] = value
 
 
 def for_each_group(name: str, optimizer: Optimizer, value) -> list:
@@ -68,15 +65,42 @@ def for_each_group(name: str, optimizer: Optimizer, value) -> list:
 
 
 def check_optimizer(optimizer) -> None:
-    """Raise TypeError for anything but an optimizer."""
+    """Raise TypeError for an argument that is not an optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-class LRScheduler:
-    """The base of schedules: a subclass defines `get_lr`, the rates for `last_epoch`.
+def check_anneal_strategy(strategy: str) -> None:
+    """Raise ValueError for a strategy other than "cos" and "linear"."""
+    if strategy not in ("cos", "linear"):
+        raise ValueError(
+            f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}"
+        )
 
-    Raises TypeError for anything but an optimizer, KeyError when resumed without initial rates.
+
+def cosine_annealed(base, lowest, t, period):
+    """The rate at time t of half a cosine, from `base` at 0 to `lowest` at `period`."""
+    return lowest + (base - lowest) * (1 + math.cos(math.pi * t / period)) / 2
+
+
+def saved_callable(function) -> dict[str, Any] | None:
+    """The attributes of a callable object, for a state_dict; None for a plain function or None."""
+    if function is None or isinstance(function, types.FunctionType):
+        return None
+    return dict(function.__dict__)
+
+
+def load_callable(function, saved: dict[str, Any] | None) -> None:
+    """Set the attributes of a callable object to those that `saved_callable` returned."""
+    if saved is not None:
+        function.__dict__.update(saved)
+
+
+class LRScheduler:
+    """Base of the schedules: a subclass defines `get_lr`, the rates of epoch `last_epoch`.
+
+    It may also define `_get_closed_form_lr`, which `step(epoch)` uses instead. Raises TypeError if
+    `optimizer` is none, and KeyError if resumed (`last_epoch` is not -1) without initial rates.
     """
 
     _get_lr_called_within_step = False
@@ -97,39 +121,43 @@ class LRScheduler:
                     "optimizer state\n2. You're using last_epoch >= 0 for a fresh training run "
                     "(not recommended)"
                 )
-        self.base_lrs = rates(optimizer, "initial_lr")
+        self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         _watch_steps(optimizer)
         self._initial_step()
 
     def _initial_step(self) -> None:
+        """Set the rates of epoch 0, or of the epoch after the one resumed from."""
         self._step_count = 0
         self._is_initial = True
         self.step()
         self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule keeps, but for its optimizer."""
+        """The attributes, without the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` returned."""
+        """Set the attributes to those that `state_dict` returned."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list:
-        """The rates that were set last."""
+        """The rates that the last step set."""
         return self._last_lr
 
     def _rates(self) -> list:
-        return rates(self.optimizer)
+        """Copies of the groups' learning rates."""
+        return [copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list:
-        """The rates for `last_epoch`, one for each group."""
+        """The rates of epoch `last_epoch`, one for each group."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch, or to the one given, which is deprecated; warns when the
-        optimizer has not stepped yet."""
+        """Set the rates of the next epoch, or of `epoch`, which is deprecated.
+
+        Warns if the optimizer has not stepped before.
+        """
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
                 warnings.warn(_OVERRIDDEN, UserWarning, stacklevel=2)
@@ -145,14 +173,15 @@ class LRScheduler:
         try:
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
             closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
-            found = self.get_lr() if closed is None else closed()
+            new = self.get_lr() if closed is None else closed()
         finally:
             self._get_lr_called_within_step = False
-        for group, rate in zip(self.optimizer.param_groups, found, strict=True):
+        for group, rate in zip(self.optimizer.param_groups, new, strict=True):
             set_rate(group, rate)
         self._last_lr = self._rates()
 
     def _check_within_step(self) -> None:
+        """Warn if `get_lr` is called by other code than `step`."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, please use "
@@ -163,7 +192,7 @@ class LRScheduler:
 
 
 def _watch_steps(optimizer: Optimizer) -> None:
-    """Let the optimizer remember that it has stepped."""
+    """Wrap `optimizer.step` so that it sets `_opt_called`, for the warning about the order."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     method, reference = optimizer.step.__func__, weakref.ref(optimizer)  # type: ignore[attr-defined]

@@ -1,6 +1,7 @@
-"""`torch.optim.swa_utils`: the average of a model's parameters over a training.
+"""`torch.optim.swa_utils`: averages of a model's parameters over the steps of a training.
 
-P. Izmailov et al., UAI 2018 (equal weights); B. T. Polyak and A. B. Juditsky, 1992.
+Stochastic weight averaging: P. Izmailov et al., UAI 2018. Exponential moving average: B. T. Polyak
+and A. B. Juditsky, 1992.
 """
 
 from __future__ import annotations
@@ -11,24 +12,18 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from impl.creation import tensor
-from impl.dtypes import int64
-from impl.modes import no_grad
+from impl.core.dtypes import int64
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
+from impl.factories.creation import tensor
+from impl.nn.modules.batchnorm import _BatchNorm
 from impl.nn.modules.module import Module
-from impl.nn.modules.normalization import _BatchNorm
-from impl.operator import FUNCTIONS
-from impl.optim.optimizer import Optimizer
-from impl.optim.schedule import LRScheduler, for_each_group
+from impl.optim.schedule import LRScheduler, check_anneal_strategy, for_each_group
 
 __all__ = [
-    "SWALR",
-    "AveragedModel",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
-    "update_bn",
-]
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
+    "get_swa_multi_avg_fn", "update_bn",
+]  # fmt: skip
 
 
 def _check_decay(decay: float) -> None:
@@ -43,8 +38,10 @@ def _has_fractions(value) -> bool:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable:
-    """A function that weighs the average by `decay` and the rest by what it leaves. ValueError for
-    a decay outside [0, 1]."""
+    """A function that returns decay · average + (1 - decay) · current.
+
+    Raises ValueError for a decay outside [0, 1].
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -55,7 +52,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """The like of `get_ema_avg_fn` that writes to lists of tensors."""
+    """The average of `get_ema_avg_fn` as a function that writes to a list of averages."""
     _check_decay(decay)
 
     @no_grad()
@@ -70,7 +67,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def get_swa_avg_fn() -> Callable:
-    """A function that gives all that was averaged the same weight."""
+    """A function that returns the mean of the `num_averaged` values so far and the current one."""
 
     @no_grad()
     def swa_update(averaged_param, current_param, num_averaged):
@@ -80,7 +77,7 @@ def get_swa_avg_fn() -> Callable:
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """The like of `get_swa_avg_fn` that writes to lists of tensors."""
+    """The average of `get_swa_avg_fn` as a function that writes to a list of averages."""
 
     @no_grad()
     def swa_update(averaged_param_list, current_param_list, num_averaged) -> None:
@@ -95,21 +92,15 @@ def get_swa_multi_avg_fn() -> Callable:
 
 
 class AveragedModel(Module):
-    """A copy of a model with the average of the parameters that `update_parameters` is given, and
-    of the buffers with `use_buffers`, which are copied else.
+    """A copy of a model that holds averages of the parameters seen by `update_parameters`.
 
-    Equal weights by default, else by `avg_fn(average, current, count)`, or `multi_avg_fn` that
-    writes to lists. Raises AssertionError for both (torch.optim.swa_utils.AveragedModel).
+    The average is the mean, or that of `avg_fn(average, current, num_averaged)`, or of
+    `multi_avg_fn`, which writes to lists. Buffers are averaged with `use_buffers`, else copied.
+    Raises AssertionError for both functions.
     """
 
-    def __init__(
-        self,
-        model: Module,
-        device=None,
-        avg_fn: Callable | None = None,
-        multi_avg_fn: Callable | None = None,
-        use_buffers: bool = False,
-    ) -> None:
+    def __init__(self, model: Module, device=None, avg_fn=None, multi_avg_fn=None,
+                 use_buffers=False) -> None:  # fmt: skip
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -127,9 +118,9 @@ class AveragedModel(Module):
         return model.parameters()
 
     def update_parameters(self, model: Module) -> None:
-        """Take a model's present parameters into the average; the first ones are copied."""
-        kept = zip(self._averaged(self.module), self._averaged(model), strict=False)
-        pairs = [(average.detach(), current.detach()) for average, current in kept]
+        """Include a model's current parameters in the averages; the first ones are copied."""
+        both = zip(self._averaged(self.module), self._averaged(model), strict=False)
+        pairs = [(average.detach(), current.detach()) for average, current in both]
         if self.n_averaged == 0:
             for average, current in pairs:
                 average.copy_(current)
@@ -157,8 +148,10 @@ def _by_dtype(pairs: list) -> Iterable[list]:
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device=None) -> None:
-    """Compute the running statistics of a model's batch normalisations anew, over all that a loader
-    gives, or the first parts of it (torch.optim.swa_utils.update_bn)."""
+    """Recompute the running statistics of a model's batch normalisations over a loader's inputs.
+
+    Of a list or tuple, the input is the first element.
+    """
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):
@@ -186,24 +179,17 @@ def _linear(share: float) -> float:
 
 
 class SWALR(LRScheduler):
-    """From the present rates to `swa_lr` in `anneal_epochs`, along a cosine or a line. ValueError
-    for another strategy or number of epochs (torch.optim.swa_utils.SWALR)."""
+    """From the current rates to `swa_lr` in `anneal_epochs`, along half a cosine or a line.
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr,
-        anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
-        last_epoch: int = -1,
-    ) -> None:
+    Raises ValueError for another strategy and for a negative number of epochs.
+    """
+
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos",
+                 last_epoch=-1) -> None:  # fmt: skip
         wanted = for_each_group("swa_lr", optimizer, swa_lr)
         for group, rate in zip(optimizer.param_groups, wanted, strict=True):
             group["swa_lr"] = rate
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_anneal_strategy(anneal_strategy)
         self._set_anneal_func(anneal_strategy)
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
@@ -218,24 +204,23 @@ class SWALR(LRScheduler):
         return self.anneal_func(max(0, min(1, step / max(1, self.anneal_epochs))))
 
     def get_lr(self) -> list:
-        """The next rates, from what the last ones tell of the first."""
+        """The rates of this epoch; the initial rate follows from the last one and its share."""
         self._check_within_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
         before, share = self._share(step - 1), self._share(step)
-        found = []
+        rates = []
         for group in self.optimizer.param_groups:
             rate, wanted = group["lr"], group["swa_lr"]
             first = wanted if before == 1 else (rate - before * wanted) / (1 - before)
-            found.append(wanted * share + first * (1 - share))
-        return found
+            rates.append(wanted * share + first * (1 - share))
+        return rates
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule keeps, but for its optimizer and its function."""
+        """The attributes, without the optimizer and the function."""
         return {key: value for key, value in super().state_dict().items() if key != "anneal_func"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state that `state_dict` returned."""
         super().load_state_dict(state_dict)
         self._set_anneal_func(self._anneal_strategy)

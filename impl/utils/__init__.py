@@ -1,4 +1,4 @@
-"""`torch.utils`."""
+"""`torch.utils`: checkpointing, hooks, and swapping of tensors."""
 
 from impl.utils import checkpoint, hooks
 from impl.utils.swapping import swap_tensors

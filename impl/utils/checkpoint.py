@@ -1,6 +1,6 @@
-"""`torch.utils.checkpoint`."""
+"""`torch.utils.checkpoint`: activation checkpointing."""
 
-from impl.checkpoint import (
+from impl.utils._checkpoint import (
     CheckpointFunction,
     check_backward_validity,
     checkpoint,
@@ -10,7 +10,7 @@ from impl.checkpoint import (
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
-from impl.rerun import CheckpointError, GraphExecGroup
+from impl.utils._recomputation import CheckpointError, GraphExecGroup
 
 __all__ = [
     "CheckpointError",

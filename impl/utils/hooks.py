@@ -1,5 +1,5 @@
-"""`torch.utils.hooks`."""
+"""`torch.utils.hooks`: handles of hooks."""
 
-from impl.hooks import RemovableHandle
+from impl.graph.hooks import RemovableHandle
 
 __all__ = ["RemovableHandle"]

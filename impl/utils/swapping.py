@@ -1,11 +1,11 @@
-"""Exchanging all that two tensors are."""
+"""`swap_tensors`: exchange of two tensors' contents and state."""
 
 from __future__ import annotations
 
 import weakref
 
-from impl.tensor import Tensor
-from impl.tensor_base import FIELDS
+from impl.core.tensor_impl import FIELDS
+from impl.tensor.tensor import Tensor
 
 _POISONED = (
     "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when "
@@ -18,10 +18,10 @@ _POISONED = (
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Exchange values, flags, gradient, history and attributes; each object keeps its identity.
+    """Swap the tensors' values, flags, gradients, histories and attributes, but not identities.
 
-    Graphs that end at one of the tensors can be run no more. Raises RuntimeError for a tensor to
-    which there is a weak reference (torch.utils.swap_tensors).
+    Graphs that end at one of the tensors can no longer run. Raises RuntimeError for a tensor with a
+    weak reference (torch.utils.swap_tensors).
     """
     for name, tensor in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(tensor):
@@ -32,7 +32,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         setattr(t1, field, second)
         setattr(t2, field, first)
     for tensor in (t1, t2):
-        node = tensor._accumulator and tensor._accumulator()
+        node = tensor._grad_accumulator and tensor._grad_accumulator()
         if node is not None:
             node.variable = tensor
             node.register_prehook(_refuse)

@@ -1,4 +1,4 @@
-"""A softmax over many classes, of which rare ones are scored in clusters.
+"""Adaptive softmax: rare classes are scored in clusters.
 
 E. Grave et al., "Efficient softmax approximation for GPUs", ICML 2017.
 """
@@ -13,7 +13,7 @@ from impl.nn import functional as F
 from impl.nn.modules.container import ModuleList, Sequential
 from impl.nn.modules.linear import Linear
 from impl.nn.modules.module import Module
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
 class _Scored(NamedTuple):
@@ -22,7 +22,7 @@ class _Scored(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Frequent classes below the first cutoff, the others in clusters between the cutoffs
+    """Softmax over frequent classes below the first cutoff, and over clusters between the cutoffs
     (torch.nn.AdaptiveLogSoftmaxWithLoss). Raises ValueError for cutoffs out of order or range."""
 
     def __init__(
@@ -64,7 +64,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Draw all weights."""
         self.head.reset_parameters()
         for i in range(self.n_clusters):
             inner, outer = self.tail[i]
@@ -121,7 +121,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"{input.size()}"
             )
 
-    def _every(self, input: Tensor, head: Tensor) -> Tensor:
+    def _all_log_probs(self, input: Tensor, head: Tensor) -> Tensor:
         """The log probabilities of all classes."""
         result = input.new_empty((head.size(0), self.n_classes))
         first = F.log_softmax(head, dim=1)
@@ -134,7 +134,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def log_prob(self, input: Tensor) -> Tensor:
         """The log probabilities of all classes for (N, in_features)."""
-        return self._every(input, self.head(input))
+        return self._all_log_probs(input, self.head(input))
 
     def predict(self, input: Any) -> Tensor:
         """The most probable class of each of (N, in_features)."""
@@ -144,6 +144,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if not rare.any():
             return output
         if rare.all():
-            return self._every(input, head).argmax(dim=1)
-        output[rare] = self._every(input[rare], head[rare]).argmax(dim=1)
+            return self._all_log_probs(input, head).argmax(dim=1)
+        output[rare] = self._all_log_probs(input[rare], head[rare]).argmax(dim=1)
         return output

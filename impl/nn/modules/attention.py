@@ -1,22 +1,22 @@
-"""Attention with several heads as a layer."""
+"""Multi-head attention as a layer."""
 
 from __future__ import annotations
 
-from impl.creation import empty
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.linear import NonDynamicallyQuantizableLinear
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter
-from impl.tensor import Tensor
+from impl.nn.parameter import empty_parameter
+from impl.tensor.tensor import Tensor
 
 
 class MultiheadAttention(Module):
-    """Several attentions side by side, over projections (torch.nn.MultiheadAttention).
+    """Attention by several heads, over projected inputs (torch.nn.MultiheadAttention).
 
-    Keys and values may be of widths `kdim` and `vdim`; `add_bias_kv` adds a learnt key and value,
-    `add_zero_attn` ones of zeros. Raises ValueError for sizes that are not positive,
-    AssertionError for a width that the heads do not divide. A. Vaswani et al., NeurIPS 2017.
+    Keys and values may be of widths `kdim` and `vdim`; `add_bias_kv` adds a learnable key and
+    value, `add_zero_attn` a key and value of zeros. Raises ValueError for sizes that are not
+    positive, AssertionError for a width that the number of heads does not divide.
+    A. Vaswani et al., NeurIPS 2017.
     """
 
     def __init__(
@@ -47,28 +47,21 @@ class MultiheadAttention(Module):
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
         same = self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
-        widths: dict[str, tuple[int, ...] | None] = {
+        shapes: dict[str, tuple[int, ...] | None] = {
             "q_proj_weight": None if same else (embed_dim, embed_dim),
             "k_proj_weight": None if same else (embed_dim, self.kdim),
             "v_proj_weight": None if same else (embed_dim, self.vdim),
             "in_proj_weight": (3 * embed_dim, embed_dim) if same else None,
             "in_proj_bias": (3 * embed_dim,) if bias else None,
         }
-        for name, shape in widths.items():
-            self._add(name, shape, dtype)
+        for name, shape in shapes.items():
+            self.register_parameter(name, empty_parameter(shape or (), dtype, shape is not None))
         self.out_proj = NonDynamicallyQuantizableLinear(
             embed_dim, embed_dim, bias=bias, dtype=dtype
         )
         for name in ("bias_k", "bias_v"):
-            if add_bias_kv:
-                self._add(name, (1, 1, embed_dim), dtype)
-            else:
-                setattr(self, name, None)
+            setattr(self, name, empty_parameter((1, 1, embed_dim), dtype, add_bias_kv))
         self._reset_parameters()
-
-    def _add(self, name: str, shape: tuple[int, ...] | None, dtype) -> None:
-        value = None if shape is None else Parameter(empty(shape, dtype=dtype))
-        self.register_parameter(name, value)
 
     def _reset_parameters(self) -> None:
         for kind in ("in", "q", "k", "v"):
@@ -93,23 +86,18 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ):
-        turned = self.batch_first and query._raw.ndim == 3
-        if turned:
+        swapped = self.batch_first and query._raw.ndim == 3
+        if swapped:
             query, key, value = _length_first(query, key, value)
+        inputs = query, key, value, self.embed_dim, self.num_heads
+        projections = self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v
+        output_projection = self.out_proj.weight, self.out_proj.bias
         output, weights = F.multi_head_attention_forward(
-            query,
-            key,
-            value,
-            self.embed_dim,
-            self.num_heads,
-            self.in_proj_weight,
-            self.in_proj_bias,
-            self.bias_k,
-            self.bias_v,
+            *inputs,
+            *projections,
             self.add_zero_attn,
             self.dropout,
-            self.out_proj.weight,
-            self.out_proj.bias,
+            *output_projection,
             training=self.training,
             key_padding_mask=key_padding_mask,
             need_weights=need_weights,
@@ -121,11 +109,11 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (output.transpose(1, 0) if turned else output), weights
+        return (output.transpose(1, 0) if swapped else output), weights
 
 
 def _length_first(query: Tensor, key: Tensor, value: Tensor):
-    """The three with the first two dimensions exchanged; what is one tensor remains one."""
+    """The inputs with their first two dimensions swapped; identical tensors stay identical."""
     if key is not value:
         return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)
     if query is key:

@@ -1,4 +1,4 @@
-"""Modules and parameters in lists and dictionaries, and modules one after the other."""
+"""Lists and dictionaries of modules and of parameters, and sequences of modules."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from impl.messages import tensor_type
+from impl.core.messages import tensor_type
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
-class _Numbered(Module):
-    """Modules under the names "0", "1", and so on."""
+class _Indexed(Module):
+    """A list whose elements have the names "0", "1" and so on."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
 
     def _key(self, index) -> str:
         index = operator.index(index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} is out of range")
         return str(index % len(self)) if index < 0 else str(index)
+
+
+class _Numbered(_Indexed):
+    """A list of modules."""
 
     def _renumber(self, modules: Iterable[Module]) -> None:
         self._modules = {str(i): module for i, module in enumerate(modules)}
@@ -46,31 +54,31 @@ class _Numbered(Module):
         self._renumber(kept)
 
     def append(self, module: Module):
-        """Add a module at the end; returns itself."""
+        """Add a module at the end; returns the list."""
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> None:
-        """Add a module before another one."""
+        """Add a module before that of an index."""
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
 
     def pop(self, index):
-        """Take a module, or those of a slice, away and return it."""
-        taken = self[index]  # type: ignore[index]
+        """Remove and return a module, or the modules of a slice."""
+        removed = self[index]  # type: ignore[index]
         del self[index]
-        return taken
+        return removed
 
     def extend(self, modules: Iterable[Module]):
-        """Add modules at the end; returns itself."""
+        """Add modules at the end; returns the list."""
         for module in modules:
             self.append(module)
         return self
 
 
 class Sequential(_Numbered):
-    """Modules that are applied one after the other (torch.nn.Sequential)."""
+    """Modules that are called in sequence (torch.nn.Sequential)."""
 
     def __init__(self, *args) -> None:
         super().__init__()
@@ -99,7 +107,7 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """Modules in a list, which are not applied (torch.nn.ModuleList)."""
+    """A list of modules, without a forward (torch.nn.ModuleList)."""
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -114,7 +122,7 @@ class ModuleList(_Numbered):
         return self.extend(modules)
 
     def __repr__(self) -> str:
-        """As of any module, but that equal neighbours are shown once."""
+        """The text of a module, with equal neighbours shown once."""
         lines, start = [], 0
         for text, equal in itertools.groupby(map(repr, self)):
             count = len(list(equal))
@@ -147,12 +155,48 @@ def _pairs(kind: str, method: str, given) -> list[tuple]:
     return pairs
 
 
-class ModuleDict(Module):
-    """Modules by name (torch.nn.ModuleDict)."""
+class _Keyed(Module):
+    """A dictionary whose keys are names of modules or of parameters."""
+
+    @property
+    def _names(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._names
+
+    def keys(self):
+        """The names."""
+        return self._names.keys()
+
+    def clear(self) -> None:
+        """Remove all values."""
+        for key in list(self):
+            del self[key]  # type: ignore[attr-defined]
+
+    def pop(self, key: str):
+        """Remove and return a value."""
+        value = self[key]  # type: ignore[index]
+        del self[key]  # type: ignore[attr-defined]
+        return value
+
+
+class ModuleDict(_Keyed):
+    """A dictionary of modules (torch.nn.ModuleDict)."""
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
         self.update(modules or {})
+
+    @property
+    def _names(self):
+        return self._modules
 
     def __getitem__(self, key: str) -> Module:
         return self._modules[key]
@@ -163,24 +207,11 @@ class ModuleDict(Module):
     def __delitem__(self, key: str) -> None:
         del self._modules[key]
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._modules
-
     def update(self, modules) -> None:
-        """Add modules from a mapping or from pairs. Raises TypeError for anything else, ValueError
-        for what are no pairs."""
+        """Add modules from a mapping or from pairs. Raises TypeError for any other type, ValueError
+        for elements that are not pairs."""
         for key, module in _pairs("ModuleDict", "ModuleDict.update", modules):
             self[key] = module
-
-    def keys(self):
-        """The names."""
-        return self._modules.keys()
 
     def values(self):
         """The modules."""
@@ -190,21 +221,13 @@ class ModuleDict(Module):
         """The names with the modules."""
         return self._modules.items()
 
-    def clear(self) -> None:
-        """Take all modules away."""
-        self._modules.clear()
-
-    def pop(self, key: str) -> Module:
-        """Take a module away and return it."""
-        return self._modules.pop(key)
-
 
 def _parameter(value):
     return Parameter(value) if isinstance(value, Tensor) and type(value) is Tensor else value
 
 
 def _contents(pairs, described) -> str:
-    """Names and values, line by line; of a tensor the sizes and what `described` makes of it."""
+    """A line for each name and value; a tensor is shown by its sizes and by `described(tensor)`."""
     lines = []
     for name, value in pairs:
         text = f"Object of type: {type(value).__name__}"
@@ -216,19 +239,13 @@ def _contents(pairs, described) -> str:
     return "\n".join(lines)
 
 
-class ParameterList(Module):
-    """Parameters in a list; a tensor that is put in becomes one (torch.nn.ParameterList)."""
+class ParameterList(_Indexed):
+    """A list of parameters; tensors in it become parameters (torch.nn.ParameterList)."""
 
     def __init__(self, values: Iterable | None = None) -> None:
         super().__init__()
         self._size = 0
         self.extend(values or ())
-
-    def _key(self, index) -> str:
-        index = operator.index(index)
-        if not -self._size <= index < self._size:
-            raise IndexError(f"index {index} is out of range")
-        return str(index % self._size) if index < 0 else str(index)
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -251,24 +268,23 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
     def extra_repr(self) -> str:
-        """What the list holds."""
         return _contents(enumerate(self), lambda value: value.dtype)
 
     def append(self, value):
-        """Add a parameter at the end; returns itself."""
+        """Add a parameter at the end; returns the list."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable):
-        """Add parameters at the end; returns itself."""
+        """Add parameters at the end; returns the list."""
         for value in values:
             self.append(value)
         return self
 
 
-class ParameterDict(Module):
-    """Parameters by name; a tensor that is put in becomes one (torch.nn.ParameterDict)."""
+class ParameterDict(_Keyed):
+    """A dictionary of parameters; tensors in it become parameters (torch.nn.ParameterDict)."""
 
     def __init__(self, parameters: Mapping | Iterable | None = None) -> None:
         super().__init__()
@@ -286,14 +302,9 @@ class ParameterDict(Module):
         del self._keys[key]
         delattr(self, key)
 
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._keys
+    @property
+    def _names(self):
+        return self._keys
 
     def __reversed__(self) -> Iterator[str]:
         return reversed(self._keys)
@@ -307,12 +318,13 @@ class ParameterDict(Module):
         raise RuntimeError("ParameterDict should not be called.")
 
     def extra_repr(self) -> str:
-        """What the dictionary holds."""
         return _contents(self.items(), lambda value: tensor_type(value.dtype))
 
     def update(self, parameters) -> None:
-        """Add parameters from a mapping, sorted by name unless it has an order of its own, or from
-        pairs. Raises TypeError for anything else, ValueError for what are no pairs."""
+        """Add parameters from a mapping, sorted by name unless it is an OrderedDict, or from pairs.
+
+        Raises TypeError for any other type, ValueError for elements that are not pairs.
+        """
         pairs = _pairs("ParameterDict", "ParametersDict.update", parameters)
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
             pairs = sorted(pairs)
@@ -320,11 +332,11 @@ class ParameterDict(Module):
             self[key] = value
 
     def copy(self) -> ParameterDict:
-        """Another dictionary of the same parameters."""
+        """A new dictionary of the same parameters."""
         return ParameterDict(OrderedDict(self.items()))
 
     def fromkeys(self, keys: Iterable[str], default=None) -> ParameterDict:
-        """Another dictionary with one value under all names."""
+        """A new dictionary with `default` under all names."""
         return ParameterDict([(key, default) for key in keys])
 
     def get(self, key: str, default=None):
@@ -332,30 +344,15 @@ class ParameterDict(Module):
         return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default=None):
-        """The parameter of a name, which is put in if there is none."""
+        """The parameter of a name, which is set to `default` if there is none."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def pop(self, key: str):
-        """Take a parameter away and return it."""
-        value = self[key]
-        del self[key]
-        return value
-
     def popitem(self) -> tuple[str, object]:
-        """Take the last parameter away and return it with its name."""
+        """Remove the last parameter and return it with its name."""
         key = next(reversed(self._keys))
         return key, self.pop(key)
-
-    def clear(self) -> None:
-        """Take all parameters away."""
-        for key in list(self._keys):
-            del self[key]
-
-    def keys(self):
-        """The names."""
-        return self._keys.keys()
 
     def values(self):
         """The parameters."""

@@ -4,119 +4,89 @@ from __future__ import annotations
 
 import math
 
-from impl.creation import empty
 from impl.nn import functional as F
 from impl.nn import init
+from impl.nn.modules.families import by_dimension, each_dimension, nondefault
 from impl.nn.modules.linear import fan_in_bound
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter
-from impl.tensor import Tensor
+from impl.nn.parameter import empty_parameter
+from impl.tensor.tensor import Tensor
 
 _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
-def _several(value, ndim: int) -> tuple[int, ...]:
-    return (value,) * ndim if isinstance(value, int) else tuple(value)
+class _ConvNd(Module):
+    """Settings and parameters of a convolution over `_ndim` dimensions."""
 
+    _ndim: int
+    _transposed = False
 
-class _Convolution(Module):
-    ndim: int
-    transposed = False
+    def _set_up(self, channels, geometry, groups: int, bias: bool, padding_mode: str, dtype):
+        """Check and keep the settings, and create the parameters.
 
-    def _set_up(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride,
-        padding,
-        dilation,
-        output_padding,
-        groups,
-        bias,
-        padding_mode,
-        dtype,
-    ) -> None:
+        `channels` are those of input and output; `geometry` is kernel size, stride, padding,
+        dilation and output padding.
+        """
+        super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
-        if in_channels % groups:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups:
-            raise ValueError("out_channels must be divisible by groups")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = _several(kernel_size, self.ndim)
-        self.stride = _several(stride, self.ndim)
-        self.dilation = _several(dilation, self.ndim)
-        self.output_padding = _several(output_padding, self.ndim)
-        if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(
-                    f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
-                )
-            if padding == "same" and any(s != 1 for s in self.stride):
-                raise ValueError("padding='same' is not supported for strided convolutions")
-            self.padding: str | tuple[int, ...] = padding
-        else:
-            self.padding = _several(padding, self.ndim)
+        self.in_channels, self.out_channels = channels
+        self.groups = groups
+        for name in ("in_channels", "out_channels"):
+            if getattr(self, name) % groups:
+                raise ValueError(f"{name} must be divisible by groups")
+        kernel_size, stride, padding, dilation, output_padding = geometry
+        self.kernel_size = each_dimension(kernel_size, self._ndim)
+        self.stride = each_dimension(stride, self._ndim)
+        self.dilation = each_dimension(dilation, self._ndim)
+        self.output_padding = each_dimension(output_padding, self._ndim)
+        self.padding: str | tuple[int, ...] = padding
+        if not isinstance(padding, str):
+            self.padding = each_dimension(padding, self._ndim)
+        elif padding not in ("same", "valid"):
+            raise ValueError(
+                f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
+            )
+        elif padding == "same" and any(s != 1 for s in self.stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
             raise ValueError(
                 f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode="
                 f"'{padding_mode}'"
             )
         self.padding_mode = padding_mode
-        first, second = out_channels, in_channels // groups
-        if self.transposed:
-            first, second = in_channels, out_channels // groups
-        self.weight = Parameter(empty((first, second, *self.kernel_size), dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_channels, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.weight = empty_parameter(self._weight_shape(), dtype)
+        self.register_parameter("bias", empty_parameter(self.out_channels, dtype, bias))
         self.reset_parameters()
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        channels = self.out_channels, self.in_channels
+        first, second = reversed(channels) if self._transposed else channels
+        return first, second // self.groups, *self.kernel_size
 
     def reset_parameters(self) -> None:
         """Draw weight and bias."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None and self.weight.size(1):
-            bound = fan_in_bound(self.weight)
-            if bound:
-                init.uniform_(self.bias, -bound, bound)
-
-    def _around(self) -> tuple[int, ...]:
-        """The padding as `F.pad` takes it: both sides of each dimension, the last one first."""
-        sides: list[int] = []
-        for axis in reversed(range(self.ndim)):
-            if self.padding == "valid":
-                sides += [0, 0]
-            elif self.padding == "same":
-                total = self.dilation[axis] * (self.kernel_size[axis] - 1)
-                sides += [total // 2, total - total // 2]
-            else:
-                sides += [self.padding[axis]] * 2  # type: ignore[list-item]
-        return tuple(sides)
+        bound = 0 if self.bias is None else fan_in_bound(self.weight)
+        if bound:
+            init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        parts = [
-            f"{self.in_channels}, {self.out_channels}",
-            f"kernel_size={self.kernel_size}",
-            f"stride={self.stride}",
-        ]
-        if isinstance(self.padding, str) or any(self.padding):
-            parts.append(f"padding={self.padding}")
-        if any(d != 1 for d in self.dilation):
-            parts.append(f"dilation={self.dilation}")
-        if any(self.output_padding):
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
+        text = f"{self.in_channels}, {self.out_channels}"
+        text += f", kernel_size={self.kernel_size}, stride={self.stride}"
+        text += nondefault(
+            self,
+            padding=(0,) * len(self.padding),
+            dilation=(1,) * len(self.dilation),
+            output_padding=(0,) * len(self.output_padding),
+            groups=1,
+        )
         if self.bias is None:
-            parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+            text += ", bias=False"
+        return text + nondefault(self, padding_mode="zeros")
 
 
-class _Plain(_Convolution):
+class _Convolution(_ConvNd):
     def __init__(
         self,
         in_channels: int,
@@ -131,51 +101,32 @@ class _Plain(_Convolution):
         device=None,
         dtype=None,
     ) -> None:
-        super().__init__()
-        self._set_up(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            0,
-            groups,
-            bias,
-            padding_mode,
-            dtype,
-        )
+        geometry = kernel_size, stride, padding, dilation, 0
+        self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
-            input = F.pad(input, self._around(), mode=self.padding_mode)
-            padding = (0,) * self.ndim
-        convolve = getattr(F, f"conv{self.ndim}d")
+            input = F.pad(input, self._sides(), mode=self.padding_mode)
+            padding = (0,) * self._ndim
+        convolve = getattr(F, f"conv{self._ndim}d")
         settings = (self.stride, padding, self.dilation, self.groups)
         return convolve(input, self.weight, self.bias, *settings)
 
-
-class Conv1d(_Plain):
-    """A convolution over (N, C, L) (torch.nn.Conv1d)."""
-
-    ndim = 1
-
-
-class Conv2d(_Plain):
-    """A convolution over (N, C, H, W) (torch.nn.Conv2d)."""
-
-    ndim = 2
-
-
-class Conv3d(_Plain):
-    """A convolution over (N, C, D, H, W) (torch.nn.Conv3d)."""
-
-    ndim = 3
+    def _sides(self) -> tuple[int, ...]:
+        """The padding as `F.pad` takes it: both sides of each dimension, the last one first."""
+        sides: list[int] = []
+        for axis in reversed(range(self._ndim)):
+            if self.padding == "same":
+                total = self.dilation[axis] * (self.kernel_size[axis] - 1)
+                sides += [total // 2, total - total // 2]
+            else:
+                sides += [0 if self.padding == "valid" else self.padding[axis]] * 2  # type: ignore[list-item]
+        return tuple(sides)
 
 
-class _Transposed(_Convolution):
-    transposed = True
+class _TransposedConvolution(_ConvNd):
+    _transposed = True
 
     def __init__(
         self,
@@ -194,33 +145,23 @@ class _Transposed(_Convolution):
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__()
-        self._set_up(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            output_padding,
-            groups,
-            bias,
-            padding_mode,
-            dtype,
-        )
+        geometry = kernel_size, stride, padding, dilation, output_padding
+        self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, dtype)
 
     def forward(self, input: Tensor, output_size=None) -> Tensor:
-        more = self._output_padding(input, output_size)
-        convolve = getattr(F, f"conv_transpose{self.ndim}d")
-        settings = (self.stride, self.padding, more, self.groups, self.dilation)
+        added = self._output_padding(input, output_size)
+        convolve = getattr(F, f"conv_transpose{self._ndim}d")
+        settings = (self.stride, self.padding, added, self.groups, self.dilation)
         return convolve(input, self.weight, self.bias, *settings)
 
     def _output_padding(self, input: Tensor, output_size) -> tuple[int, ...]:
-        """What is added at the ends so that the output has a size (of the spatial dimensions, or
-        of all). Raises ValueError for a size that the strides do not reach."""
+        """The output padding that gives an output size (of the spatial dimensions, or of all).
+
+        Raises ValueError for a size that the strides do not reach.
+        """
         if output_size is None:
             return self.output_padding
-        rank, ndim = input._raw.ndim, self.ndim
+        rank, ndim = input._raw.ndim, self._ndim
         others = 2 if rank == ndim + 2 else 1
         if len(output_size) == others + ndim:
             output_size = output_size[others:]
@@ -229,36 +170,24 @@ class _Transposed(_Convolution):
                 f"ConvTranspose{ndim}D: for {rank}D input, output_size must have {ndim} or "
                 f"{others + ndim} elements (got {len(output_size)})"
             )
-        least = [
+        smallest = [
             (input.size(others + d) - 1) * self.stride[d]
             - 2 * int(self.padding[d])
             + self.dilation[d] * (self.kernel_size[d] - 1)
             + 1
             for d in range(ndim)
         ]
-        most = [size + step - 1 for size, step in zip(least, self.stride, strict=True)]
-        triples = list(zip(least, output_size, most, strict=True))
+        largest = [size + step - 1 for size, step in zip(smallest, self.stride, strict=True)]
+        triples = list(zip(smallest, output_size, largest, strict=True))
         if any(not low <= size <= high for low, size, high in triples):
             raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {least} "
-                f"to {most} (for an input of {input.size()[2:]})"
+                f"requested an output size of {output_size}, but valid sizes range from {smallest} "
+                f"to {largest} (for an input of {input.size()[2:]})"
             )
         return tuple(size - low for low, size, _ in triples)
 
 
-class ConvTranspose1d(_Transposed):
-    """A transposed convolution over (N, C, L) (torch.nn.ConvTranspose1d)."""
-
-    ndim = 1
-
-
-class ConvTranspose2d(_Transposed):
-    """A transposed convolution over (N, C, H, W) (torch.nn.ConvTranspose2d)."""
-
-    ndim = 2
-
-
-class ConvTranspose3d(_Transposed):
-    """A transposed convolution over (N, C, D, H, W) (torch.nn.ConvTranspose3d)."""
-
-    ndim = 3
+Conv1d, Conv2d, Conv3d = by_dimension(_Convolution, "Conv{}d", "A convolution over {}")
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = by_dimension(
+    _TransposedConvolution, "ConvTranspose{}d", "A transposed convolution over {}"
+)

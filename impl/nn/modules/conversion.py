@@ -1,31 +1,31 @@
-"""Parameters and buffers of a module in another dtype."""
+"""Conversion of a module's parameters and buffers to another dtype."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Self
 
-from impl.devices import check_device, device
-from impl.dtypes import FLOATING
-from impl.dtypes import dtype as element_type
-from impl.modes import no_grad
+from impl.core.devices import check_device, device
+from impl.core.dtypes import FLOATING
+from impl.core.dtypes import dtype as element_type
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
 from impl.nn.parameter import is_lazy
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
 class Convertible:
-    """The part of a module that converts what it keeps."""
+    """The part of a module that converts its parameters and buffers."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
 
     def children(self) -> Iterator[Any]:
-        """The modules directly below."""
+        """The direct submodules."""
         raise NotImplementedError
 
     def _apply(self, fn, recurse: bool = True) -> Self:
-        """Replace the data of parameters, of their gradients, and the buffers by `fn` of them."""
+        """Apply `fn` to the data of parameters and gradients, and to the buffers."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -50,10 +50,9 @@ class Convertible:
         return self
 
     def to(self, *args, **kwargs) -> Self:
-        """Convert floating parameters and buffers to a dtype, given as such or by a tensor.
+        """Convert floating parameters and buffers to a dtype, or to that of a tensor.
 
-        Raises TypeError for a dtype that is not floating or complex, and as `Tensor.to` for a
-        device that is not there.
+        Raises TypeError for other dtypes, and errors as `Tensor.to` for an unavailable device.
         """
         target, place = kwargs.get("dtype"), kwargs.get("device")
         for value in args:
@@ -101,11 +100,11 @@ class Convertible:
         return self._floating_to("bfloat16")
 
     def cpu(self) -> Self:
-        """Nothing: all memory is the CPU's."""
+        """Returns this module: all memory is the CPU's."""
         return self._apply(lambda t: t)
 
     def to_empty(self, *, device, recurse: bool = True) -> Self:
-        """Give all parameters and buffers new memory, without values."""
+        """Replace all parameters and buffers by uninitialised memory."""
         return self._apply(FUNCTIONS["empty_like"], recurse)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from impl.nn import functional as F
+from impl.nn.modules.families import layer_class
 from impl.nn.modules.module import Module
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
-class _Dropout(Module):
-    name: str
+class _DropoutNd(Module):
+    _function: str
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -17,43 +18,20 @@ class _Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self.name)(input, self.p, self.training, self.inplace)
+        return getattr(F, self._function)(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
-    """Elements dropped with probability `p` (torch.nn.Dropout)."""
-
-    name = "dropout"
-
-
-class Dropout1d(_Dropout):
-    """Channels of (N, C, L) dropped (torch.nn.Dropout1d)."""
-
-    name = "dropout1d"
-
-
-class Dropout2d(_Dropout):
-    """Channels of (N, C, H, W) dropped (torch.nn.Dropout2d)."""
-
-    name = "dropout2d"
-
-
-class Dropout3d(_Dropout):
-    """Channels of (N, C, D, H, W) dropped (torch.nn.Dropout3d)."""
-
-    name = "dropout3d"
-
-
-class AlphaDropout(_Dropout):
-    """Dropout that keeps mean and variance (torch.nn.AlphaDropout)."""
-
-    name = "alpha_dropout"
-
-
-class FeatureAlphaDropout(_Dropout):
-    """Dropout of channels that keeps mean and variance (torch.nn.FeatureAlphaDropout)."""
-
-    name = "feature_alpha_dropout"
+Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout = (
+    layer_class((_DropoutNd,), name, text, _function=function)
+    for name, function, text in (
+        ("Dropout", "dropout", "Elements set to zero with probability `p`"),
+        ("Dropout1d", "dropout1d", "Channels of (N, C, L) set to zero"),
+        ("Dropout2d", "dropout2d", "Channels of (N, C, H, W) set to zero"),
+        ("Dropout3d", "dropout3d", "Channels of (N, C, D, H, W) set to zero"),
+        ("AlphaDropout", "alpha_dropout", "Dropout that keeps mean and variance"),
+        ("FeatureAlphaDropout", "feature_alpha_dropout", "`AlphaDropout` of whole channels"),
+    )
+)

@@ -1,31 +1,29 @@
-"""Layers that learn the size of their input from the first call."""
+"""Layers that infer the size of their parameters from the first input."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from impl.creation import tensor
-from impl.dtypes import int64
-from impl.modes import no_grad
-from impl.nn.modules import conv
-from impl.nn.modules.instance_norm import (
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-)
+from impl.core.dtypes import int64
+from impl.core.grad_mode import no_grad
+from impl.factories.creation import tensor
+from impl.nn.modules import batchnorm, conv
+from impl.nn.modules.families import layer_class
 from impl.nn.modules.linear import Linear
 from impl.nn.modules.module import Module
-from impl.nn.modules.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from impl.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
 class LazyModuleMixin(Module):
-    """What a layer without sizes has besides its class: before the first call or when a state is
-    loaded its parameters get values, and then it becomes an ordinary layer, `cls_to_become`
-    (torch.nn.modules.lazy.LazyModuleMixin)."""
+    """Uninitialized parameters of a layer, which the first call or a loaded state materializes.
+
+    The layer's class then becomes `cls_to_become` (torch.nn.modules.lazy.LazyModuleMixin).
+    """
 
     cls_to_become: type[Module] | None = None
+    _size: str  # the setting that is inferred; 0 until then
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, **kwargs)
@@ -42,13 +40,13 @@ class LazyModuleMixin(Module):
                     value.materialize(given.shape)
 
     def initialize_parameters(self, *args, **kwargs) -> None:
-        """Give the parameters values that suit an input; a subclass says how."""
+        """Materialize the parameters for an input; subclasses override this."""
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
         )
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer has no values yet."""
+        """Whether a parameter or buffer is uninitialized."""
         return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
 
     def _infer_parameters(self, module, args, kwargs=None) -> None:
@@ -61,39 +59,41 @@ class LazyModuleMixin(Module):
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
 
-    def _without_values(self, bias: bool, dtype) -> None:
-        self.register_parameter("weight", UninitializedParameter(dtype=dtype))
-        if bias:
-            self.register_parameter("bias", UninitializedParameter(dtype=dtype))
+    def _register_uninitialized(self, bias: bool, dtype) -> None:
+        for name in ("weight", "bias") if bias else ("weight",):
+            self.register_parameter(name, UninitializedParameter(dtype=dtype))
 
-    def _give_values(self, weight, bias) -> None:
+    def _materialize(self, weight, bias) -> None:
         self.weight.materialize(weight)
         if self.bias is not None:
             self.bias.materialize(bias)
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class _LazyLayer(LazyModuleMixin):
+    def reset_parameters(self) -> None:
+        """Set the parameters to their initial values, unless they are uninitialized."""
+        if not self.has_uninitialized_params() and getattr(self, self._size) != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+
+class LazyLinear(_LazyLayer, Linear):
     """`Linear` whose `in_features` is the last size of its first input (torch.nn.LazyLinear)."""
 
     cls_to_become = Linear
+    _size = "in_features"
 
     def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__(0, 0, False)
-        self._without_values(bias, dtype)
+        self._register_uninitialized(bias, dtype)
         self.out_features = out_features
 
-    def reset_parameters(self) -> None:
-        """Draw weight and bias, once there are any."""
-        if not self.has_uninitialized_params() and self.in_features != 0:
-            super().reset_parameters()
-
     def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
-        """Take the size of the input's last dimension."""
+        """Take the size of the input's last dimension as `in_features`."""
         width = input.size(-1)
         if self.has_uninitialized_params():
             with no_grad():
                 self.in_features = width
-                self._give_values((self.out_features, width), (self.out_features,))
+                self._materialize((self.out_features, width), (self.out_features,))
                 self.reset_parameters()
         if self.in_features == 0:
             if width != self.weight.size(-1):
@@ -104,74 +104,40 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.in_features = width
 
 
-# -- convolutions -------------------------------------------------------------------------------
-
-
-class _LazyConvolution(LazyModuleMixin, conv._Convolution):
+class _LazyConvNd(_LazyLayer, conv._ConvNd):
     """A convolution whose `in_channels` are those of its first input."""
 
-    def _channels_of(self, input: Tensor) -> int:
-        rank, unbatched = input._raw.ndim, self.ndim + 1
+    _size = "in_channels"
+    _settings: tuple[str, ...]  # the names of the arguments after the kernel size
+
+    def __init__(self, out_channels: int, kernel_size, *args, **kwargs) -> None:
+        given = {**dict(zip(self._settings, args, strict=False)), **kwargs}
+        bias = given.pop("bias", True)
+        super().__init__(0, 0, kernel_size, bias=False, **given)
+        self._register_uninitialized(bias, given.get("dtype"))
+        self.out_channels = out_channels
+
+    def initialize_parameters(self, input: Tensor, *args, **kwargs) -> None:
+        """Take the number of the input's channels as `in_channels`."""
+        if not self.has_uninitialized_params():
+            return
+        rank, unbatched = input._raw.ndim, self._ndim + 1
         if rank not in (unbatched, unbatched + 1):
             raise RuntimeError(
                 f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to "
                 f"{type(self).__name__}, but got input of size: {input.shape}"
             )
-        return input.size(rank - unbatched)
-
-    def reset_parameters(self) -> None:
-        """Draw weight and bias, once there are any."""
-        if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()
-
-    def initialize_parameters(self, input: Tensor, *args, **kwargs) -> None:
-        """Take the number of the input's channels."""
-        if not self.has_uninitialized_params():
-            return
-        self.in_channels = self._channels_of(input)
+        self.in_channels = input.size(rank - unbatched)
         if self.in_channels % self.groups:
             raise ValueError("in_channels must be divisible by groups")
-        first, second = self.out_channels, self.in_channels // self.groups
-        if self.transposed:
-            first, second = self.in_channels, self.out_channels // self.groups
-        self._give_values((first, second, *self.kernel_size), (self.out_channels,))
+        self._materialize(self._weight_shape(), (self.out_channels,))
         self.reset_parameters()
 
 
-def _lazy_convolution(kind: type[Any], *settings: tuple[str, Any]) -> type[Any]:
-    defaults = {**dict(settings), "padding_mode": "zeros", "device": None, "dtype": None}
-
-    class Lazy(_LazyConvolution, kind):
-        cls_to_become = kind
-
-        def __init__(self, out_channels: int, kernel_size, *args, **kwargs) -> None:
-            given = {**defaults, **dict(zip(defaults, args, strict=False)), **kwargs}
-            bias = given.pop("bias")
-            super().__init__(0, 0, kernel_size, bias=False, **given)
-            self._without_values(bias, given["dtype"])
-            self.out_channels = out_channels
-
-    name = Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
-    Lazy.__doc__ = f"`{kind.__name__}` with the channels of its first input (torch.nn.{name})."
-    return Lazy
-
-
-_PLAIN = (("stride", 1), ("padding", 0), ("dilation", 1), ("groups", 1), ("bias", True))
-_TRANSPOSED = (*_PLAIN[:2], ("output_padding", 0), *_PLAIN[3:], ("dilation", 1))
-
-LazyConv1d = _lazy_convolution(conv.Conv1d, *_PLAIN)
-LazyConv2d = _lazy_convolution(conv.Conv2d, *_PLAIN)
-LazyConv3d = _lazy_convolution(conv.Conv3d, *_PLAIN)
-LazyConvTranspose1d = _lazy_convolution(conv.ConvTranspose1d, *_TRANSPOSED)
-LazyConvTranspose2d = _lazy_convolution(conv.ConvTranspose2d, *_TRANSPOSED)
-LazyConvTranspose3d = _lazy_convolution(conv.ConvTranspose3d, *_TRANSPOSED)
-
-
-# -- normalisations -----------------------------------------------------------------------------
-
-
-class _LazyNorm(LazyModuleMixin, _BatchNorm):
+class _LazyNorm(_LazyLayer, batchnorm._NormBase):
     """A normalisation whose `num_features` are the channels of its first input."""
+
+    _size = "num_features"
 
     def __init__(
         self,
@@ -187,46 +153,47 @@ class _LazyNorm(LazyModuleMixin, _BatchNorm):
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:
-            self._without_values(bias, dtype)
+            self._register_uninitialized(bias, dtype)
         if track_running_stats:
             self.running_mean = UninitializedBuffer(dtype=dtype)
             self.running_var = UninitializedBuffer(dtype=dtype)
             self.num_batches_tracked = tensor(0, dtype=int64)
 
-    def reset_parameters(self) -> None:
-        """Set weight, bias and statistics to their beginning, once there are any."""
-        if not self.has_uninitialized_params() and self.num_features != 0:
-            super().reset_parameters()
-
     def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
-        """Take the number of the input's channels."""
+        """Take the number of the input's channels as `num_features`."""
         if not self.has_uninitialized_params():
             return
         shape = (input.shape[1],)
         self.num_features = shape[0]
         if self.affine:
-            self._give_values(shape, shape)
+            self._materialize(shape, shape)
         if self.track_running_stats:
             self.running_mean.materialize(shape)
             self.running_var.materialize(shape)
         self.reset_parameters()
 
 
-def _lazy_norm(kind: type[Any]) -> type[Any]:
-    name = f"Lazy{kind.__name__}"
-    checked = {rule: value for rule, value in vars(kind).items() if rule in ("ranks", "spatial")}
-    fields = {
-        "__doc__": f"`{kind.__name__}` with the channels of its first input (torch.nn.{name}).",
-        "__module__": __name__,
-        "cls_to_become": kind,
-        **checked,
-    }
-    return type(name, (_LazyNorm, *kind.__bases__), fields)
+def _lazy(base: type, kind: type[Any], *parents: type) -> type[Any]:
+    """The lazy variant of a layer, which derives from `parents` or else from the layer."""
+    return layer_class(
+        (base, *(parents or (kind,))),
+        f"Lazy{kind.__name__}",
+        f"`{kind.__name__}` with the channels of its first input",
+        cls_to_become=kind,
+        _ndim=kind._ndim,
+        _settings=tuple(inspect.signature(kind).parameters)[3:],
+    )
 
 
-LazyBatchNorm1d = _lazy_norm(BatchNorm1d)
-LazyBatchNorm2d = _lazy_norm(BatchNorm2d)
-LazyBatchNorm3d = _lazy_norm(BatchNorm3d)
-LazyInstanceNorm1d = _lazy_norm(InstanceNorm1d)
-LazyInstanceNorm2d = _lazy_norm(InstanceNorm2d)
-LazyInstanceNorm3d = _lazy_norm(InstanceNorm3d)
+LazyConv1d = _lazy(_LazyConvNd, conv.Conv1d)
+LazyConv2d = _lazy(_LazyConvNd, conv.Conv2d)
+LazyConv3d = _lazy(_LazyConvNd, conv.Conv3d)
+LazyConvTranspose1d = _lazy(_LazyConvNd, conv.ConvTranspose1d)
+LazyConvTranspose2d = _lazy(_LazyConvNd, conv.ConvTranspose2d)
+LazyConvTranspose3d = _lazy(_LazyConvNd, conv.ConvTranspose3d)
+LazyBatchNorm1d = _lazy(_LazyNorm, batchnorm.BatchNorm1d, batchnorm._BatchNorm)
+LazyBatchNorm2d = _lazy(_LazyNorm, batchnorm.BatchNorm2d, batchnorm._BatchNorm)
+LazyBatchNorm3d = _lazy(_LazyNorm, batchnorm.BatchNorm3d, batchnorm._BatchNorm)
+LazyInstanceNorm1d = _lazy(_LazyNorm, batchnorm.InstanceNorm1d, batchnorm._InstanceNorm)
+LazyInstanceNorm2d = _lazy(_LazyNorm, batchnorm.InstanceNorm2d, batchnorm._InstanceNorm)
+LazyInstanceNorm3d = _lazy(_LazyNorm, batchnorm.InstanceNorm3d, batchnorm._InstanceNorm)

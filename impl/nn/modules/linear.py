@@ -1,25 +1,24 @@
-"""Linear maps."""
+"""Linear and bilinear maps, and layers that only change the shape."""
 
 from __future__ import annotations
 
 import math
 
-from impl.creation import empty
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter
-from impl.tensor import Tensor
+from impl.nn.parameter import empty_parameter
+from impl.tensor.tensor import Tensor
 
 
 def fan_in_bound(weight: Tensor) -> float:
-    """What biases are drawn within: one over the root of what goes into a unit."""
+    """The bound of a bias's initial values: 1 / sqrt(fan-in), or 0 without inputs."""
     fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
     return 1 / math.sqrt(fan_in) if fan_in > 0 else 0
 
 
 class Identity(Module):
-    """Its input; whatever it is made with is ignored (torch.nn.Identity)."""
+    """Returns its input; the arguments of its constructor are ignored (torch.nn.Identity)."""
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__()
@@ -36,11 +35,8 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(empty((out_features, in_features), dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.weight = empty_parameter((out_features, in_features), dtype)
+        self.register_parameter("bias", empty_parameter(out_features, dtype, bias))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -59,11 +55,11 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The projection of an attention's output, by the name that torch gives it."""
+    """The output projection of attention; PyTorch has a class of its own for it."""
 
 
 class Flatten(Module):
-    """Dimensions joined into one (torch.nn.Flatten)."""
+    """Joins a range of dimensions into one (torch.nn.Flatten)."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -77,7 +73,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension split into several (torch.nn.Unflatten)."""
+    """Splits one dimension into several (torch.nn.Unflatten)."""
 
     def __init__(self, dim: int, unflattened_size) -> None:
         super().__init__()
@@ -91,7 +87,7 @@ class Unflatten(Module):
 
 
 class Bilinear(Module):
-    """A bilinear form of two inputs for each output (torch.nn.Bilinear)."""
+    """A bilinear form of two inputs for each output feature (torch.nn.Bilinear)."""
 
     def __init__(
         self,
@@ -105,14 +101,12 @@ class Bilinear(Module):
         super().__init__()
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features = out_features
-        shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(empty(shape, dtype=dtype))
-        offset = Parameter(empty(out_features, dtype=dtype)) if bias else None
-        self.register_parameter("bias", offset)
+        self.weight = empty_parameter((out_features, in1_features, in2_features), dtype)
+        self.register_parameter("bias", empty_parameter(out_features, dtype, bias))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias from a range that shrinks with the first input's width."""
+        """Draw weight and bias uniformly within 1 / sqrt(in1_features)."""
         if self.in1_features <= 0:
             raise ValueError(
                 f"in1_features must be > 0, but got (in1_features={self.in1_features})"

@@ -8,8 +8,7 @@ from typing import Any
 
 from impl.nn.modules.calling import Calling
 from impl.nn.modules.conversion import Convertible
-from impl.nn.modules.every_module import (
-    named,
+from impl.nn.modules.global_hooks import (
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -18,10 +17,11 @@ from impl.nn.modules.every_module import (
     register_module_full_backward_pre_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
+    registered,
 )
 from impl.nn.modules.state import Stateful
 from impl.nn.parameter import Buffer, Parameter
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 __all__ = [
     "Module",
@@ -38,21 +38,23 @@ __all__ = [
 
 
 def type_name(value) -> str:
-    """A value's type as torch writes it in messages: of a tensor, that of its elements."""
+    """A value's type as in PyTorch's messages: for tensors, the legacy type of their dtype."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         return f"torch.{value.dtype.legacy}Tensor"
     kind = type(value)
     module = kind.__module__
-    if module in ("builtins", "program", "__main__"):
-        return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
-    return f"{module}.{kind.__qualname__}"
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+
+
+def _cannot_assign(value, target: str, expected: str) -> TypeError:
+    return TypeError(f"cannot assign '{type_name(value)}' {target} ({expected})")
 
 
 class Module(Calling, Convertible, Stateful):
     """The base of all layers and models (torch.nn.Module).
 
-    Parameters and modules that are assigned as attributes are known by their names; buffers are
-    registered. A subclass defines `forward`.
+    Parameters and modules are registered when they are assigned as attributes, buffers by
+    `register_buffer`. Subclasses define `forward`.
     """
 
     training: bool
@@ -65,62 +67,51 @@ class Module(Calling, Convertible, Stateful):
         set_attribute("training", True)
         set_attribute("_parameters", {})
         set_attribute("_buffers", {})
-        set_attribute("_non_persistent", set())
+        set_attribute("_non_persistent_buffers_set", set())
         set_attribute("_modules", {})
-        self._without_hooks()
-        self._without_state_hooks()
+        self._init_hooks()
+        self._init_state_hooks()
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
-    # -- what has a name ------------------------------------------------------------------------
+    # -- parameters, buffers and submodules -----------------------------------------------------
 
     def __setattr__(self, name: str, value) -> None:
+        held = self.__dict__
         if isinstance(value, Parameter):
-            if "_parameters" not in self.__dict__:
+            if "_parameters" not in held:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
-            return
-        known = self.__dict__.get("_parameters")
-        if known is not None and name in known:
+        elif name in held.get("_parameters", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as parameter '{name}' "
-                    "(torch.nn.Parameter or None expected)"
-                )
+                expected = "torch.nn.Parameter or None expected"
+                raise _cannot_assign(value, f"as parameter '{name}'", expected)
             self.register_parameter(name, value)
-            return
-        modules = self.__dict__.get("_modules")
-        if isinstance(value, Module):
-            if modules is None:
+        elif isinstance(value, Module):
+            if "_modules" not in held:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "_modules")
-            modules[name] = named("module", self, name, value)
-            return
-        if modules is not None and name in modules:
+            self._modules[name] = registered("module", self, name, value)
+        elif name in held.get("_modules", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as child module '{name}' "
-                    "(torch.nn.Module or None expected)"
-                )
-            modules[name] = named("module", self, name, value)
-            return
-        buffers = self.__dict__.get("_buffers")
-        if isinstance(value, Buffer) or (buffers is not None and name in buffers):
+                expected = "torch.nn.Module or None expected"
+                raise _cannot_assign(value, f"as child module '{name}'", expected)
+            self._modules[name] = registered("module", self, name, value)
+        elif isinstance(value, Buffer) or name in held.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as buffer '{name}' "
-                    "(torch.nn.Buffer, torch.Tensor or None expected)"
-                )
+                expected = "torch.nn.Buffer, torch.Tensor or None expected"
+                raise _cannot_assign(value, f"as buffer '{name}'", expected)
             if isinstance(value, Buffer):
-                self.register_buffer(name, value, value.persistent)
+                persistent = value.persistent
             else:
-                self.register_buffer(name, value, name not in self._non_persistent)
-            return
-        super().__setattr__(name, value)
+                persistent = name not in self._non_persistent_buffers_set
+            self.register_buffer(name, value, persistent)
+        else:
+            super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
         for kind in ("_parameters", "_buffers", "_modules"):
@@ -136,11 +127,11 @@ class Module(Calling, Convertible, Stateful):
             super().__delattr__(name)
 
     def _forget(self, name: str, but: str = "") -> bool:
-        """Remove whatever has the name, but what is of one kind; whether there was something."""
+        """Remove an attribute, except from the kind `but`; whether it existed."""
         found = False
         for kind in {"_parameters", "_buffers", "_modules"} - {but}:
             found = self.__dict__[kind].pop(name, self) is not self or found
-        self._non_persistent.discard(name)
+        self._non_persistent_buffers_set.discard(name)
         if name in self.__dict__:
             del self.__dict__[name]
             found = True
@@ -158,54 +149,58 @@ class Module(Calling, Convertible, Stateful):
             raise KeyError(f"attribute '{name}' already exists")
 
     def register_parameter(self, name: str, param) -> None:
-        """Add a parameter, or a place for one (None).
+        """Add a parameter, or None as a placeholder.
 
-        Raises KeyError for a bad or a taken name, TypeError for anything else than a Parameter,
-        ValueError for one that has a history.
+        Raises KeyError for an invalid or existing name, TypeError unless given a Parameter,
+        ValueError for a non-leaf.
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
-                "(torch.nn.Parameter or None required)"
-            )
+            expected = "torch.nn.Parameter or None required"
+            raise _cannot_assign(param, f"object to parameter '{name}'", expected)
         if param is not None and param.grad_fn is not None:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
                 f"created explicitly. To express '{name}' as a function of another Tensor, "
                 "compute the value in the forward() method."
             )
-        self._parameters[name] = param if param is None else named("parameter", self, name, param)
+        if param is not None:
+            param = registered("parameter", self, name, param)
+        self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor, persistent: bool = True) -> None:
-        """Add a tensor that is no parameter; it is saved with the state if `persistent`.
+        """Add a buffer, which is part of the state if `persistent`.
 
-        Raises KeyError for a bad or a taken name, TypeError for anything else than a tensor.
+        Raises KeyError for an invalid or existing name, TypeError unless given a tensor.
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' "
-                "(torch Tensor or None required)"
-            )
-        self._buffers[name] = named("buffer", self, name, tensor)
-        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+            expected = "torch Tensor or None required"
+            raise _cannot_assign(tensor, f"object to buffer '{name}'", expected)
+        self._buffers[name] = registered("buffer", self, name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module) -> None:
-        """Add a module, or None. Raises KeyError for a bad or a taken name, TypeError else."""
+        """Add a submodule, or None.
+
+        Raises KeyError for an invalid or existing name, TypeError unless given a module.
+        """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = named("module", self, name, module)
+        self._modules[name] = registered("module", self, name, module)
 
     register_module = add_module
 
     def get_submodule(self, target: str) -> Module:
-        """The module of a dotted name; itself for "". Raises AttributeError if there is none."""
+        """The submodule of a dotted name; this one for "". AttributeError if there is none."""
         module = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -216,10 +211,10 @@ class Module(Calling, Convertible, Stateful):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module in the place of a dotted name; if `strict` there must be one already.
+        """Set the submodule of a dotted name, which must exist if `strict`.
 
-        Raises ValueError for an empty name and for what is no module, AttributeError for a place
-        that is missing or holds something else.
+        Raises ValueError for an empty name and unless given a module, AttributeError if the name is
+        missing or not a module's.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -234,7 +229,10 @@ class Module(Calling, Convertible, Stateful):
         setattr(parent, name, module)
 
     def _owner(self, target: str) -> tuple[Module, str]:
-        """The module that has what a dotted name names, and its name there; errors as above."""
+        """The module that a dotted name's attribute belongs to, and the attribute's name.
+
+        Raises AttributeError if there is none.
+        """
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -256,10 +254,10 @@ class Module(Calling, Convertible, Stateful):
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]
 
-    # -- everything below -----------------------------------------------------------------------
+    # -- traversal ------------------------------------------------------------------------------
 
     def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True):
-        """This module and all below it with their dotted names, each once."""
+        """This module and its submodules with their dotted names, without duplicates."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -289,27 +287,27 @@ class Module(Calling, Convertible, Stateful):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their dotted names, each once."""
+        """The parameters with their dotted names, without duplicates."""
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once."""
+        """The parameters, without duplicates."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their dotted names, each once."""
+        """The buffers with their dotted names, without duplicates."""
         return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers, each once."""
+        """The buffers, without duplicates."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules directly below, with their names, each once."""
+        """The direct submodules with their names, without duplicates."""
         memo = set()
         for name, module in self._modules.items():
             if module is not None and module not in memo:
@@ -317,17 +315,17 @@ class Module(Calling, Convertible, Stateful):
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The modules directly below, each once."""
+        """The direct submodules, without duplicates."""
         for _, module in self.named_children():
             yield module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below it, each once."""
+        """This module and its submodules, without duplicates."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Call `fn` with every module below, then with this one; returns this one."""
+        """Call `fn` with each submodule, then with this module; returns this module."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -336,7 +334,7 @@ class Module(Calling, Convertible, Stateful):
     # -- modes ----------------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Module:
-        """Set training mode here and below. Raises ValueError unless `mode` is a bool."""
+        """Set training mode of this module and its submodules. ValueError unless given a bool."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -345,17 +343,17 @@ class Module(Calling, Convertible, Stateful):
         return self
 
     def eval(self) -> Module:
-        """Set evaluation mode here and below."""
+        """Set evaluation mode of this module and its submodules."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Set the flag of all parameters."""
+        """Set `requires_grad` of all parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop all gradients, or set them to zero in place."""
+        """Set all gradients to None, or to zero in place."""
         for parameter in self.parameters():
             if parameter._grad is None:
                 continue
@@ -375,7 +373,7 @@ class Module(Calling, Convertible, Stateful):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of the module's text."""
+        """The settings in the module's text."""
         return ""
 
     def __repr__(self) -> str:

@@ -1,32 +1,35 @@
-"""Padding as layers: with a constant, reflected, repeated at the edge, or around."""
+"""Padding as layers: constant, reflected, replicated from the edge, or circular."""
 
 from __future__ import annotations
 
 from impl.nn import functional as F
+from impl.nn.modules.families import by_dimension, check_rank
 from impl.nn.modules.module import Module
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
-class _Pad(Module):
-    """Pads the last `spatial` dimensions; one number stands for all sides."""
+class _PadNd(Module):
+    """Pads the last `_ndim` dimensions; one number stands for all sides."""
 
-    spatial: int
-    mode: str
+    _ndim: int
+    _mode: str
 
     def __init__(self, padding) -> None:
         super().__init__()
-        sides = 2 * self.spatial
+        sides = 2 * self._ndim
         self.padding = (padding,) * sides if isinstance(padding, int) else tuple(padding)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, self.mode)
+        if self._mode == "circular":
+            check_rank(input, self._ndim + 1, self._ndim + 2)
+        return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
-    mode = "constant"
+class _ConstantPadNd(_PadNd):
+    _mode = "constant"
 
     def __init__(self, padding, value: float) -> None:
         super().__init__(padding)
@@ -39,7 +42,7 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_ConstantPad):
+class _ZeroPadNd(_ConstantPadNd):
     def __init__(self, padding) -> None:
         super().__init__(padding, 0.0)
 
@@ -47,35 +50,16 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
-class _CircularPad(_Pad):
-    mode = "circular"
-
-    def forward(self, input: Tensor) -> Tensor:
-        rank, least = input._raw.ndim, self.spatial + 1
-        if rank not in (least, least + 1):
-            raise ValueError(f"expected {least}D or {least + 1}D input (got {rank}D input)")
-        return super().forward(input)
-
-
-def _layer(base: type[_Pad], name: str, spatial: int, how: str, **more) -> type:
-    text = f"The last {spatial} dimension(s) padded {how} (torch.nn.{name})."
-    body = {"spatial": spatial, "__doc__": text, "__module__": __name__, **more}
-    return type(name, (base,), body)
-
-
-_CONSTANT, _ZERO, _AROUND = "with a value", "with zeros", "from the other end"
-ConstantPad1d = _layer(_ConstantPad, "ConstantPad1d", 1, _CONSTANT)
-ConstantPad2d = _layer(_ConstantPad, "ConstantPad2d", 2, _CONSTANT)
-ConstantPad3d = _layer(_ConstantPad, "ConstantPad3d", 3, _CONSTANT)
-ZeroPad1d = _layer(_ZeroPad, "ZeroPad1d", 1, _ZERO)
-ZeroPad2d = _layer(_ZeroPad, "ZeroPad2d", 2, _ZERO)
-ZeroPad3d = _layer(_ZeroPad, "ZeroPad3d", 3, _ZERO)
-CircularPad1d = _layer(_CircularPad, "CircularPad1d", 1, _AROUND)
-CircularPad2d = _layer(_CircularPad, "CircularPad2d", 2, _AROUND)
-CircularPad3d = _layer(_CircularPad, "CircularPad3d", 3, _AROUND)
-ReflectionPad1d = _layer(_Pad, "ReflectionPad1d", 1, "by reflection", mode="reflect")
-ReflectionPad2d = _layer(_Pad, "ReflectionPad2d", 2, "by reflection", mode="reflect")
-ReflectionPad3d = _layer(_Pad, "ReflectionPad3d", 3, "by reflection", mode="reflect")
-ReplicationPad1d = _layer(_Pad, "ReplicationPad1d", 1, "with the edge", mode="replicate")
-ReplicationPad2d = _layer(_Pad, "ReplicationPad2d", 2, "with the edge", mode="replicate")
-ReplicationPad3d = _layer(_Pad, "ReplicationPad3d", 3, "with the edge", mode="replicate")
+ConstantPad1d, ConstantPad2d, ConstantPad3d = by_dimension(
+    _ConstantPadNd, "ConstantPad{}d", "{} padded with a value"
+)
+ZeroPad1d, ZeroPad2d, ZeroPad3d = by_dimension(_ZeroPadNd, "ZeroPad{}d", "{} padded with zeros")
+CircularPad1d, CircularPad2d, CircularPad3d = by_dimension(
+    _PadNd, "CircularPad{}d", "{} padded from the other end", _mode="circular"
+)
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = by_dimension(
+    _PadNd, "ReflectionPad{}d", "{} padded by reflection", _mode="reflect"
+)
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = by_dimension(
+    _PadNd, "ReplicationPad{}d", "{} padded with its edge", _mode="replicate"
+)

@@ -1,27 +1,41 @@
-"""Recurrent layers, over padded or packed sequences."""
+"""Recurrent layers, over padded or packed sequences, and cells, which compute one time step."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import Any
 
-from impl.autocast import is_autocast_enabled
-from impl.creation import empty, zeros
+from impl.dispatch.autocast import is_autocast_enabled
+from impl.factories.creation import zeros
 from impl.nn import init
+from impl.nn.modules.families import nondefault
 from impl.nn.modules.module import Module
 from impl.nn.packed_sequence import PackedSequence
-from impl.nn.parameter import Parameter
-from impl.operators import recurrence
-from impl.tensor import Tensor
+from impl.nn.parameter import Parameter, empty_parameter
+from impl.operators.layers import rnn
+from impl.tensor.tensor import Tensor
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-class RNNBase(Module):
-    """What the recurrent layers share: weights for each layer and direction, and the states.
+class _Recurrent(Module):
+    """A module with `hidden_size`, on which its parameters' initial values depend."""
 
-    Raises TypeError and ValueError for settings of no sense.
+    hidden_size: int
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters uniformly within 1 / sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+
+class RNNBase(_Recurrent):
+    """Settings and parameters of a recurrent layer, for each layer and direction.
+
+    Raises TypeError and ValueError for settings of a wrong type or range.
     """
 
     def __init__(
@@ -65,15 +79,9 @@ class RNNBase(Module):
                 names = []
                 for name, shape in shapes.items():
                     names.append(f"{name}_l{layer}{suffix}")
-                    setattr(self, names[-1], Parameter(empty(shape, dtype=dtype)))
+                    setattr(self, names[-1], empty_parameter(shape, dtype))
                 self._names.append(names)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw all weights and biases."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
@@ -81,14 +89,11 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._names]
 
     def flatten_parameters(self) -> None:
-        """Nothing: this is for another device's memory."""
+        """Does nothing: flat weights are an optimisation for CUDA."""
 
     @property
     def _directions(self) -> int:
         return 2 if self.bidirectional else 1
-
-    def _zero_state(self, input: Tensor, batch: int, width: int) -> Tensor:
-        return zeros((self.num_layers * self._directions, batch, width), dtype=input.dtype)
 
     def _check_input(self, input: Tensor, dims: int) -> None:
         kind = getattr(self, self._names[0][0]).dtype
@@ -105,11 +110,6 @@ class RNNBase(Module):
                 f"{self.input_size}, got {input.size(-1)}"
             )
 
-    def _check_state(self, state: Tensor, batch: int, width: int, name: str) -> None:
-        expected = (self.num_layers * self._directions, batch, width)
-        if tuple(state.shape) != expected:
-            raise RuntimeError(f"Expected {name} {expected}, got {[*state.shape]}")
-
     def _settings(self) -> tuple:
         return (
             [weight for weights in self.all_weights for weight in weights],
@@ -120,27 +120,16 @@ class RNNBase(Module):
             self.bidirectional,
         )
 
-    def _check_dims(self, input: Tensor, more: str = "") -> bool:
-        """Whether there is a dimension of the batch. Raises ValueError for other ranks."""
-        rank = input._raw.ndim
-        if rank not in (2, 3):
-            name = type(self).__name__
-            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {rank}D{more} instead")
-        return rank == 3
-
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.proj_size:
-            text += f", proj_size={self.proj_size}"
-        if self.num_layers != 1:
-            text += f", num_layers={self.num_layers}"
-        if not self.bias:
-            text += f", bias={self.bias}"
-        if self.batch_first:
-            text += f", batch_first={self.batch_first}"
-        if self.dropout:
-            text += f", dropout={self.dropout}"
-        return text + (f", bidirectional={self.bidirectional}" if self.bidirectional else "")
+        return f"{self.input_size}, {self.hidden_size}" + nondefault(
+            self,
+            proj_size=0,
+            num_layers=1,
+            bias=True,
+            batch_first=False,
+            dropout=0.0,
+            bidirectional=False,
+        )
 
 
 def _check_dropout(dropout, num_layers: int) -> None:
@@ -184,47 +173,87 @@ def _permuted(state: Tensor, order: Tensor | None) -> Tensor:
     return state if order is None else state.index_select(1, order)
 
 
-class _Simple(RNNBase):
-    """A layer with one state."""
+class _Layer(RNNBase):
+    """A recurrent layer with one state, or with two if it is an LSTM."""
 
-    _named = ""  # how a message goes on where the input has another rank
+    _is_pair = False
+    _rank_text = ""  # continues the message about an input with another number of dimensions
 
-    def forward(self, input: Any, hx: Tensor | None = None):
+    def forward(self, input: Any, hx: Any = None):
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
-        batched = self._check_dims(input, self._named)
-        dim = 0 if self.batch_first else 1
-        if not batched:
-            input = input.unsqueeze(dim)
-        if hx is not None and hx._raw.ndim != (3 if batched else 2):
-            what = (
-                "batched 3-D input, hx should also be 3-D"
-                if batched
-                else ("unbatched 2-D input, hx should also be 2-D")
+        rank = input._raw.ndim
+        if rank not in (2, 3):
+            got = f"{rank}D{self._rank_text}"
+            raise ValueError(
+                f"{type(self).__name__}: Expected input to be 2D or 3D, got {got} instead"
             )
-            raise RuntimeError(f"For {what} but got {hx.dim()}-D tensor")
+        dim = 0 if self.batch_first else 1
+        if rank == 2:
+            input = input.unsqueeze(dim)
         batch = input.size(dim)
+        states: Any
+        run: Any
         if hx is None:
-            hx = self._zero_state(input, batch, self.hidden_size)
-        elif not batched:
-            hx = hx.unsqueeze(1)
+            states = self._zero_states(input, batch)
+        else:
+            states = hx if self._is_pair else (hx,)
+            self._check_state_ranks(states, rank)
+            if rank == 2:
+                states = [state.unsqueeze(1) for state in states]
         self._check_input(input, 3)
-        self._check_state(hx, batch, self.hidden_size, "hidden size")
-        settings = *self._settings(), self.batch_first
-        output, state = recurrence.simple(self.mode, input, hx, *settings)
-        if not batched:
-            output, state = output.squeeze(dim), state.squeeze(1)
-        return output, state
+        self._check_states(states, batch)
+        if self._is_pair:
+            run = partial(rnn.lstm, input, states)
+        else:
+            run = partial(rnn.simple, self.mode, input, states[0])
+        output, *states = run(*self._settings(), self.batch_first)
+        if rank == 2:
+            output, states = output.squeeze(dim), [state.squeeze(1) for state in states]
+        return output, tuple(states) if self._is_pair else states[0]
 
-    def _forward_packed(self, input: PackedSequence, hx: Tensor | None):
+    def _forward_packed(self, input: PackedSequence, hx: Any):
         data, sizes, order, back = input
         batch = int(sizes[0])
-        width = self.hidden_size
-        hx = self._zero_state(data, batch, width) if hx is None else _permuted(hx, order)
-        self._check_input(data, 2)
-        self._check_state(hx, batch, width, "hidden size")
-        made, state = recurrence.packed_simple(self.mode, data, sizes, hx, *self._settings())
-        return PackedSequence(made, sizes, order, back), _permuted(state, back)
+        if hx is None:
+            states = self._zero_states(data, batch)
+        else:
+            states = [_permuted(state, order) for state in (hx if self._is_pair else (hx,))]
+        if self._is_pair:  # PyTorch does not check the input of a packed LSTM.
+            run = partial(rnn.packed_lstm, data, sizes, states)
+        else:
+            self._check_input(data, 2)
+            self._check_states(states, batch)
+            run = partial(rnn.packed_simple, self.mode, data, sizes, states[0])
+        output, *states = run(*self._settings())
+        states = [_permuted(state, back) for state in states]
+        result = tuple(states) if self._is_pair else states[0]
+        return PackedSequence(output, sizes, order, back), result
+
+    def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
+        hidden = self.hidden_size
+        widths = (self.proj_size or hidden, hidden) if self._is_pair else (hidden,)
+        return [(self.num_layers * self._directions, batch, width) for width in widths]
+
+    def _zero_states(self, input: Tensor, batch: int) -> list[Tensor]:
+        return [zeros(shape, dtype=input.dtype) for shape in self._state_shapes(batch)]
+
+    def _check_state_ranks(self, states, rank: int) -> None:
+        if all(state._raw.ndim == rank for state in states):
+            return
+        what = "batched 3-D" if rank == 3 else "unbatched 2-D"
+        if self._is_pair:
+            got = f"({states[0].dim()}-D, {states[1].dim()}-D) tensors"
+        else:
+            got = f"{states[0].dim()}-D tensor"
+        names = "hx and cx" if self._is_pair else "hx"
+        raise RuntimeError(f"For {what} input, {names} should also be {rank}-D but got {got}")
+
+    def _check_states(self, states, batch: int) -> None:
+        for i, expected in enumerate(self._state_shapes(batch)):
+            if tuple(states[i].shape) != expected:
+                name = f"hidden[{i}]" if self._is_pair else "hidden"
+                raise RuntimeError(f"Expected {name} size {expected}, got {[*states[i].shape]}")
 
 
 def _refuse_projection(settings: dict) -> None:
@@ -232,10 +261,10 @@ def _refuse_projection(settings: dict) -> None:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
-class RNN(_Simple):
-    """A layer with tanh or relu between the steps (torch.nn.RNN)."""
+class RNN(_Layer):
+    """A recurrent layer with tanh or ReLU (torch.nn.RNN)."""
 
-    _named = " tensor"
+    _rank_text = " tensor"
 
     def __init__(self, *args, **kwargs) -> None:
         _refuse_projection(kwargs)
@@ -251,7 +280,7 @@ class RNN(_Simple):
         self.nonlinearity = nonlinearity
 
 
-class GRU(_Simple):
+class GRU(_Layer):
     """Gated recurrent units (torch.nn.GRU); K. Cho et al., EMNLP 2014."""
 
     def __init__(self, *args, **kwargs) -> None:
@@ -259,53 +288,107 @@ class GRU(_Simple):
         super().__init__("GRU", *args, **kwargs)
 
 
-class LSTM(RNNBase):
-    """Long short-term memory (torch.nn.LSTM); S. Hochreiter and J. Schmidhuber, 1997. With
-    `proj_size` the output goes through one matrix more (H. Sak et al., 2014)."""
+class LSTM(_Layer):
+    """Long short-term memory (torch.nn.LSTM); S. Hochreiter and J. Schmidhuber, 1997.
+
+    With `proj_size` the hidden state is projected by a further matrix (H. Sak et al., 2014).
+    """
+
+    _is_pair = True
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def _zero_states(self, input: Tensor, batch: int) -> tuple[Tensor, Tensor]:
-        widths = self.proj_size or self.hidden_size, self.hidden_size
-        h, c = (self._zero_state(input, batch, width) for width in widths)
-        return h, c
 
-    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None):
-        if isinstance(input, PackedSequence):
-            return self._forward_packed(input, hx)
-        batched = self._check_dims(input)
-        dim = 0 if self.batch_first else 1
-        if not batched:
-            input = input.unsqueeze(dim)
-        batch = input.size(dim)
-        if hx is None:
-            hx = self._zero_states(input, batch)
-        else:
-            rank = 3 if batched else 2
-            if any(h._raw.ndim != rank for h in hx):
-                what = "batched 3-D" if batched else "unbatched 2-D"
-                raise RuntimeError(
-                    f"For {what} input, hx and cx should also be {rank}-D but got "
-                    f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+# -- cells --------------------------------------------------------------------------------------
+
+
+class RNNCellBase(_Recurrent):
+    """Settings and parameters of a cell, and one step with or without a batch."""
+
+    _gates: int
+    _states = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = self._gates * hidden_size
+        self.weight_ih = empty_parameter((rows, input_size), dtype)
+        self.weight_hh = empty_parameter((rows, hidden_size), dtype)
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, empty_parameter(rows, dtype, bias))
+        self.reset_parameters()
+
+    def _next(self, step, input: Tensor, hx: Any):
+        """The next state, or tuple of states, that `step` computes."""
+        kind, rank = type(self).__name__, input._raw.ndim
+        if rank not in (1, 2):
+            raise ValueError(f"{kind}: Expected input to be 1D or 2D, got {rank}D instead")
+        states = () if hx is None else hx if isinstance(hx, tuple) else (hx,)
+        for i, state in enumerate(states):
+            if state._raw.ndim not in (1, 2):
+                name = f"hx[{i}]" if isinstance(hx, tuple) else "hidden"
+                raise ValueError(
+                    f"{kind}: Expected {name} to be 1D or 2D, got {state._raw.ndim}D instead"
                 )
-            if not batched:
-                hx = (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
-        self._check_input(input, 3)
-        self._check_state(hx[0], batch, self.proj_size or self.hidden_size, "hidden[0] size")
-        self._check_state(hx[1], batch, self.hidden_size, "hidden[1] size")
-        settings = *self._settings(), self.batch_first
-        output, h, c = recurrence.lstm(input, hx, *settings)
-        if not batched:
-            output, h, c = output.squeeze(dim), h.squeeze(1), c.squeeze(1)
-        return output, (h, c)
+        if rank == 1:
+            input, states = input.unsqueeze(0), tuple(state.unsqueeze(0) for state in states)
+        if not states:
+            shape = input.size(0), self.hidden_size
+            states = (zeros(shape, dtype=input.dtype),) * self._states
+        given = states[0] if self._states == 1 else states
+        result = step(input, given, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        if rank == 2:
+            return result
+        return result.squeeze(0) if self._states == 1 else tuple(r.squeeze(0) for r in result)
 
-    def _forward_packed(self, input: PackedSequence, hx):
-        data, sizes, order, back = input
-        if hx is None:
-            hx = self._zero_states(data, int(sizes[0]))
-        else:
-            hx = tuple(_permuted(state, order) for state in hx)
-        made, *states = recurrence.packed_lstm(data, sizes, hx, *self._settings())
-        output = PackedSequence(made, sizes, order, back)
-        return output, tuple(_permuted(state, back) for state in states)
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + nondefault(self, bias=True)
+
+
+class RNNCell(RNNCellBase):
+    """One step of an RNN (torch.nn.RNNCell)."""
+
+    _gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device=None,
+        dtype=None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, dtype=dtype)
+        self.nonlinearity = nonlinearity
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + nondefault(self, nonlinearity="tanh")
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        is_tanh = self.nonlinearity == "tanh"
+        step = rnn.rnn_tanh_cell if is_tanh else rnn.rnn_relu_cell
+        return self._next(step, input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU (torch.nn.GRUCell)."""
+
+    _gates = 3
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._next(rnn.gru_cell, input, hx)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM (torch.nn.LSTMCell)."""
+
+    _gates, _states = 4, 2
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None):
+        return self._next(rnn.lstm_cell, input, hx)

@@ -1,17 +1,30 @@
-"""Rows looked up by number."""
+"""Embeddings: rows of a table, looked up by index."""
 
 from __future__ import annotations
 
-from impl.creation import empty
-from impl.modes import no_grad
+from impl.core.grad_mode import no_grad
 from impl.nn import functional as F
 from impl.nn import init
+from impl.nn.modules.families import nondefault
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter
-from impl.tensor import Tensor
+from impl.nn.parameter import Parameter, empty_parameter
+from impl.tensor.tensor import Tensor
 
 
-class Embedding(Module):
+class _Table(Module):
+    """A matrix `weight` of embeddings, of which one may be for padding."""
+
+    padding_idx: int | None
+
+    def reset_parameters(self) -> None:
+        """Draw the table, and set the row for padding to zero."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight.select(0, self.padding_idx).fill_(0)
+
+
+class Embedding(_Table):
     """A table of vectors; the row `padding_idx` is zero and gets no gradient (torch.nn.Embedding).
 
     Raises NotImplementedError for sparse gradients.
@@ -33,43 +46,24 @@ class Embedding(Module):
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        if padding_idx is not None:
-            if padding_idx > 0 and padding_idx >= num_embeddings:
+        if padding_idx:
+            if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("Padding_idx must be within num_embeddings")
-            if padding_idx < 0:
-                if padding_idx < -num_embeddings:
-                    raise AssertionError("Padding_idx must be within num_embeddings")
-                padding_idx += num_embeddings
+            padding_idx %= num_embeddings
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
-            weight = empty((num_embeddings, embedding_dim), dtype=dtype)
-            self.weight = Parameter(weight, requires_grad=not _freeze)
+            self.weight = empty_parameter((num_embeddings, embedding_dim), dtype)
+            self.weight.requires_grad_(not _freeze)
             self.reset_parameters()
-        else:
-            if [*_weight.shape] != [num_embeddings, embedding_dim]:
-                raise AssertionError(
-                    "Shape of weight does not match num_embeddings and embedding_dim"
-                )
+        elif [*_weight.shape] == [num_embeddings, embedding_dim]:
             self.weight = Parameter(_weight, requires_grad=not _freeze)
-
-    def reset_parameters(self) -> None:
-        """Draw the table, and set the row for padding to zero."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight.select(0, self.padding_idx).fill_(0)
+        else:
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
-        )
+        settings = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        return F.embedding(input, self.weight, self.padding_idx, *settings)
 
     @classmethod
     def from_pretrained(
@@ -86,32 +80,18 @@ class Embedding(Module):
         if embeddings._raw.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings._raw.shape
-        return cls(
-            rows,
-            columns,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            _weight=embeddings,
-            _freeze=freeze,
-        )
+        settings = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        return cls(rows, columns, *settings, _weight=embeddings, _freeze=freeze)
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        text += nondefault(
+            self, padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False
+        )
         return text + (", sparse=True" if self.sparse else "")
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """Sums, means or maxima over bags of rows of a table (torch.nn.EmbeddingBag).
 
     See `functional.embedding_bag`. Raises NotImplementedError for sparse gradients.
@@ -143,17 +123,10 @@ class EmbeddingBag(Module):
             padding_idx %= num_embeddings
         self.padding_idx = padding_idx
         if _weight is None:
-            self.weight = Parameter(empty((num_embeddings, embedding_dim), dtype=dtype))
+            self.weight = empty_parameter((num_embeddings, embedding_dim), dtype)
             self.reset_parameters()
         else:
             self.weight = Parameter(_weight)
-
-    def reset_parameters(self) -> None:
-        """Draw the table, and set the row for padding to zero."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight.select(0, self.padding_idx).fill_(0)
 
     def forward(
         self,
@@ -161,16 +134,6 @@ class EmbeddingBag(Module):
         offsets: Tensor | None = None,
         per_sample_weights: Tensor | None = None,
     ) -> Tensor:
-        return F.embedding_bag(
-            input,
-            self.weight,
-            offsets,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.mode,
-            self.sparse,
-            per_sample_weights,
-            self.include_last_offset,
-            self.padding_idx,
-        )
+        settings = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse
+        more = per_sample_weights, self.include_last_offset, self.padding_idx
+        return F.embedding_bag(input, self.weight, offsets, *settings, *more)

@@ -1,4 +1,4 @@
-"""The state of a module: values by their dotted names, saved and loaded, with hooks around both."""
+"""`state_dict` and `load_state_dict` of modules, with their hooks."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from impl.hooks import RemovableHandle
-from impl.modes import no_grad
+from impl.core.grad_mode import no_grad
+from impl.graph.hooks import RemovableHandle
 from impl.nn.parameter import Parameter, is_lazy
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 _EXTRA = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
-    """Names that a state lacked, and names that nothing was found for."""
+    """The names missing in a state dict, and the names that no module has."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -25,77 +25,79 @@ class _IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        # A NamedTuple's body knows no super().
+        # super() does not work in the body of a NamedTuple.
         fields = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
         return f"{type(self).__name__}({fields})"
 
 
 class _State(OrderedDict):
-    """A state; its `_metadata` has what each module says of its part."""
+    """A state dict; `_metadata` has the version of each module."""
 
     _metadata: dict[str, Any]
 
 
 class Stateful:
-    """The part of a module that saves its state and loads another one."""
+    """The part of a module that saves and loads its state."""
 
     _version = 1
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    _non_persistent: set[str]
-    _saving: dict[int, Any]
-    _saved: dict[int, Any]
-    _loading: dict[int, Any]
-    _loaded: dict[int, Any]
+    _non_persistent_buffers_set: set[str]
+    _state_dict_pre_hooks: dict[int, Any]
+    _state_dict_hooks: dict[int, Any]
+    _load_state_dict_pre_hooks: dict[int, Any]
+    _load_state_dict_post_hooks: dict[int, Any]
 
-    def _without_state_hooks(self) -> None:
-        for name in ("_saving", "_saved", "_loading", "_loaded"):
-            object.__setattr__(self, name, OrderedDict())
+    def _init_state_hooks(self) -> None:
+        for name in ("pre_hooks", "hooks"):
+            object.__setattr__(self, f"_state_dict_{name}", OrderedDict())
+        for name in ("pre_hooks", "post_hooks"):
+            object.__setattr__(self, f"_load_state_dict_{name}", OrderedDict())
 
     # -- hooks ----------------------------------------------------------------------------------
 
     def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before the module's part of a state is saved."""
-        return RemovableHandle.add(self._saving, hook)
+        """Call `hook(module, prefix, keep_vars)` before the module's state is saved."""
+        return RemovableHandle.add(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after it is saved, to change it
-        in place; RuntimeError for a hook that returns something."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after the state is saved; it may
+        change the state in place. RuntimeError if it returns a value other than None."""
         hook._from_public_api = True
-        return RemovableHandle.add(self._saved, hook)
+        return RemovableHandle.add(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
-        """Like `register_state_dict_post_hook`, but what it returns is taken."""
+        """Like `register_state_dict_post_hook`, but the hook may return another state dict."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was "
                 "previously registered via register_state_dict_post_hook"
             )
-        return RemovableHandle.add(self._saved, hook)
+        return RemovableHandle.add(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs)` before the module's part of a state is loaded."""
+        unexpected_keys, error_msgs)` before the module's state is loaded."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module: bool = False):
-        return RemovableHandle.add(self._loading, (hook, with_module))
+        return RemovableHandle.add(self._load_state_dict_pre_hooks, (hook, with_module))
 
     def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after the module and those below are loaded; it
-        may change the two lists in place. AssertionError if it returns something."""
-        return RemovableHandle.add(self._loaded, hook)
+        """Call `hook(module, incompatible_keys)` after the module and its submodules are loaded; it
+        may change the two lists in place. AssertionError if it returns a value."""
+        return RemovableHandle.add(self._load_state_dict_post_hooks, hook)
 
     # -- saving ---------------------------------------------------------------------------------
 
     def get_extra_state(self) -> Any:
-        """What a subclass adds to its part of the state."""
-        raise RuntimeError(_NEVER.format("get"))
+        """Additional state that a subclass saves."""
+        raise RuntimeError(_UNREACHABLE.format("get"))
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what `get_extra_state` has given."""
-        raise RuntimeError(_NEVER.format("set"))
+        """Load the value of `get_extra_state`."""
+        raise RuntimeError(_UNREACHABLE.format("set"))
 
     def _save_to_state_dict(self, destination, prefix: str, keep_vars: bool) -> None:
         for name, value in self._persistent():
@@ -106,7 +108,7 @@ class Stateful:
     def _persistent(self):
         every = itertools.chain(
             self._parameters.items(),
-            ((k, v) for k, v in self._buffers.items() if k not in self._non_persistent),
+            ((k, v) for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set),
         )
         return ((name, value) for name, value in every if value is not None)
 
@@ -128,7 +130,7 @@ class Stateful:
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
-        for hook in self._saving.values():
+        for hook in self._state_dict_pre_hooks.values():
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
@@ -136,7 +138,7 @@ class Stateful:
                 module.state_dict(
                     destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
-        for hook in self._saved.values():
+        for hook in self._state_dict_hooks.values():
             changed = hook(self, destination, prefix, metadata)
             if changed is None:
                 continue
@@ -150,9 +152,9 @@ class Stateful:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ):
-        """Copy values into parameters and buffers of the same names; with `assign`, take them.
+        """Copy values into parameters and buffers of the same names, or replace them if `assign`.
 
-        Returns the missing and the unexpected names. Raises TypeError for what is no mapping,
+        Returns the missing and the unexpected names. Raises TypeError unless given a mapping,
         RuntimeError for wrong sizes and, if `strict`, for missing and unexpected names.
         """
         if not isinstance(state_dict, Mapping):
@@ -189,7 +191,7 @@ class Stateful:
                 inner = f"{prefix}{name}."
                 part = {key: value for key, value in given.items() if key.startswith(inner)}
                 child._load(part, inner, metadata, assign, keys, errors)
-        for hook in self._loaded.values():
+        for hook in self._load_state_dict_post_hooks.values():
             if hook(self, keys) is not None:
                 raise AssertionError(
                     "Hooks registered with ``register_load_state_dict_post_hook`` are not expected "
@@ -208,7 +210,7 @@ class Stateful:
         error_msgs: list[str],
     ) -> None:
         rest = state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        for hook, with_module in self._loading.values():
+        for hook, with_module in self._load_state_dict_pre_hooks.values():
             hook(*(self, *rest) if with_module else rest)
         held = dict(self._persistent())
         assign = local_metadata.get("assign_to_params_buffers", False)
@@ -234,7 +236,7 @@ class Stateful:
                         unexpected_keys.append(key)
 
 
-_NEVER = (
+_UNREACHABLE = (
     "Reached a code path in Module.{}_extra_state() that should never be called. Please file an "
     "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report "
     "this bug."
@@ -259,7 +261,7 @@ def _load_one(module, name, key, target, value: Any, assign: bool, errors: list[
             )
             return
     try:
-        _take(module, name, target, value, assign)
+        _assign_or_copy(module, name, target, value, assign)
     except Exception as error:
         errors.append(
             f'While copying the parameter named "{key}", whose dimensions in the model are '
@@ -268,7 +270,7 @@ def _load_one(module, name, key, target, value: Any, assign: bool, errors: list[
         )
 
 
-def _take(module, name: str, target, value, assign: bool) -> None:
+def _assign_or_copy(module, name: str, target, value, assign: bool) -> None:
     with no_grad():
         if not assign:
             target.copy_(value)

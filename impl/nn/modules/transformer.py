@@ -1,4 +1,4 @@
-"""Transformers: layers of attention and of two linear maps, around which inputs are added.
+"""Transformers: residual layers of attention and of two linear maps.
 
 A. Vaswani et al., "Attention is all you need", NeurIPS 2017; with the normalisation first,
 R. Xiong et al., ICML 2020.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from impl.creation import full
+from impl.factories.creation import full
 from impl.nn import functional as F
 from impl.nn.init import xavier_uniform_
 from impl.nn.modules.attention import MultiheadAttention
@@ -18,7 +18,7 @@ from impl.nn.modules.dropout import Dropout
 from impl.nn.modules.linear import Linear
 from impl.nn.modules.module import Module
 from impl.nn.modules.normalization import LayerNorm
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
 def _activation(activation):
@@ -30,14 +30,14 @@ def _activation(activation):
 
 
 def square_subsequent_mask(size: int, dtype=None) -> Tensor:
-    """(size, size): minus infinity above the diagonal, zero elsewhere."""
+    """The causal mask (size, size): minus infinity above the diagonal, zero elsewhere."""
     return full((size, size), float("-inf"), dtype=dtype).triu(diagonal=1)
 
 
 class _Layer(Module):
-    """What both kinds of layers share: attention to itself, and two linear maps."""
+    """The parts of an encoder or decoder layer: attention, two linear maps, and their norms."""
 
-    norms: int
+    _norms: int
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class _Layer(Module):
         dtype=None,
     ) -> None:
         super().__init__()
-        for name in ("self_attn", "multihead_attn")[: self.norms - 1]:
+        for name in ("self_attn", "multihead_attn")[: self._norms - 1]:
             attention = MultiheadAttention(
                 d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, dtype=dtype
             )
@@ -63,10 +63,10 @@ class _Layer(Module):
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, dtype=dtype)
         self.norm_first = norm_first
-        for i in range(1, self.norms + 1):
+        for i in range(1, self._norms + 1):
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
             setattr(self, f"norm{i}", norm)
-        for i in range(1, self.norms + 1):
+        for i in range(1, self._norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
 
@@ -87,9 +87,9 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention to itself, then two linear maps (torch.nn.TransformerEncoderLayer)."""
+    """Self-attention, then two linear maps (torch.nn.TransformerEncoderLayer)."""
 
-    norms = 2
+    _norms = 2
 
     def forward(
         self,
@@ -110,10 +110,10 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention to itself, to an encoder's output, then two linear maps
+    """Self-attention, attention to an encoder's output, then two linear maps
     (torch.nn.TransformerDecoderLayer)."""
 
-    norms = 3
+    _norms = 3
 
     def forward(
         self,
@@ -144,7 +144,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class _Stack(Module):
-    """Copies of a layer, one after the other, and a normalisation if there is one."""
+    """Copies of a layer in sequence, and an optional normalisation."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class _Stack(Module):
         self.num_layers, self.norm = num_layers, norm
 
     def _is_causal(self, x: Tensor, mask: Any, claimed: bool | None) -> bool:
-        """Whether a mask is that of the future, as `claimed` or, if that is None, as it looks."""
+        """Whether a mask is causal: as `claimed`, or by its values if that is None."""
         first = self.layers[0].self_attn.batch_first
         length = x.size(1 if first else 0) if x._raw.ndim == 3 else x.size(0)
         if claimed is not None or mask is None:
@@ -167,7 +167,7 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """Several encoder layers, copies of one (torch.nn.TransformerEncoder)."""
+    """Copies of an encoder layer (torch.nn.TransformerEncoder)."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """Several decoder layers, copies of one (torch.nn.TransformerDecoder)."""
+    """Copies of a decoder layer (torch.nn.TransformerDecoder)."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
@@ -224,8 +224,10 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder and a decoder (torch.nn.Transformer). Raises RuntimeError for inputs of another
-    width, and for batches of different sizes."""
+    """An encoder and a decoder (torch.nn.Transformer).
+
+    Raises RuntimeError for inputs of another width, and for batches of different sizes.
+    """
 
     def __init__(
         self,
@@ -246,28 +248,19 @@ class Transformer(Module):
         dtype=None,
     ) -> None:
         super().__init__()
-        settings = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            device,
-            dtype,
-        )
+        settings = d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps
+        more = batch_first, norm_first, bias, device, dtype
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+
         if custom_encoder is None:
-            layer: Module = TransformerEncoderLayer(*settings)
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
-            custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+            layer: Module = TransformerEncoderLayer(*settings, *more)
+            custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm())
         self.encoder = custom_encoder
         if custom_decoder is None:
-            layer = TransformerDecoderLayer(*settings)
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
-            custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+            layer = TransformerDecoderLayer(*settings, *more)
+            custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm())
         self.decoder = custom_decoder
         for parameter in self.parameters():
             if parameter._raw.ndim > 1:
@@ -309,5 +302,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:
-        """The mask that hides the future: (sz, sz), minus infinity above the diagonal."""
+        """The causal mask (sz, sz): minus infinity above the diagonal, zero elsewhere."""
         return square_subsequent_mask(sz, dtype)

@@ -1,4 +1,4 @@
-"""`torch.nn.utils`: gradients limited, parameters as one vector, and parametrised weights."""
+"""`torch.nn.utils`: gradient clipping, conversion of parameters, fusion and weight norms."""
 
 from impl.nn.utils import parametrizations, parametrize, rnn, stateless
 from impl.nn.utils.clip_grad import (

@@ -1,43 +1,33 @@
-"""Gradients limited in place, by their common norm or one by one."""
+"""Clipping of gradients in place, by their total norm or by value."""
 
 from __future__ import annotations
 
-import functools
 import types
 import warnings
 
-from impl.creation import tensor as tensor_of
-from impl.modes import no_grad
-from impl.operator import FUNCTIONS
-from impl.operators.norms import vector_norm
-from impl.tensor import Tensor
-
-
-def _unrecorded(function):
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        with no_grad():
-            return function(*args, **kwargs)
-
-    return call
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
+from impl.factories.creation import tensor as unpack_tensor
+from impl.operators.linalg.norms import vector_norm
+from impl.tensor.tensor import Tensor
 
 
 def _listed(tensors) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
-@_unrecorded
+@no_grad()
 def get_total_norm(
     tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of all tensors as one vector, computed from their norms.
+    """The norm of all tensors as one vector, computed from the norms of each.
 
     Raises RuntimeError for an infinite or undefined norm if `error_if_nonfinite`.
     """
     tensors = _listed(tensors)
     norm_type = float(norm_type)
     if not tensors:
-        return tensor_of(0.0)
+        return unpack_tensor(0.0)
     norms = FUNCTIONS["stack"]([vector_norm(t, norm_type) for t in tensors])
     total = vector_norm(norms, norm_type)
     if error_if_nonfinite and not total.isfinite():
@@ -49,7 +39,7 @@ def get_total_norm(
     return total
 
 
-@_unrecorded
+@no_grad()
 def clip_grad_norm_(
     parameters,
     max_norm: float,
@@ -57,8 +47,8 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale gradients in place so that their common norm is at most `max_norm`; returns the norm
-    before (torch.nn.utils.clip_grad_norm_)."""
+    """Scale gradients in place so that their total norm is at most `max_norm`; returns the total
+    norm before (torch.nn.utils.clip_grad_norm_)."""
     generated = isinstance(parameters, types.GeneratorType)
     parameters = _listed(parameters)
     if generated and not parameters:
@@ -71,12 +61,12 @@ def clip_grad_norm_(
     return total
 
 
-@_unrecorded
+@no_grad()
 def clip_grads_with_norm_(
     parameters, max_norm: float, total_norm, foreach: bool | None = None
 ) -> None:
-    """Scale gradients in place as if their common norm were `total_norm`, a 0-dim tensor, to at
-    most `max_norm` (torch.nn.utils.clip_grads_with_norm_)."""
+    """Scale gradients in place by max_norm / total_norm, a 0-dim tensor, if that is below 1
+    (torch.nn.utils.clip_grads_with_norm_)."""
     gradients = [p._grad for p in _listed(parameters) if p._grad is not None]
     if gradients:
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
@@ -84,12 +74,12 @@ def clip_grads_with_norm_(
             gradient.mul_(factor)
 
 
-@_unrecorded
+@no_grad()
 def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
-    """Limit the elements of gradients in place to [-clip_value, clip_value]
+    """Clamp the elements of gradients in place to [-clip_value, clip_value]
     (torch.nn.utils.clip_grad_value_).
 
-    Raises RuntimeError if there are none.
+    Raises RuntimeError without gradients.
     """
     clip_value = float(clip_value)
     gradients = [p._grad for p in _listed(parameters) if p._grad is not None]
@@ -99,5 +89,5 @@ def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None)
             "message be improved?  If so, please report an enhancement request to PyTorch.)"
         )
     for gradient in gradients:
-        # Two writes, as torch's operators on lists of tensors make them.
+        # Two writes, as PyTorch's foreach operators make.
         gradient.clamp_min_(-clip_value).clamp_max_(clip_value)

@@ -1,20 +1,20 @@
-"""Parameters as one vector, and back."""
+"""Conversion of parameters to one vector and back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.core.registry import FUNCTIONS
+from impl.tensor.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All elements, one parameter after the other; recorded."""
+    """The elements of all parameters, concatenated and recorded."""
     return FUNCTIONS["cat"]([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Make the parameters' data views of slices of the vector. TypeError for anything else."""
+    """Make the parameters' data views of slices of the vector. TypeError unless given a tensor."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {_type_name(vec)}")
     start = 0

@@ -1,35 +1,36 @@
-"""A batch normalisation in evaluation folded into the linear map or convolution before it."""
+"""Fusion of batch normalisation, in evaluation mode, into the layer before it."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
+from impl.core.registry import FUNCTIONS
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
-from impl.operator import FUNCTIONS
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
-def _check(layer: Module, bn: Module) -> None:
+def _check_mode(layer: Module, bn: Module) -> None:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
 
 
-def _check_statistics(bn: Module) -> None:
+def _fused(layer: Module, bn: Module, fuse_weights, *settings) -> Module:
+    """A copy of a layer with the weight and bias that `fuse_weights` computes."""
+    fused = copy.deepcopy(layer)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("bn.running_mean and bn.running_var must not be None")
+    given = fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    fused.weight, fused.bias = fuse_weights(*given, *settings)
+    return fused
 
 
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module:
-    """A copy of a convolution that normalises too. AssertionError in training and without running
-    statistics (torch.nn.utils.fuse_conv_bn_eval)."""
-    _check(conv, bn)
-    fused = copy.deepcopy(conv)
-    _check_statistics(bn)
-    given = fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
-    fused.weight, fused.bias = fuse_conv_bn_weights(*given, transpose)
-    return fused
+    """A copy of a convolution with a batch normalisation fused into it. Raises AssertionError in
+    training and without running statistics (torch.nn.utils.fuse_conv_bn_eval)."""
+    _check_mode(conv, bn)
+    return _fused(conv, bn, fuse_conv_bn_weights, transpose)
 
 
 def fuse_conv_bn_weights(
@@ -42,8 +43,8 @@ def fuse_conv_bn_weights(
     bn_b: Any,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a convolution with the statistics, weight and bias of the normalisation
-    after it; `transpose` where the second dimension has the outputs."""
+    """Weight and bias of a convolution that includes the normalisation after it; `transpose` if the
+    weight's second dimension is that of the outputs."""
     of_weight, of_bias = conv_w.dtype, conv_w.dtype if conv_b is None else conv_b.dtype
     like, zeros, ones = bn_rm, FUNCTIONS["zeros_like"], FUNCTIONS["ones_like"]
     bias = zeros(like) if conv_b is None else conv_b
@@ -58,19 +59,16 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
-    """A copy of a linear map that normalises too. AssertionError in training, without running
-    statistics, and for another number of features (torch.nn.utils.fuse_linear_bn_eval)."""
-    _check(linear, bn)
-    fused = copy.deepcopy(linear)
+    """A copy of a linear layer with a batch normalisation fused into it. Raises AssertionError in
+    training, without running statistics, and for another number of features
+    (torch.nn.utils.fuse_linear_bn_eval)."""
+    _check_mode(linear, bn)
     if bn.num_features not in (1, linear.out_features):
         raise AssertionError(
             "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
             f"linear.out_features={linear.out_features} and bn.num_features={bn.num_features}"
         )
-    _check_statistics(bn)
-    given = fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
-    fused.weight, fused.bias = fuse_linear_bn_weights(*given)
-    return fused
+    return _fused(linear, bn, fuse_linear_bn_weights)
 
 
 def fuse_linear_bn_weights(
@@ -82,8 +80,7 @@ def fuse_linear_bn_weights(
     bn_w: Any,
     bn_b: Any,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a linear map with the statistics, weight and bias of the normalisation
-    after it."""
+    """Weight and bias of a linear layer that includes the normalisation after it."""
     of_bias = linear_w.dtype if linear_b is None else linear_b.dtype
     bias = FUNCTIONS["zeros_like"](bn_rm) if linear_b is None else linear_b
     scale = bn_w * (bn_rv + bn_eps).rsqrt()

@@ -1,4 +1,4 @@
-"""Ready-made parametrisations: weights of a norm, of a spectral norm, and orthogonal ones.
+"""Parametrisations of PyTorch: orthogonal weights, weight norm and spectral norm.
 
 T. Salimans and D. P. Kingma, NeurIPS 2016; T. Miyato et al., ICLR 2018; M. Lezcano-Casado,
 NeurIPS 2019.
@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from impl.modes import no_grad
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
 from impl.nn import functional as F
 from impl.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from impl.nn.modules.module import Module
 from impl.nn.utils import parametrize
-from impl.operator import FUNCTIONS
-from impl.operators.householder import householder_product
-from impl.operators.linear_systems import solve
-from impl.tensor import Tensor
+from impl.operators.linalg.householder import householder_product
+from impl.operators.linalg.linear_systems import solve
+from impl.tensor.tensor import Tensor
 
 
 def _tensor_of(module: Module, name: str) -> Tensor:
@@ -41,7 +41,7 @@ def _is_orthogonal(matrix: Tensor) -> bool:
 
 
 def _orthogonalised(matrix: Tensor) -> Tensor:
-    """Q of the QR decomposition of a tall matrix whose R has no negative diagonal."""
+    """Q of the QR decomposition of a tall matrix in which the diagonal of R is not negative."""
     reflectors, factors = FUNCTIONS["geqrf"](matrix)
     result = householder_product(reflectors, factors)
     result *= reflectors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
@@ -78,7 +78,7 @@ class _Orthogonal(Module):
         return result.mT if wide else result
 
     def _mapped(self, X: Tensor) -> Tensor:
-        """A function of a skew-Hermitian matrix, which is made of the lower triangle."""
+        """The orthogonal map of the skew-Hermitian matrix that the lower triangle of X defines."""
         rows, columns = X.size(-2), X.size(-1)
         X = X.tril()
         if rows != columns:
@@ -94,7 +94,7 @@ class _Orthogonal(Module):
         return result if rows == columns else result[..., :columns]
 
     def _reflected(self, X: Tensor) -> Tensor:
-        """A product of reflections along the columns below the diagonal, which holds signs."""
+        """The product of the Householder reflections below the diagonal, and the signs on it."""
         below = X.tril(diagonal=-1)
         factors = 2.0 / (1.0 + (below * below).sum(dim=-2))
         result = householder_product(below, factors)
@@ -130,7 +130,7 @@ class _Orthogonal(Module):
             )
         reflectors, factors = FUNCTIONS["geqrf"](Q)
         reflectors.diagonal(dim1=-2, dim2=-1).sign_()
-        # A factor of zero is a reflection that was left out.
+        # A factor of zero means no reflection.
         reflectors.diagonal(dim1=-2, dim2=-1)[factors == 0.0] *= -1
         return reflectors.mT if wide else reflectors
 
@@ -142,9 +142,12 @@ def orthogonal(
     *,
     use_trivialization: bool = True,
 ) -> Module:
-    """Make a tensor (..., m, n) of the module orthogonal or unitary: "matrix_exp" and "cayley" of a
-    skew-Hermitian matrix, or "householder" reflections; the first for square and complex ones by
-    default. Raises ValueError for another tensor or map.
+    """Make a tensor (..., m, n) of the module orthogonal or unitary
+    (torch.nn.utils.parametrizations.orthogonal).
+
+    `orthogonal_map` is "matrix_exp" or "cayley", of a skew-Hermitian matrix, or "householder"; by
+    default "matrix_exp" for square and complex tensors, else "householder". Raises ValueError for
+    fewer dimensions or another map.
     """
     weight = _tensor_of(module, name)
     if weight.ndim < 2:
@@ -180,8 +183,8 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Make a tensor of the module a direction, `original1`, times the norms of its slices along
-    `dim`, `original0`; of the whole for None. A state of the older function of that name is loaded
+    """Reparametrise a tensor of the module as norms `original0` of its slices along `dim`, or of
+    the whole for None, times a direction `original1`. States of the deprecated function are loaded
     too (torch.nn.utils.parametrizations.weight_norm)."""
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -196,7 +199,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def check_iterations(count: int) -> None:
-    """Raise ValueError for a number of power iterations that is none."""
+    """Raise ValueError unless the number of power iterations is positive."""
     if count <= 0:
         raise ValueError(
             f"Expected n_power_iterations to be positive, but got n_power_iterations={count}"
@@ -204,14 +207,14 @@ def check_iterations(count: int) -> None:
 
 
 def dimension_of(module: Module, dim: int | None) -> int:
-    """The dimension of a weight's outputs, where none is given."""
+    """The given dimension, or by default that of a weight's outputs."""
     if dim is not None:
         return dim
     return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
 def slices_first(weight: Tensor, dim: int) -> Tensor:
-    """The weight with `dim` before its other dimensions."""
+    """The weight with `dim` as its first dimension."""
     if dim == 0:
         return weight
     return weight.permute(dim, *(d for d in range(weight.ndim) if d != dim))
@@ -249,7 +252,7 @@ class _SpectralNorm(Module):
 
     @no_grad()
     def _iterate(self, matrix: Tensor, times: int) -> None:
-        # Written in place, so that whoever shares the buffers sees it.
+        # In place, because the buffers may be shared.
         for _ in range(times):
             self._u = F.normalize(matrix.mv(self._v), dim=0, eps=self.eps, out=self._u)
             self._v = F.normalize(matrix.H.mv(self._u), dim=0, eps=self.eps, out=self._v)
@@ -260,7 +263,7 @@ class _SpectralNorm(Module):
         matrix = self._matrix(weight)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
-        # Cloned, so that a second forward pass does not change what the first has saved.
+        # Clones, so that a second forward pass does not change saved tensors.
         u, v = self._u.clone(), self._v.clone()
         return weight / FUNCTIONS["vdot"](u, matrix.mv(v))
 
@@ -275,10 +278,12 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Divide a tensor of the module by its greatest singular value as a matrix whose rows are the
-    slices along `dim`, estimated by power iterations, which go on each time it is read in training
-    mode. Raises ValueError and IndexError for what does not fit
-    (torch.nn.utils.parametrizations.spectral_norm)."""
+    """Divide a tensor of the module by its greatest singular value, as a matrix whose rows are the
+    slices along `dim` (torch.nn.utils.parametrizations.spectral_norm).
+
+    Power iterations estimate the value, on each access in training mode. Raises ValueError for an
+    unknown name or no iterations, IndexError for another dimension.
+    """
     weight = _tensor_of(module, name)
     made = _SpectralNorm(weight, n_power_iterations, dimension_of(module, dim), eps)
     return parametrize.register_parametrization(module, name, made)

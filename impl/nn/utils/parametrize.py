@@ -1,7 +1,7 @@
-"""Parametrisations: a parameter or buffer of a module computed from others each time it is read.
+"""Parametrisations: parameters or buffers of a module that are computed on each access.
 
-The module gets a class of its own, in which the name is a property; what it is computed from lives
-in `module.parametrizations`.
+The module gets a class of its own, in which the name is a property; the tensors that it is computed
+from belong to `module.parametrizations`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import copyreg
 from collections.abc import Sequence
 from typing import Any
 
-from impl.modes import no_grad
+from impl.core.grad_mode import no_grad
 from impl.nn.modules.container import ModuleDict, ModuleList
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 
 class _Cache:
-    """What was computed inside `cached()`, by module and name."""
+    """The tensors computed inside `cached()`, by module and name."""
 
     depth = 0
-    values: dict[tuple[int, str], Tensor] = {}  # noqa: RUF012 - there is one, as there is one depth
+    values: dict[tuple[int, str], Tensor] = {}  # noqa: RUF012 - one for all, as `depth`
 
 
 @contextlib.contextmanager
 def cached():
-    """A block in which a parametrised tensor is computed once, however often it is read
+    """A context in which a parametrised tensor is computed only on its first access
     (torch.nn.utils.parametrize.cached)."""
     _Cache.depth += 1
     try:
@@ -46,27 +46,34 @@ def _register(module: Module, name: str, value) -> None:
         module.register_buffer(name, value)
 
 
-def _check_like(made, like: Tensor, texts: tuple[str, str, str], the: str = "") -> None:
-    """Raise ValueError unless `made` has the dtype and shape of `like`; `texts` are what the
-    message calls the operation and the two values."""
+def _check_like(made, expected: dict[str, Any], texts: tuple[str, str, str], the="") -> None:
+    """Raise ValueError unless `made` has the expected dtype and shape.
+
+    `texts` name the operation, the expected and the actual attribute `{}` in the message.
+    """
     operation, before, after = texts
-    for what in ("dtype", "shape"):
-        old, new = getattr(like, what), getattr(made, what)
+    for name, old in expected.items():
+        new = getattr(made, name)
         if old != new:
             raise ValueError(
-                f"{operation.format(what)}, unless {the}`unsafe` flag is enabled.\n"
-                f"{before.format(what)}: {old}\n{after.format(what)}: {new}"
+                f"{operation.format(name)}, unless {the}`unsafe` flag is enabled.\n"
+                f"{before.format(name)}: {old}\n{after.format(name)}: {new}"
             )
+
+
+def _check_tensor(made) -> None:
+    if not isinstance(made, Tensor):
+        raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
 
 
 _CHANGED = "Registering a parametrization may not change the {} of the tensor"
 
 
 class ParametrizationList(ModuleList):
-    """The parametrisations of one tensor, in order, and what the first is applied to: `original`,
-    or `original0`, `original1` and so on where its `right_inverse` gives several tensors.
+    """The parametrisations of one tensor, in order, and the input of the first: `original`, or
+    `original0`, `original1` and so on if its `right_inverse` returns several tensors.
 
-    Raises ValueError without modules, and where a result has not the tensor's dtype and shape
+    Raises ValueError without modules, and for a result of another dtype or shape than the tensor's
     unless `unsafe` (torch.nn.utils.parametrize.ParametrizationList).
     """
 
@@ -77,7 +84,7 @@ class ParametrizationList(ModuleList):
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
-        shape, kind = original.shape, original.dtype
+        expected = {"dtype": original.dtype, "shape": original.shape}
         new: Any = original
         with no_grad():
             for module in reversed(self):  # type: ignore[call-overload]
@@ -97,16 +104,8 @@ class ParametrizationList(ModuleList):
             self._keep_several(original, new)
         if not unsafe:
             made = self()
-            if not isinstance(made, Tensor):
-                raise ValueError(
-                    f"A parametrization must return a tensor. Got {type(made).__name__}."
-                )
-            for what, old in (("dtype", kind), ("shape", shape)):
-                if getattr(made, what) != old:
-                    raise ValueError(
-                        f"{_CHANGED.format(what)}, unless `unsafe` flag is enabled.\n"
-                        f"unparametrized {what}: {old}\nparametrized {what}: {getattr(made, what)}"
-                    )
+            _check_tensor(made)
+            _check_like(made, expected, (_CHANGED, "unparametrized {}", "parametrized {}"))
 
     def _keep_one(self, original: Tensor, new: Tensor) -> None:
         if original.dtype != new.dtype:
@@ -114,7 +113,7 @@ class ParametrizationList(ModuleList):
                 "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
                 f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
             )
-        # The tensor stays the one that an optimizer may know.
+        # The same tensor object: an optimizer may refer to it.
         with no_grad():
             original.set_(new)
         _register(self, "original", original)
@@ -133,8 +132,11 @@ class ParametrizationList(ModuleList):
             _register(self, f"original{i}", kept)
 
     def right_inverse(self, value) -> None:
-        """Set what the tensor is computed from so that it becomes `value`, by the inverses in
-        reverse order. Raises RuntimeError where there is none, ValueError for what does not fit."""
+        """Set the originals so that the tensor becomes `value`, by the inverses in reverse order.
+
+        Raises RuntimeError for a missing inverse, ValueError if an inverse returns another number,
+        type or dtype of originals.
+        """
         with no_grad():
             for module in reversed(self):  # type: ignore[call-overload]
                 if not hasattr(module, "right_inverse"):
@@ -203,7 +205,7 @@ def _no_state(self):
 
 
 def _copied(self, memo: dict):
-    """A deep copy, of the same class; what `copy.deepcopy` makes of any object."""
+    """A deep copy of the same class, without the class's `__getstate__`."""
     if id(self) in memo:
         return memo[id(self)]
     memo[id(self)] = replica = self.__new__(type(self))
@@ -244,11 +246,12 @@ def _inject_property(module: Module, name: str) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Compute a parameter or buffer of the module by `parametrization`, each time it is read, from
-    what it was, or from what its `right_inverse` made of that; after those registered before.
+    """Compute a parameter or buffer of the module by `parametrization` on each access.
 
-    Raises ValueError for a name that the module has not, and where dtype or shape change unless
-    `unsafe`; returns the module (torch.nn.utils.parametrize.register_parametrization).
+    Its input is the original tensor, or the `right_inverse` of that, or the result of the
+    parametrisations registered before. Raises ValueError for an unknown name, and if dtype or shape
+    change unless `unsafe`; returns the module
+    (torch.nn.utils.parametrize.register_parametrization).
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -276,10 +279,10 @@ def register_parametrization(
 def _check_further(module: Module, name: str, parametrization: Any) -> None:
     before = getattr(module, name)
     after = parametrization(before)
-    if not isinstance(after, Tensor):
-        raise ValueError(f"A parametrization must return a tensor. Got {type(after).__name__}.")
+    _check_tensor(after)
+    expected = {"dtype": before.dtype, "shape": before.shape}
     texts = _CHANGED, f"module.{name}.{{}}", f"parametrization(module.{name}).{{}}"
-    _check_like(after, before, texts, "the ")
+    _check_like(after, expected, texts, "the ")
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -292,11 +295,11 @@ def _check_further(module: Module, name: str, parametrization: Any) -> None:
         )
     returned = "The tensor returned by parametrization.right_inverse must have the same {} as "
     texts = f"{returned}module.{name}", f"module.{name}.{{}}", "returned {}"
-    _check_like(inverse, before, texts, "the ")
+    _check_like(inverse, expected, texts, "the ")
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether that tensor of the module, or any, is parametrised."""
+    """Whether a tensor of the module is parametrised, or any tensor if none is named."""
     held = getattr(module, "parametrizations", None)
     if not isinstance(held, ModuleDict):
         return False
@@ -306,9 +309,9 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
-    """Give the module the tensor itself again: its present value, or the original unless
-    `leave_parametrized`. Raises ValueError for one that is not parametrised, and where there are
-    several originals to leave (torch.nn.utils.parametrize.remove_parametrizations)."""
+    """Register the tensor itself again: its current value, or the original unless
+    `leave_parametrized`. Raises ValueError for a tensor that is not parametrised, and if there are
+    several originals (torch.nn.utils.parametrize.remove_parametrizations)."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     held = module.parametrizations[tensor_name]
@@ -336,14 +339,17 @@ def remove_parametrizations(
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that the module had before anything of it was parametrised."""
+    """The class of the module without parametrisations."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Parametrise another module alike, all tensors or one, with the same originals; returns it."""
+    """Copy the parametrisations of all tensors or of one, and share the originals.
+
+    Returns the other module.
+    """
     if not is_parametrized(from_module):
         return to_module
     for name in from_module.parametrizations if tensor_name is None else [tensor_name]:

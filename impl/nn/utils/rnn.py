@@ -1,16 +1,16 @@
-"""`torch.nn.utils.rnn`: sequences of several lengths in one tensor, padded or packed."""
+"""`torch.nn.utils.rnn`: sequences of different lengths in one tensor, padded or packed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from impl.creation.from_data import as_tensor
-from impl.creation.ranges import arange
-from impl.dtypes import int64
+from impl.core.dtypes import int64
+from impl.core.registry import FUNCTIONS
+from impl.factories.creation.from_data import as_tensor
+from impl.factories.creation.ranges import arange
 from impl.nn.packed_sequence import PackedSequence, invert_permutation
-from impl.operator import FUNCTIONS
-from impl.operators import packed_sequences
-from impl.tensor import Tensor
+from impl.operators.layers import packed_sequences
+from impl.tensor.tensor import Tensor
 
 __all__ = [
     "PackedSequence",
@@ -27,8 +27,8 @@ __all__ = [
 def pack_padded_sequence(
     input: Tensor, lengths, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack the first `lengths` steps of padded sequences (L, N, ...), or (N, L, ...); they are
-    sorted by length first unless `enforce_sorted`.
+    """Pack the first `lengths` steps of padded sequences (L, N, ...), or (N, L, ...) if
+    `batch_first`; without `enforce_sorted` they are sorted by length.
 
     Raises RuntimeError unless the lengths are positive and, if `enforce_sorted`, descending
     (torch.nn.utils.rnn.pack_padded_sequence).
@@ -51,8 +51,8 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The sequences (L, N, ...), or (N, L, ...), in their first order, padded to the longest or to
-    `total_length`, and their lengths. Raises ValueError for a total length below
+    """The sequences (L, N, ...), or (N, L, ...), in their original order, padded to the longest or
+    to `total_length`, and their lengths. Raises ValueError if `total_length` is too small
     (torch.nn.utils.rnn.pad_packed_sequence)."""
     length = sequence.batch_sizes.size(0)
     if total_length is not None:
@@ -74,8 +74,10 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (L_i, ...) side by side as (L, N, ...), or (N, L, ...), the shorter ones padded on
-    one side. Raises RuntimeError for none (torch.nn.utils.rnn.pad_sequence)."""
+    """Sequences (L_i, ...) stacked as (L, N, ...), or (N, L, ...), with padding on one side.
+
+    Raises RuntimeError without sequences (torch.nn.utils.rnn.pad_sequence).
+    """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
@@ -87,7 +89,7 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """The first `lengths` steps of each sequence; one that is not `batch_first` is transposed in
+    """The first `lengths` steps of each sequence; input that is not `batch_first` is transposed in
     place (torch.nn.utils.rnn.unpad_sequence)."""
     if not batch_first:
         padded_sequences.transpose_(0, 1)

@@ -1,26 +1,28 @@
 """Spectral normalisation as a hook that computes the weight before each call.
 
-T. Miyato et al., ICLR 2018; the parametrisation of that name does the same when the weight is read.
+T. Miyato et al., ICLR 2018. The parametrisation of the same name computes it on access.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from impl.modes import no_grad
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
 from impl.nn import functional as F
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
-from impl.nn.utils.normalising_hooks import refuse_lazy, refuse_second, removed
+from impl.nn.utils.norm_hooks import refuse_lazy, refuse_second, remove
 from impl.nn.utils.parametrizations import check_iterations, dimension_of, slices_first
-from impl.operator import FUNCTIONS
-from impl.operators.matrix_chains import multi_dot
-from impl.tensor import Tensor
+from impl.operators.products.multi_dot import multi_dot
+from impl.tensor.tensor import Tensor
 
 
 class SpectralNorm:
-    """The hook: sets the weight to `<name>_orig` over its greatest singular value, with the
-    singular vectors in the buffers `<name>_u` and `<name>_v`."""
+    """The forward pre-hook that divides a weight, `<name>_orig`, by its greatest singular value.
+
+    The buffers `<name>_u` and `<name>_v` are the singular vectors.
+    """
 
     _version = 1
 
@@ -37,7 +39,7 @@ class SpectralNorm:
         return weight.reshape(weight.size(0), -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Tensor:
-        """The weight over its greatest singular value, with better vectors first if asked for."""
+        """The weight divided by its greatest singular value, after power iterations if required."""
         weight, u, v = (getattr(module, f"{self.name}_{part}") for part in ("orig", "u", "v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
@@ -45,7 +47,7 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v = F.normalize(matrix.t().mv(u), dim=0, eps=self.eps, out=v)
                     u = F.normalize(matrix.mv(v), dim=0, eps=self.eps, out=u)
-                # Cloned, so that a second call does not change what this one has saved.
+                # Clones, so that a second call does not change saved tensors.
                 u, v = u.clone(), v.clone()
         return weight / FUNCTIONS["dot"](u, matrix.mv(v))
 
@@ -62,7 +64,7 @@ class SpectralNorm:
 
 
 class _Versioned:
-    """After saving: says of which kind the state is."""
+    """State dict hook that adds the version of the normalisation to the metadata."""
 
     def __init__(self, hook: SpectralNorm) -> None:
         self.hook = hook
@@ -76,7 +78,7 @@ class _Versioned:
 
 
 class _Upgraded:
-    """Before loading: finds `v` for a state of the kind that had the weight in its place."""
+    """Load state dict pre-hook that computes `v` for a state of version 0, which has the weight."""
 
     def __init__(self, hook: SpectralNorm) -> None:
         self.hook = hook
@@ -109,10 +111,10 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Divide a parameter, `<name>_orig`, by its greatest singular value before each call, which a
-    power iteration estimates in training mode (torch.nn.utils.spectral_norm).
+    """Divide a parameter, `<name>_orig`, by its greatest singular value before each call; power
+    iterations in training mode estimate the value (torch.nn.utils.spectral_norm).
 
-    Raises RuntimeError for a second time, ValueError for a parameter without values.
+    Raises RuntimeError if it is normalised already, ValueError for an uninitialized parameter.
     """
     dim = dimension_of(module, dim)
     refuse_second(module, SpectralNorm, "spectral", name)
@@ -128,7 +130,7 @@ def spectral_norm(
         )
     delattr(module, name)
     module.register_parameter(f"{name}_orig", weight)
-    # Who asks for the weight before the first call finds it, but not as a parameter.
+    # Until the first call the weight is an attribute, no longer a parameter.
     setattr(module, name, weight.data)
     module.register_buffer(f"{name}_u", u)
     module.register_buffer(f"{name}_v", v)
@@ -139,12 +141,12 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter with its present value; ValueError if it is not normalised."""
-    hook = removed(module, SpectralNorm, "spectral", name)
-    for number, after in list(module._saved.items()):
+    """Make the weight a parameter with its current value; ValueError if it is not normalised."""
+    hook = remove(module, SpectralNorm, "spectral", name)
+    for number, after in list(module._state_dict_hooks.items()):
         if isinstance(after, _Versioned) and after.hook is hook:
-            del module._saved[number]
-    for number, (before, _) in list(module._loading.items()):
+            del module._state_dict_hooks[number]
+    for number, (before, _) in list(module._load_state_dict_pre_hooks.items()):
         if isinstance(before, _Upgraded) and before.hook is hook:
-            del module._loading[number]
+            del module._load_state_dict_pre_hooks[number]
     return module

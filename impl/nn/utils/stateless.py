@@ -1,4 +1,4 @@
-"""Calling a module with other tensors in the places of its parameters and buffers."""
+"""Calls of a module with other tensors instead of its parameters and buffers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from impl.nn.modules.module import Module
-from impl.tensor import Tensor
+from impl.tensor.tensor import Tensor
 
 _MISSING: Any = object()
 
@@ -21,7 +21,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ):
-    """`torch.func.functional_call` under its old name; FutureWarning."""
+    """`torch.func.functional_call` under its deprecated name; FutureWarning."""
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
         "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
@@ -60,13 +60,13 @@ def _replaced(module: Module, tensors: dict[str, Tensor], tie_weights: bool, str
             before[name] = _swap(module, name, tensor)
         yield
     finally:
-        # What the call has assigned is handed out.
+        # The caller's dictionary gets the tensors that the call assigned.
         after = {name: _swap(module, name, tensor) for name, tensor in before.items()}
         tensors.update({name: after[name] for name in tensors if name in after})
 
 
 def _swap(module: Module, path: str, tensor) -> Any:
-    """Put a tensor in a place, or nothing for `_MISSING`; returns what was there."""
+    """Set a tensor by its dotted name, or delete it for `_MISSING`; returns the previous value."""
     owner, name = _owner(module, path)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
@@ -113,8 +113,10 @@ def _named_tensors(module: Module) -> dict[str, Tensor]:
 
 
 def _untied(module: Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors also under the other names of the ones that they replace. Raises ValueError for
-    two values of one."""
+    """The tensors under all names of the tied tensors that they replace.
+
+    Raises ValueError for different values of tied tensors.
+    """
     names_of: dict[int, set[str]] = {}
     for name, tensor in _named_tensors(module).items():
         names_of.setdefault(id(tensor), set()).add(name)

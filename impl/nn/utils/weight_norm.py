@@ -1,6 +1,6 @@
 """Weight normalisation as a hook that computes the weight before each call.
 
-T. Salimans and D. P. Kingma, NeurIPS 2016; in torch deprecated in favour of the parametrisation.
+T. Salimans and D. P. Kingma, NeurIPS 2016; PyTorch deprecates it in favour of the parametrisation.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from impl.core.registry import FUNCTIONS
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
-from impl.nn.utils.normalising_hooks import refuse_lazy, refuse_second, removed
-from impl.operator import FUNCTIONS
+from impl.nn.utils.norm_hooks import refuse_lazy, refuse_second, remove
 
 
 class WeightNorm:
-    """The hook: sets the weight from `<name>_g`, norms, and `<name>_v`, a direction."""
+    """The forward pre-hook that computes a weight: norms `<name>_g`, directions `<name>_v`."""
 
     def __init__(self, name: str, dim: int) -> None:
         self.name = name
         self.dim = dim
 
     def compute_weight(self, module: Module) -> Any:
-        """The direction with those norms."""
+        """The direction, scaled to the norms."""
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")
         return FUNCTIONS["_weight_norm"](v, g, self.dim)
 
@@ -38,10 +38,10 @@ class WeightNorm:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Make a parameter a direction `<name>_v` times the norms `<name>_g` of its slices along `dim`,
-    of the whole for None, computed before each call; FutureWarning (torch.nn.utils.weight_norm).
+    """Reparametrise a weight as norms `<name>_g` of its slices along `dim`, or of the whole for
+    None, times a direction `<name>_v`; FutureWarning (torch.nn.utils.weight_norm).
 
-    Raises RuntimeError for a second time, ValueError for a parameter without values yet.
+    Raises RuntimeError if it is normalised already, ValueError for an uninitialized parameter.
     """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
@@ -63,6 +63,6 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter with its present value; ValueError if it is not normalised."""
-    removed(module, WeightNorm, "weight", name)
+    """Make the weight a parameter with its current value; ValueError if it is not normalised."""
+    remove(module, WeightNorm, "weight", name)
     return module

@@ -1,0 +1,90 @@
+"""Devices (torch.device): every device type of torch can be named, only the CPU can be used."""
+
+from __future__ import annotations
+
+import re
+
+_LISTED = (
+    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
+    "mps, meta, hpu, mtia, privateuseone"
+)
+_TYPES = frozenset(_LISTED.split(", "))
+_NAME = re.compile(r"([^:]*)(?::(0|[1-9][0-9]*))?")
+
+
+class device:
+    """A device type and an optional index: `device("cuda:1")`, `device("cuda", 1)`.
+
+    It is also a context manager, which has no effect for the CPU and raises for other devices.
+    Raises RuntimeError for a name that torch does not know.
+    """
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __init__(self, type: str | device, index: int | None = None) -> None:
+        if isinstance(type, device):
+            self.type, self.index = type.type, type.index
+            return
+        if isinstance(type, int):
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        if not isinstance(type, str):
+            raise TypeError(f"device() received an invalid argument: {type!r}")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
+        found = _NAME.fullmatch(type)
+        name = type.split(":")[0]
+        if name not in _TYPES:
+            raise RuntimeError(
+                f"Expected one of {_LISTED} device type at start of device string: {name}"
+            )
+        if found is None:
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        number = found[2]
+        if number is not None and index is not None:
+            raise RuntimeError(
+                "type (string) must not include an index because index was passed explicitly: "
+                + type
+            )
+        self.type = name
+        self.index = index if number is None else int(number)
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, device) and (other.type, other.index) == (self.type, self.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return device, (str(self),)
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{number})"
+
+    def __enter__(self) -> device:
+        check_device(self)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        pass
+
+
+CPU = device("cpu")
+
+
+def check_device(place) -> None:
+    """Raise unless `place` is the CPU or its name.
+
+    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices.
+    """
+    kind = device(place).type
+    if kind == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if kind != "cpu":
+        raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")

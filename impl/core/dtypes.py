@@ -1,0 +1,201 @@
+"""Dtypes, their categories, and type promotion (c10/core/ScalarType.h)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+
+
+class dtype:
+    """An element type, printed as torch prints it (`torch.float32`)."""
+
+    __slots__ = ("c_name", "category", "itemsize", "legacy", "name", "numpy")
+
+    def __init__(self, name: str, numpy_type, category: int, legacy: str, c_name: str) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy_type)
+        self.category = category
+        self.itemsize = self.numpy.itemsize
+        # The names in torch's messages: that of the legacy tensor type, and that of the C++ type.
+        self.legacy = legacy
+        self.c_name = c_name
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOATING
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return (_named, (self.name,))
+
+
+dtype.__name__ = "torch.dtype"  # appears in Python's own error messages
+
+
+def _named(name: str) -> dtype:
+    return BY_NAME[name]
+
+
+bool_ = dtype("bool", np.bool_, BOOL, "Bool", "bool")
+uint8 = dtype("uint8", np.uint8, INTEGRAL, "Byte", "unsigned char")
+int8 = dtype("int8", np.int8, INTEGRAL, "Char", "signed char")
+int16 = dtype("int16", np.int16, INTEGRAL, "Short", "short int")
+int32 = dtype("int32", np.int32, INTEGRAL, "Int", "int")
+int64 = dtype("int64", np.int64, INTEGRAL, "Long", "long int")
+float16 = dtype("float16", np.float16, FLOATING, "Half", "c10::Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16", "c10::BFloat16")
+float32 = dtype("float32", np.float32, FLOATING, "Float", "float")
+float64 = dtype("float64", np.float64, FLOATING, "Double", "double")
+complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat", "c10::complex<float>")
+complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble", "c10::complex<double>")
+
+ALL: tuple[dtype, ...] = (
+    bool_,
+    uint8,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+)
+ALL += (complex64, complex128)
+BY_NAME = {d.name: d for d in ALL}
+BY_NUMPY = {d.numpy: d for d in ALL}
+CATEGORY = {d.numpy: d.category for d in ALL}
+DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= FLOATING)
+REDUCED = frozenset((float16.numpy, bfloat16.numpy))
+# The float dtypes in which NumPy and BLAS compute; the reduced ones are cast to float32 first.
+WIDE = (float32.numpy, float64.numpy)
+
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    """The floating dtype that factories and integer-to-float promotion use."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the default floating dtype.
+
+    Raises TypeError for anything but a floating dtype (torch.set_default_dtype).
+    """
+    global _default
+    if not isinstance(d, dtype):
+        raise TypeError(
+            "invalid dtype object: only floating-point types are supported as the default type"
+        )
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _default = d
+
+
+def complex_of(d: dtype) -> dtype:
+    """The complex dtype whose parts have the floating dtype `d`.
+
+    Raises NotImplementedError for float16: NumPy has no complex numbers of half precision.
+    """
+    if d is float16:
+        raise NotImplementedError("complex32, the complex dtype of float16 parts")
+    return complex128 if d is float64 else complex64
+
+
+def real_of(d: dtype) -> dtype:
+    """The dtype of the parts of a complex dtype; any other dtype is returned as it is."""
+    return {complex64: float32, complex128: float64}.get(d, d)
+
+
+# Within a category: half and bfloat16 promote to float32; integers promote as in NumPy, uint8 with
+# a signed type to the next wider signed type.
+def _join(a: dtype, b: dtype) -> dtype:
+    if a is b:
+        return a
+    if {a, b} == {float16, bfloat16}:
+        return float32
+    if a.category != b.category:
+        low, high = (a, b) if a.category < b.category else (b, a)
+        if high.category == COMPLEX and low is float64:
+            return complex128
+        return high
+    if a.category == FLOATING:
+        return a if _RANK[a] > _RANK[b] else b
+    return BY_NUMPY[np.promote_types(a.numpy, b.numpy)]
+
+
+_RANK = {float16: 0, bfloat16: 0, float32: 1, float64: 2}
+JOIN = {(a, b): _join(a, b) for a in ALL for b in ALL}
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The result of type promotion between two dtypes (torch.promote_types)."""
+    return JOIN[a, b]
+
+
+def category_of_number(value) -> int:
+    """The category of a Python number; bool is tested first because it is an int."""
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, (int, np.integer)):
+        return INTEGRAL
+    if isinstance(value, (float, np.floating)):
+        return FLOATING
+    return COMPLEX
+
+
+def dtype_of_number(value) -> dtype:
+    """The dtype of a Python number as an operand: bool, int64, or the default (complex) float."""
+    category = category_of_number(value)
+    if category == FLOATING:
+        return _default
+    if category == COMPLEX:
+        return complex128 if _default is float64 else complex64
+    return bool_ if category == BOOL else int64
+
+
+def result_dtype(operands) -> dtype:
+    """The result of type promotion among operands (torch.result_type, c10's ResultTypeState).
+
+    `operands` are arrays, NumPy scalars (0-dim) or Python numbers. Three priorities (tensors with
+    dimensions, 0-dim tensors, Python numbers) each promote among themselves; a lower priority
+    counts only if its category is higher. Raises NotImplementedError where the result would be
+    complex32.
+    """
+    dimensioned: Any = None
+    zero_dim: Any = None
+    number: Any = None
+    for value in operands:
+        d = BY_NUMPY.get(getattr(value, "dtype", None))
+        if d is None:
+            d = dtype_of_number(value)
+            number = d if number is None else JOIN[number, d]
+        elif value.ndim:
+            dimensioned = d if dimensioned is None else JOIN[dimensioned, d]
+        else:
+            zero_dim = d if zero_dim is None else JOIN[zero_dim, d]
+    result = dimensioned
+    for lower in (zero_dim, number):
+        if lower is None:
+            continue
+        if result is None:
+            result = lower
+        elif lower.category > result.category:
+            if lower.category == COMPLEX and result.category == FLOATING:
+                result = complex_of(result)
+            elif lower is number and lower.category == COMPLEX:
+                result = complex_of(_default)  # the tensors are integers
+            else:
+                result = JOIN[result, lower]
+    return result

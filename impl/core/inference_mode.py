@@ -1,0 +1,100 @@
+"""Inference tensors: made in inference mode, without a version counter, never saved for backward.
+
+Such a tensor lacks the dispatch keys Autograd and ADInplaceOrView (c10/core/InferenceMode.h). So an
+operator all of whose operands are inference tensors records no node, and their views have no base.
+Outside the mode an operation on them fails only where it needs the version counter, which is after
+the kernel has run.
+"""
+
+from __future__ import annotations
+
+from impl.core import messages
+from impl.core.state import STATE
+from impl.core.strides import contiguous_strides
+
+
+def mark(tensor) -> None:
+    """Make a new tensor an inference tensor: no version counter, and always the slow path."""
+    tensor._inference = tensor._uncounted = True
+    use_slow_path(tensor)
+
+
+def use_slow_path(tensor) -> None:
+    """Make operators on the tensor take the slow path, by setting `_strides` explicitly."""
+    if tensor._strides is None:
+        tensor._strides = contiguous_strides(tensor._raw.shape)
+        tensor._dense_meta = None
+
+
+def detached(alias):
+    """The result of detach() for an alias of an inference tensor: writable outside the mode."""
+    if not STATE.inference:
+        alias._storage = alias._storage.sharing()
+        alias._uncounted = False
+    return alias
+
+
+def recordable(operator, args) -> bool:
+    """Whether an operator may record: some operand is not an inference tensor.
+
+    A Python number in the position of a differentiable tensor counts as a normal tensor, because
+    torch wraps it in one.
+    """
+    differentiable = None
+    for i in operator.tensor_positions:
+        a = args[i]
+        if a is None:
+            continue
+        inference = getattr(a, "_inference", None)
+        if inference is None:
+            differentiable = differentiable or {position for _, position in operator.grad_inputs}
+            inference = i not in differentiable
+        if not inference:
+            return True
+    position = operator.list_position
+    return position is not None and not all(t is None or t._inference for t in args[position])
+
+
+def records_copies(tensor) -> bool:
+    """Whether a copy of the tensor is recorded as CopyBackwards, a write to new memory.
+
+    The case is an inference tensor that requires grad: `clone` itself records no node for it, but
+    the `copy_` in its kernel does.
+    """
+    return tensor._inference and tensor._requires_grad and STATE.enabled
+
+
+def count_making(operator, args, outputs) -> None:
+    """Add the in-place writes of torch's kernel to the versions of the outputs.
+
+    It applies outside the mode if all operands are inference tensors: then the kernel runs with the
+    dispatch keys that increment version counters. With any normal operand those keys are excluded
+    and the outputs begin at version 0.
+    """
+    times = operator.writes
+    if times and not STATE.inference and not recordable(operator, args):
+        for output in outputs:
+            output._storage.version += times
+
+
+def count(tensor) -> None:
+    """Increment the version counter after a write to a tensor.
+
+    Raises RuntimeError for an inference tensor outside inference mode.
+    """
+    if not tensor._uncounted:
+        tensor._storage.version += 1
+    elif not STATE.inference:
+        raise RuntimeError(messages.INFERENCE_WRITE)
+
+
+def check_flag(tensor) -> None:
+    """Raise RuntimeError for an inference tensor outside the mode: it cannot require grad."""
+    if tensor._inference and not STATE.inference:
+        raise RuntimeError(messages.INFERENCE_FLAG)
+
+
+def check_save(tensor) -> None:
+    """Raise RuntimeError for an inference tensor, which cannot be saved for backward."""
+    if tensor._inference:
+        raise RuntimeError(messages.INFERENCE_SAVE)

@@ -1,0 +1,21 @@
+"""Read-only properties whose assignment raises torch's error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # type checkers understand only the built-in property
+    read_only = property
+else:
+
+    class read_only(property):
+        """A property whose assignment raises AttributeError.
+
+        The message names the class by `_torch_name` if it has one, else by its own name.
+        """
+
+        def __set__(self, instance, value) -> None:
+            owner = getattr(instance, "_torch_name", None) or type(instance).__name__
+            raise AttributeError(
+                f"attribute '{self.fget.__name__}' of '{owner}' objects is not writable"
+            )

@@ -1,0 +1,51 @@
+"""Registries of operators: by name, as functions of torch, and as the `F` of formulas."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+
+class Operations(SimpleNamespace):
+    """A namespace of operations for gradient formulas, their argument `F`.
+
+    Defining a name twice raises ValueError, so that its meaning does not depend on the order of
+    imports.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self) and vars(self)[name] is not value:
+            raise ValueError(f"F.{name} is defined already; give the operation another name")
+        super().__setattr__(name, value)
+
+
+# `F.records`: whether nodes are recorded; formulas branch on it where torch branches on GradMode.
+array_ops = Operations(records=False)  # F over arrays: kernels
+tensor_ops = Operations(records=True)  # F over tensors: operators
+
+
+class _NoGrad:
+    """F over tensors with grad mode off: the same operators, and `records` is False."""
+
+    records = False
+
+    def __getattr__(self, name: str):
+        return getattr(tensor_ops, name)
+
+
+tensor_ops_no_grad = _NoGrad()
+OPERATORS: dict[str, Any] = {}  # every `impl.dispatch.operator.Operator` by its name
+FUNCTIONS: dict = {}  # the functions of the torch namespace
+
+
+def method_of(cls: type):
+    """Decorator that adds a function or property to a class of a lower layer.
+
+    The module of the class then needs no imports of the layers that the method uses.
+    """
+
+    def attach(member):
+        setattr(cls, getattr(member, "fget", member).__name__, member)
+        return member
+
+    return attach

@@ -1,0 +1,137 @@
+"""Sizes: `torch.Size`, size arguments, broadcasting, and the strides of a reshape."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator as _python
+
+from impl.core import messages
+
+
+class Size(tuple):
+    """A tensor's sizes, printed as torch prints them."""
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of these sizes."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index):
+        item = super().__getitem__(index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __add__(self, other):
+        return Size(tuple(self) + tuple(other))
+
+
+def sizes_of(arguments) -> tuple[int, ...]:
+    """Sizes from a variadic call: `f(2, 3)`, `f((2, 3))`, `f([2, 3])` or `f(torch.Size(...))`.
+
+    Raises TypeError for anything that is not an integer.
+    """
+    if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
+        arguments = arguments[0]
+    return tuple(_python.index(n) for n in arguments)
+
+
+def sizes_given(function: str, parameter: str, sizes, named) -> tuple[int, ...]:
+    """`sizes_of` a variadic call, or of its single keyword argument.
+
+    Raises the TypeError of torch's argument parser for missing sizes, and TypeError for
+    non-integers.
+    """
+    if not sizes:
+        if parameter not in named:
+            raise TypeError(f'{function}() missing 1 required positional arguments: "{parameter}"')
+        sizes = (named[parameter],)
+    return sizes_of(sizes)
+
+
+def infer_size(shape, count: int) -> tuple[int, ...]:
+    """`shape` with a -1 replaced by the size that gives `count` elements (ATen's infer_size).
+
+    Raises RuntimeError when the sizes do not fit the count (torch.Tensor.view).
+    """
+    known, unknown = 1, None
+    for i, n in enumerate(shape):
+        if n == -1:
+            if unknown is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
+        else:
+            known *= n
+    fits = known == count or (unknown is not None and known > 0 and count % known == 0)
+    if not fits:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+    if unknown is None:
+        return tuple(shape)
+    if known == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+            f"unspecified dimension size -1 can be any value and is ambiguous"
+        )
+    return (*shape[:unknown], count // known, *shape[unknown + 1 :])
+
+
+def broadcast_shapes(*shapes) -> tuple[int, ...]:
+    """The shape to which all `shapes` broadcast. Raises RuntimeError when they do not."""
+    result: list[int] = []
+    for shape in shapes:
+        lead = len(shape) - len(result)
+        if lead > 0:
+            result = [1] * lead + result
+        for i, n in enumerate(reversed(shape), 1):
+            if result[-i] == 1:
+                result[-i] = n
+            elif n not in (1, result[-i]):
+                raise RuntimeError(messages.broadcast(shapes))
+    return tuple(result)
+
+
+@functools.lru_cache(4096)
+def repeated_dims(shape: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The dimensions of `to` along which `shape` is expanded; None if it does not broadcast."""
+    lead = len(to) - len(shape)
+    if lead < 0 or any(n not in (1, to[lead + i]) for i, n in enumerate(shape)):
+        return None
+    repeated = (lead + i for i, n in enumerate(shape) if n == 1 and to[lead + i] != 1)
+    return (*range(lead), *repeated)
+
+
+def restride(shape, strides, target) -> tuple[int, ...] | None:
+    """The strides of (shape, strides) viewed with the sizes `target`; None if a copy is needed.
+
+    `target` has as many elements. Each run of dimensions that are contiguous with each other must
+    correspond to whole dimensions of the target (ATen's computeStride).
+    """
+    if 0 in shape:
+        if tuple(shape) == tuple(target):
+            return tuple(strides)
+        result, step = [], 1
+        for n in reversed(target):
+            result.append(step)
+            step *= max(n, 1)
+        return tuple(reversed(result))
+    if not shape:
+        return (1,) * len(target)
+    result = [0] * len(target)
+    at = len(target) - 1
+    base, old, new = strides[-1], 1, 1
+    for d in range(len(shape) - 1, -1, -1):
+        old *= shape[d]
+        if d and (shape[d - 1] == 1 or strides[d - 1] == old * base):
+            continue
+        while at >= 0 and (new < old or target[at] == 1):
+            result[at] = new * base
+            new *= target[at]
+            at -= 1
+        if new != old:
+            return None
+        if d:
+            base, old, new = strides[d - 1], 1, 1
+    return tuple(result) if at == -1 else None

@@ -1,0 +1,98 @@
+"""Thread-local state: grad mode, inference mode and other modes, condensed into one `fast_path`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+# Whether operator calls and backward passes may take their fast paths. IMPL_FAST_PATH=off in the
+# environment switches them off, so that a run can compare the slow paths with torch.
+FAST_PATH = os.environ.get("IMPL_FAST_PATH", "on") != "off"
+
+# The number of process-wide modes that block the fast path; new threads start with it.
+_everywhere = 0 if FAST_PATH else 1
+
+
+class _State(threading.local):
+    """The modes of one thread, and `fast_path`, the one value that the fast path has to read.
+
+    `fast_path` is 1 (grad mode on) or 0 (off). It is None while any mode is active that only the
+    slow path supports; each such mode increments `fast_path_blockers`.
+    """
+
+    fast_path: int | None = 1
+    inference = False
+    forward = True  # whether forward AD is on
+    multithreading = True  # only stored: backward uses one thread
+    view_replay = False  # whether new views keep a view_fn
+    layout_policy = True  # whether the gradient layout contract is enforced
+    current_node: Any = None  # the node whose backward runs, while anomaly mode is on
+    graph_task: Any = None  # the GraphTask that is running, the innermost one
+    reentrant_depth = 0  # the number of nested backward passes in this thread
+    checkpoint_group: Any = None  # the active GraphExecGroup of torch.utils.checkpoint
+    accumulates_all = True  # whether all running GraphTasks accumulate into all leaves
+    saved_hooks: tuple = ()  # active (pack_hook, unpack_hook) pairs, the innermost last
+    saved_hooks_disabled: str | None = None  # the error message, if disabled
+    autocast: Any = None  # the dtype of eligible operators; see `impl.dispatch.autocast`
+    batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
+    before_write: Any = None  # callback, called with a tensor before each in-place write
+    _grad_mode = True
+    _fast_path_blockers = 0
+
+    def __init__(self) -> None:
+        """Runs once in each thread, at its first access."""
+        # Overflow, division by zero and invalid values give inf and NaN silently, as in torch. The
+        # setting is made once per thread: a np.errstate around each operation costs more than it.
+        np.seterr(all="ignore")
+        if _everywhere:
+            self.fast_path_blockers = _everywhere
+
+    @property
+    def grad_mode(self) -> bool:
+        """The grad mode, as `is_grad_enabled` returns it; inference mode overrides it."""
+        return self._grad_mode
+
+    @grad_mode.setter
+    def grad_mode(self, value: bool) -> None:
+        self._grad_mode = value
+        if not self._fast_path_blockers:
+            self.fast_path = 1 if value else 0
+
+    @property
+    def enabled(self) -> bool:
+        """Whether operators record nodes. Assigning it sets the grad mode."""
+        return self._grad_mode and not self.inference
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        self.grad_mode = value
+
+    @property
+    def fast_path_blockers(self) -> int:
+        """The number of active modes that only the slow path supports."""
+        return self._fast_path_blockers
+
+    @fast_path_blockers.setter
+    def fast_path_blockers(self, count: int) -> None:
+        self._fast_path_blockers = count
+        self.fast_path = None if count else int(self._grad_mode)
+
+    def set_inference(self, inference: bool, grad_mode: bool) -> tuple[bool, bool]:
+        """Set inference mode and grad mode together; returns the previous pair."""
+        before = self.inference, self._grad_mode
+        self.inference, self._grad_mode = inference, grad_mode
+        self.fast_path_blockers += inference - before[0]
+        return before
+
+
+STATE = _State()
+
+
+def block_fast_path_everywhere(change: int) -> None:
+    """Add `change` to the fast-path blockers of this thread and of threads started later."""
+    global _everywhere
+    _everywhere += change
+    STATE.fast_path_blockers += change

@@ -1,0 +1,126 @@
+"""Storages: a buffer with one version counter (c10/core/StorageImpl)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Storage:
+    """A buffer shared by a tensor, its views and its detached aliases, with one version counter.
+
+    `buffer` identifies the memory: two storages over the same buffer alias each other but have
+    separate version counters, as `.data` requires. The buffer of a 0-dim tensor is a NumPy scalar
+    until it is shared or written, because arithmetic on scalars is many times cheaper than on 0-d
+    arrays.
+    """
+
+    version = 0
+    _flat: Any = None
+    _identity: Any = None
+
+    def __init__(self, buffer) -> None:
+        self.buffer = buffer
+
+    def sharing(self) -> Storage:
+        """A storage over the same buffer with a separate version counter, for `.data`."""
+        if not isinstance(self.buffer, np.ndarray):
+            self.buffer = np.array(self.buffer)
+        other = Storage(self.buffer)
+        other._identity = self._identity
+        return other
+
+    def move(self, flat: np.ndarray) -> None:
+        """Replace the buffer by `flat` and keep the identity of the storage, as resize_ does."""
+        if self._identity is None:
+            self._identity = self.buffer
+        self.buffer = self._flat = flat
+        if type(self) is Storage:
+            self.__class__ = MovedStorage
+
+    @property
+    def flat(self) -> np.ndarray:
+        """The whole memory as one 1-d array, in address order."""
+        if self._flat is None:
+            buffer = self.buffer
+            if not isinstance(buffer, np.ndarray):
+                buffer = self.buffer = np.array(buffer)
+            flat = buffer.reshape(-1) if buffer.flags.c_contiguous else buffer.ravel("K")
+            # A non-dense array is a view; the storage is the whole memory of its owner.
+            self._flat = owner_of(buffer).reshape(-1) if flat.base is None else flat
+        return self._flat
+
+    # The identity of a storage (UntypedStorage._cdata).
+    @property
+    def _cdata(self) -> int:
+        if self._identity is not None:
+            return id(self._identity)
+        return id(self.buffer if isinstance(self.buffer, np.ndarray) else self.flat)
+
+    def data_ptr(self) -> int:
+        """The address of the first element; 0 for no elements."""
+        return address(self.flat) if self.flat.size else 0
+
+    def nbytes(self) -> int:
+        """The size of the whole memory in bytes."""
+        return self.flat.nbytes
+
+
+class MovedStorage(Storage):
+    """A storage after `move`: its buffer is not the array of the tensor that created it."""
+
+
+class Replaced(Storage):
+    """The storage after an assignment to `.data`: new memory, the old version counter."""
+
+    def __init__(self, memory: Storage, origin: Storage) -> None:
+        self._origin = origin
+        version = origin.version
+        super().__init__(memory.buffer)
+        self._identity = memory._identity
+        self.version = version
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        return self._origin.version
+
+    @version.setter
+    def version(self, value: int) -> None:
+        self._origin.version = value
+
+
+class Memory:
+    """An object with the array interface that describes a strided view of an array's memory.
+
+    It keeps the array alive.
+    """
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: np.ndarray, start: int, shape, strides) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (start, False),
+            "shape": tuple(shape),
+            "strides": tuple(strides),
+            "typestr": owner.dtype.str,
+            "version": 3,
+        }
+
+
+def address(array: np.ndarray) -> int:
+    """The address of an array's first element."""
+    return array.__array_interface__["data"][0]
+
+
+def owner_of(array: np.ndarray):
+    """The array that owns the memory of a view, by NumPy or by `Memory`; None for no view."""
+    owner: Any = array.base
+    while True:
+        if isinstance(owner, Memory):
+            owner = owner.owner
+        elif getattr(owner, "base", None) is not None:  # an array, or as_strided's proxy
+            owner = owner.base
+        else:
+            return owner

@@ -1,0 +1,100 @@
+"""Compiled backwards: the formulas of a GradientPlan as one function of arrays."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from typing import Any
+
+from impl.core import messages
+from impl.core.registry import array_ops
+from impl.core.storage import Storage
+from impl.dispatch.gradient_plan import CONJUGATE, GRADIENT, INPUT, LIST, NEEDS, OUTPUT, both
+from impl.tape.saved_variable import unpack_array
+from impl.tensor.tensor import Tensor
+
+
+def _unpack_list(values, node):
+    return [v if v is None else unpack_array(v, node) for v in values]
+
+
+def backward(plan, edges: int, real: bool):
+    """A function (node, grad, keep, wanted) that runs a plan's formulas on raw values.
+
+    It returns a list of the gradients per edge, None where there is none (where the plan has a
+    single edge, its gradient alone), and frees the saved variables unless `keep`. `wanted` says of
+    each edge whether it is needed (None: all). `real` promises that nothing saved is complex.
+    """
+    scope: dict[str, Any] = {
+        "F": array_ops,
+        "FREED": messages.FREED,
+        "Storage": Storage,
+        "Tensor": Tensor,
+        "both": both,
+        "unpack_array": unpack_array,
+        "unpack_list": _unpack_list,
+    }
+    lines = ["def compiled_backward(node, grad, keep, wanted):", "    saved = node._saved"]
+    if plan.saves_tensors:
+        lines.append("    if saved is None: raise RuntimeError(FREED)")
+    if plan.reads:
+        lines.append(f"    {', '.join(f's{i}' for i in range(len(plan.reads)))}, = saved")
+    for i, (kind, _) in enumerate(plan.reads):
+        value = f"s{i}"
+        if kind in (INPUT, OUTPUT):
+            same = f"(memory := s{i}._memory) is None or not (memory.version or s{i}._detached)"
+            value = f"s{i}._raw if type(s{i}) is Tensor and ({same}) else unpack_array(s{i}, node)"
+            value = f"{value} if s{i} is not None else None"
+        if kind == OUTPUT:  # an output that is not differentiable is saved like an input
+            bare = f"type(s{i}) is Storage and not s{i}.version"
+            value = f"s{i}.buffer if {bare} else {value}"
+        elif kind == LIST:
+            value = f"unpack_list(s{i}, node)"
+        lines.append(f"    v{i} = {value}")
+    if plan.saves_tensors:
+        lines.append("    if not keep: node._saved = None")
+    results = ["None"] * edges
+    selected = ["None"] * edges
+    for number, (targets, function, arguments) in enumerate(plan.formulas):
+        scope[f"f{number}"] = function
+        given = ["F"]
+        for place, (kind, which) in enumerate(arguments):
+            if kind == GRADIENT:
+                given.append("(grad,)" if which is None else "grad")
+            elif kind == NEEDS:
+                name = f"needs{number}_{place}"
+                scope[name] = which
+                given.append(f"({name} if wanted is None else both({name}, wanted))")
+            else:
+                conjugated = kind == CONJUGATE and not real
+                given.append(f"F.conj(v{which})" if conjugated else f"v{which}")
+        call = f"f{number}({', '.join(given)})"
+        if hasattr(function, "expression"):
+            call = _written_out(function, given)
+        if len(targets) == 1:
+            results[targets[0]] = call
+            selected[targets[0]] = f"{call} if wanted[{targets[0]}] else None"
+        else:
+            lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
+            for target in targets:
+                results[target] = selected[target] = f"g{target}"
+    if plan.single is not None:
+        lines.append(f"    return {results[plan.single]}")
+    else:
+        lines.append(f"    if wanted is None: return [{', '.join(results)}]")
+        lines.append(f"    return [{', '.join(selected)}]")
+    exec("\n".join(lines), scope)
+    return scope["compiled_backward"]
+
+
+def _written_out(function, given: list[str]) -> str:
+    """A formula that is an expression, with its arguments substituted for the parameters."""
+    values = dict(zip(inspect.signature(function).parameters, given, strict=True))
+
+    class Substitution(ast.NodeTransformer):
+        def visit_Name(self, node):
+            return ast.Name(values[node.id], node.ctx)
+
+    tree = Substitution().visit(copy.deepcopy(function.expression))
+    return f"({ast.unparse(tree)})"

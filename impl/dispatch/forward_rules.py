@@ -1,0 +1,400 @@
+"""Forward mode through operators: from the tangents of the operands to those of the results.
+
+An operator says with `forward` how tangents pass it; what most do is known without that:
+
+- an element-wise operator of one operand multiplies with the derivative as its gradient formula
+  does: the Jacobian is its own transpose;
+- a view operator is linear: it is applied to the tangent as to the primal;
+- whatever says nothing takes its gradient formula, which is linear in the gradient, and transposes
+  it by differentiating it once more.
+
+A forward *formula* is computed on tensors. Its parameters name its arguments: `x_t` is the
+tangent of the input x (zeros if it has none), `x` its primal (without tangent), `result` or an
+output's name the result, any other argument of the operator its value. An output has a tangent if
+one of the inputs whose tangents its formula names has one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from impl.core import messages
+from impl.core.grad_mode import without_tangents
+from impl.core.registry import tensor_ops
+from impl.core.state import STATE
+from impl.dispatch.formula_helpers import vjp
+from impl.engine.gradient_values import RECORDING
+from impl.graph.accumulate_grad import AccumulateGrad
+from impl.graph.edge import gradient_edge
+from impl.tape import dual_tensor
+from impl.tensor import forward_grad
+from impl.tensor.tensor import Tensor, new, requires_grad
+from impl.tensor.zero_tensors import _is_zerotensor
+
+Values = dict[int, Any]  # by the position of the argument
+
+
+# -- zeros -----------------------------------------------------------------------------------
+# An operand without tangent stands for zeros; a product with these is zero, whatever the factor.
+
+
+def _zeros_for(operand):
+    """Zeros in the place of the tangent that an operand lacks."""
+    if operand is None:
+        return None
+    if isinstance(operand, Tensor):
+        zeros = new(np.zeros(operand._raw.shape, operand._raw.dtype))
+    else:  # a number's, of a dtype that promotes no other beyond the number's category
+        zeros = new(np.complex64(0) if isinstance(operand, complex) else np.int8(0))
+    zeros._zero = True
+    return zeros
+
+
+def _is_zero(value) -> bool:
+    return isinstance(value, Tensor) and _is_zerotensor(value)
+
+
+def pass_zeros(op, args, outputs) -> None:
+    """Give a result its value where operands are known zeros, and mark it if it is one too."""
+    zero = [_is_zero(a) for a in args]
+    if op.name in ("mul", "mul_scalar", "dot", "vdot") or (op.name == "div" and zero[0]):
+        outputs[0]._array()[...] = 0
+        outputs[0]._zero = True
+    elif op.is_view:
+        for output in outputs:
+            output._zero = True
+    elif op.name in ("add", "sub") and not (zero[0] and zero[1]):
+        alpha = args[2]
+        term = args[0] if zero[1] else (args[1] if op.name == "add" else -args[1])
+        if zero[0] and alpha != 1:
+            term = term * alpha
+        outputs[0]._array()[...] = term._raw if isinstance(term, Tensor) else term
+
+
+# -- rules -------------------------------------------------------------------------------------
+
+
+class ForwardCall:
+    """One call of an operator on operands some of which have tangents, and its results."""
+
+    def __init__(self, op, args, tangents: Values, written: bool = False) -> None:
+        self.op = op
+        self.args = args
+        self.tangents = tangents
+        self.written = written
+        self.outputs: tuple = ()
+
+    def tangent(self, position: int):
+        """The tangent of an operand, or zeros; None for a target whose tangent does not exist
+        yet."""
+        tangent = self.tangents.get(position)
+        if tangent is None:
+            if self.written and not position and self.op.forward_writes:
+                return None
+            tangent = _zeros_for(self.args[position])
+            if self.written and not position:
+                tangent._zero = False  # a product with it is taken
+        return tangent
+
+    def read_saved(self, parameter: str):
+        """The argument of a formula, forward or gradient, for one of its parameters."""
+        op = self.op
+        base, _, what = parameter.rpartition("_")
+        if what == "t" and base in op.position:
+            return self.tangent(op.position[base])
+        if what == "conj":
+            return tensor_ops.conj(self.read_saved(base))
+        if parameter in op.position:
+            return dual_tensor.primal(self.args[op.position[parameter]])
+        if parameter in op.outputs:
+            return self.outputs[op.outputs.index(parameter)]
+        return op.read_saved(*op.saved_source(parameter), self.args, self.outputs)
+
+
+def elementwise(call: ForwardCall):
+    """Multiply with the derivative as the only input's gradient formula does."""
+    (((name,), function, parameters),) = call.op.formulas
+    tangent = call.tangents.get(call.op.position[name])
+    if tangent is None:
+        return (None,)
+    given = [tensor_ops.conj(tangent) if p == "grad" else call.read_saved(p) for p in parameters]
+    return (tensor_ops.conj(function(tensor_ops, *given)),)
+
+
+class Reapplied:
+    """Apply the operator itself to the tangents, with some of its other arguments replaced.
+
+    `directly` says that a write in place does so to the tangent in place.
+    """
+
+    def __init__(self, directly: bool = False, **replaced) -> None:
+        self.directly = directly
+        self.replaced = replaced
+
+    def __call__(self, call: ForwardCall):
+        result = call.op(*self.arguments(call))
+        return result if isinstance(result, tuple) else (result,)
+
+    def arguments(self, call: ForwardCall) -> list:
+        """The arguments of the application to the tangents."""
+        op, given = call.op, [*call.args]
+        if not op.list_edges:
+            for _, i in op.grad_inputs:
+                given[i] = call.tangent(i)
+        else:
+            position = op.list_position
+            given[position] = [
+                _zeros_for(a) if t is None else t
+                for t, a in zip(call.tangents[position], call.args[position], strict=True)
+            ]
+        for name, value in self.replaced.items():
+            given[op.position[name]] = value
+        return given
+
+
+class Formulas:
+    """A forward formula for each output that has one."""
+
+    def __init__(self, formulas: dict[str, Callable]) -> None:
+        self.formulas = [
+            (output, function, list(inspect.signature(function).parameters)[1:])
+            for output, function in formulas.items()
+        ]
+
+    def __call__(self, call: ForwardCall):
+        op = call.op
+        results: list = [None] * len(op.outputs)
+        for output, function, parameters in self.formulas:
+            sources = [op.position[p[:-2]] for p in parameters if p[-2:] == "_t"]
+            if any(i in call.tangents for i in sources):
+                given = [call.read_saved(p) for p in parameters]
+                results[op.outputs.index(output)] = function(tensor_ops, *given)
+        return results
+
+
+class Unsupported:
+    """Refuse, as torch does where it has no rule. Raises NotImplementedError."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __call__(self, call: ForwardCall):
+        raise NotImplementedError(self.text)
+
+
+def rule_of(op) -> Callable:
+    """The rule that an operator states, or the default rule of its kind."""
+    if op.forward_rule is None:
+        op.forward_rule = _known(op)
+    return op.forward_rule
+
+
+def _known(op) -> Callable:
+    stated, more = op.forward_statement
+    if stated == "linear":
+        return Reapplied()
+    if stated == "reapplied":
+        return Reapplied(True, **more)
+    if stated == "unsupported":
+        text = messages.FORWARD_UNSUPPORTED.format(more["name"])
+        return Unsupported(text + messages.FORWARD_INVITATION if "invited" in more else text + ".")
+    if op.node_name == "NotImplemented":
+        return Unsupported(messages.FORWARD_UNKNOWN.format(op.formulas[0][1].operator))
+    if stated == "zeroed":
+        return Formulas({"result": lambda F, self_t: self_t.zero_()})
+    if stated is not None:
+        return Formulas({"result": stated})
+    if more:
+        return Formulas(more)
+    if op.is_view:
+        return Reapplied()
+    single = len(op.formulas) == 1 and len(op.formulas[0][0]) == 1 and len(op.outputs) == 1
+    return elementwise if op.elementwise and single else transposed
+
+
+# -- the transpose of the gradient formulas ----------------------------------------------------
+
+
+def transposed(call: ForwardCall):
+    """Differentiate the gradient formulas, which are linear in the gradient, once more."""
+    op = call.op
+    differentiable = [call.outputs[i] for i in op.differentiable_outputs]
+    recorded, STATE.enabled = STATE.enabled, True
+    try:
+        seeds = [_seed(output) for output in differentiable]
+        node, sources = _stand_in(call)
+        gradients = node._evaluate(seeds, RECORDING, None)
+        pairs = [
+            (g, _fitted(t, g))
+            for g, t in zip(gradients, sources, strict=True)
+            if t is not None and g is not None and g.requires_grad
+        ]
+        found: Any = [None] * len(seeds)
+        if pairs:
+            linked = any(map(requires_grad, (*_tensors(call.args), *_tensors([sources]))))
+            gradients, cotangents = zip(*pairs, strict=True)
+            found = vjp(gradients, seeds, cotangents, recorded and linked)
+    finally:
+        STATE.enabled = recorded
+    results: list = [None] * len(call.outputs)
+    for index, tangent in zip(op.differentiable_outputs, found, strict=True):
+        output = call.outputs[index]
+        results[index] = tensor_ops.zeros_like(output) if tangent is None else tangent
+    return results
+
+
+def _seed(output: Tensor) -> Tensor:
+    seed = new(np.zeros(output._raw.shape, output._raw.dtype))
+    seed._requires_grad = forward_grad.can_have(output)
+    return seed
+
+
+def _stand_in(call: ForwardCall):
+    """A node as the operator would record it if all that has a tangent required grad.
+
+    Its edges lead to where gradients of what requires grad go, by which a saved result is
+    differentiated. Also the tangents, by edge.
+    """
+    op, args = call.op, call.args
+    if op.list_edges:
+        sources = call.tangents[op.list_position]
+        nowhere = (AccumulateGrad(_seed(call.outputs[0])), 0)
+        edges = [gradient_edge(a) or nowhere for a in args[op.list_position]]
+        return op.node(args, call.outputs, 1, edges), sources
+    mask, edges, sources = 0, [], []
+    for bit, i in op.grad_inputs:
+        edge = gradient_edge(args[i]) if isinstance(args[i], Tensor) else None
+        tangent = call.tangents.get(i)
+        if edge is not None or tangent is not None:
+            mask |= bit
+        edges.append(edge)
+        sources.append(tangent)
+    return op.node(args, call.outputs, mask, edges), sources
+
+
+def _fitted(tangent: Tensor, gradient: Tensor) -> Tensor:
+    """The tangent as cotangent of a gradient that is yet to be summed and cast."""
+    if tangent._raw.shape != gradient._raw.shape:
+        tangent = tangent.expand(gradient._raw.shape)
+    return tensor_ops.cast_to(tangent, gradient._raw.dtype)
+
+
+# -- applying them -----------------------------------------------------------------------------
+
+
+def _tensors(args):
+    for a in args:
+        if isinstance(a, Tensor):
+            yield a
+        elif isinstance(a, (list, tuple)):
+            yield from (t for t in a if isinstance(t, Tensor))
+
+
+def _tangents(op, args) -> Values:
+    """The tangents of the operands that have one; of a list of tensors, a list."""
+    found: Values = {}
+    for _, i in op.grad_inputs:
+        tangent = forward_grad.fw_grad(args[i]) if isinstance(args[i], Tensor) else None
+        if tangent is not None:
+            found[i] = tangent
+    if op.list_edges:
+        each = [
+            forward_grad.fw_grad(t) if isinstance(t, Tensor) else None
+            for t in args[op.list_position]
+        ]
+        if any(t is not None for t in each):
+            found[op.list_position] = each
+    return found
+
+
+def propagate(op, args, outputs) -> None:
+    """Give the results of an operator the tangents that follow from those of its operands."""
+    if not forward_grad.is_entered():
+        return
+    if any(map(_is_zero, args)):
+        pass_zeros(op, args, outputs)
+    if not forward_grad.is_seen():
+        return
+    tangents = _tangents(op, args)
+    if not tangents:
+        return
+    call = ForwardCall(op, args, tangents)
+    call.outputs = outputs
+    with without_tangents():
+        found = rule_of(op)(call)
+    for output, tangent in zip(outputs, found, strict=True):
+        if tangent is not None and forward_grad.can_have(output):
+            forward_grad.set_fw_grad(output, tangent.clone() if _is_zero(tangent) else tangent)
+            forward_grad.note_on_node(output)
+
+
+def refuse(op, args) -> None:
+    """Raise NotImplementedError if an operand has a tangent and the operator has no rule."""
+    if not forward_grad.is_entered():
+        return
+    rule = rule_of(op)
+    if (
+        isinstance(rule, Unsupported)
+        and forward_grad.is_seen()
+        and (tangents := _tangents(op, args))
+    ):
+        rule(ForwardCall(op, args, tangents))
+
+
+class TangentWrite:
+    """A write in place while a level is open: the values that its tangent needs from before the
+    write."""
+
+    def __init__(self, op, args) -> None:
+        self.op = op
+        self.target = target = args[0]
+        tangents = _tangents(op, args) if forward_grad.can_have(target) else {}
+        if not tangents:
+            self.call = None
+            return
+        self.own = tangents.get(0)
+        rule = rule_of(op)
+        directly = isinstance(rule, Reapplied) and (rule.directly or op.is_view)
+        self.directly = directly and self.own is not None
+        with without_tangents():
+            if not (self.directly or op.forward_writes):
+                args = (target.clone(), *args[1:])
+                if self.own is not None and STATE.enabled:
+                    tangents[0] = self.own.clone()
+        self.call = ForwardCall(op, args, tangents, written=True)
+
+    def write(self) -> None:
+        """Write the tangent, or give one, after the primal was written."""
+        call = self.call
+        if call is None:
+            return
+        rule = rule_of(self.op)
+        with without_tangents():
+            if self.directly:
+                assert isinstance(rule, Reapplied)
+                tangent = self.op.inplace(*rule.arguments(call))
+            else:
+                call.outputs = (dual_tensor.primal(self.target),)
+                tangent = rule(call)[0]
+            if self.own is not None and tangent is not None and tangent is not self.own:
+                self.own.copy_(tangent)
+        if self.own is None and tangent is not None:
+            forward_grad.set_fw_grad(self.target, tangent, written=True)
+        forward_grad.note_on_node(self.target)
+
+
+class _NoTangent:
+    """A write outside of a level: there is no tangent to write."""
+
+    @staticmethod
+    def write() -> None:
+        pass
+
+
+def before_write(op, args):
+    """Called before a write in place; `write()` of the returned object writes the tangent."""
+    return TangentWrite(op, args) if forward_grad.is_entered() else _NoTangent

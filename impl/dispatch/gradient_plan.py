@@ -1,0 +1,116 @@
+"""Gradient plans: the saved values and formulas of a node, for each set of inputs that require
+grad."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from impl.dispatch.derivatives import DerivativeInfo
+
+# The sources of saved values when a node is recorded.
+INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK = range(8)
+# The sources of a formula's arguments when it runs: a saved value (or its conjugate), the gradients
+# of the outputs, the edges that are needed.
+SAVED, CONJUGATE, GRADIENT, NEEDS = range(4)
+TENSOR_READS = (INPUT, LIST, OUTPUT)
+
+
+class OfArguments:
+    """How often a gradient is written when it is made, by the operator's arguments."""
+
+    def __init__(self, times) -> None:
+        self.times = times
+
+
+class GradientPlan:
+    """For one set of inputs that require grad: what to save, and which formulas to run.
+
+    `formulas` are (edges, function, arguments); `real` promises that no saved value is complex.
+    `single` is the edge to which alone a gradient goes, if there is but one; `fits` says that the
+    gradients have the shape and dtype of the gradient that comes in.
+    """
+
+    __slots__ = (
+        "compiled_backward",
+        "fits",
+        "formulas",
+        "names",
+        "reads",
+        "saves_tensors",
+        "single",
+        "varies",
+        "version",
+        "versions",
+    )
+
+    def __init__(self, operator: DerivativeInfo, mask: int, real: bool) -> None:
+        formulas = [
+            formula
+            for formula in operator.formulas
+            if any(mask >> operator.edge_of[t] & 1 for t in formula[0])
+        ]
+        self.names = self.saved_names(operator, mask, formulas)
+        self.formulas = []
+        self.versions: dict | None = None
+        for targets, function, parameters in formulas:
+            arguments = [self._argument(operator, p, mask) for p in parameters]
+            self.formulas.append((tuple(operator.edge_of[t] for t in targets), function, arguments))
+            if hasattr(function, "writes"):
+                self.versions = self.versions or {}
+                writes = function.writes
+                for target in targets:
+                    times = writes[target] if isinstance(writes, dict) else writes
+                    self.versions[operator.edge_of[target]] = times
+        self.varies = any(type(t) is OfArguments for t in (self.versions or {}).values())
+        self.version = 0  # how often the gradient is written in place when it is made
+        self.reads = [operator.saved_source(name) for name in self.names]
+        self.saves_tensors = any(kind in TENSOR_READS for kind, _ in self.reads)
+        self.fits = real and operator.elementwise
+        self.single = mask.bit_length() - 1 if mask.bit_count() == 1 else None
+        # The compiled backward (`impl.dispatch.fast_path.backward`), where the operator has one.
+        self.compiled_backward = None
+
+    def versions_of(self, args) -> dict | None:
+        """How often each edge's gradient is written when it is made, for these arguments."""
+        if not self.varies:
+            return self.versions
+        return {
+            edge: times.times(*args) if type(times) is OfArguments else times
+            for edge, times in (self.versions or {}).items()
+        }
+
+    @staticmethod
+    def saved_names(operator, mask: int, formulas) -> list[str]:
+        """The names of the saved values in torch's order: alphabetical, outputs last. Pack hooks
+        show it."""
+        names = {
+            parameter.removesuffix("_conj")
+            for _, _, parameters in formulas
+            for parameter in parameters
+            if operator.formula_argument(parameter, mask) is None
+        }
+        names.update(operator.always_saved())
+        return sorted(names, key=lambda name: (operator.saved_source(name)[0] == OUTPUT, name))
+
+    def _argument(self, operator, parameter: str, mask: int):
+        known = operator.formula_argument(parameter, mask)
+        if known is not None:
+            return known
+        base = parameter.removesuffix("_conj")
+        return (SAVED if base == parameter else CONJUGATE, self.names.index(base))
+
+
+def both(needs: tuple[bool, ...], wanted) -> tuple[bool, ...]:
+    """The edges that lead to what requires grad, and by which this pass goes on."""
+    return tuple([need and want for need, want in zip(needs, wanted, strict=True)])
+
+
+def formula_of(text: str):
+    """The function (F, ...) of a formula that is given as an expression, which it keeps."""
+    tree = ast.parse(text, mode="eval")
+    names = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id != "F")
+    function = eval(f"lambda {', '.join(['F', *names])}: {text}")
+    function.expression = tree.body
+    return function

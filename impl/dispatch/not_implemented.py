@@ -1,0 +1,89 @@
+"""Refusals in torch's words: kernels and derivatives that it does not implement."""
+
+from __future__ import annotations
+
+from impl.core import messages
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, dtype
+from impl.core.state import STATE
+from impl.tensor.tensor import requires_grad
+
+
+def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
+    """torch's error for a dtype that its kernel of that name was not compiled for."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
+
+
+def refuse_bool(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for a bool value."""
+    if value.dtype.kind == "b":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+def refuse_integers(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for integers and bools."""
+    if value.dtype.kind in "iub":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+def require_floating(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for all but floating values."""
+    if value.dtype.kind in "iubc":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+def require_full_precision(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for half and bfloat16 too."""
+    if value.dtype in REDUCED:
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+    require_floating(value, kernel)
+
+
+def refuse_gradient(name: str, argument: str, tensor) -> None:
+    """Raise RuntimeError for a tensor that requires grad where torch has no derivative for it."""
+    if tensor is not None and STATE.enabled and requires_grad(tensor):
+        raise RuntimeError(
+            f"The function '{name}' is not differentiable with respect to argument '{argument}'. "
+            "This input cannot have requires_grad True."
+        )
+
+
+def refuse_complex(value, kernel: str) -> None:
+    """Raise NotImplementedError, with torch's name of the kernel, for a complex value."""
+    if value.dtype.kind == "c":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+def no_derivative(name: str):
+    """A formula for the operator `name`, which torch records but cannot differentiate.
+
+    Raises RuntimeError when it runs.
+    """
+
+    def refuse(F, grad):
+        raise RuntimeError(messages.UNDIFFERENTIABLE.format(name))
+
+    refuse.operator = name  # type: ignore[attr-defined]
+    return refuse
+
+
+def not_differentiated(name: str):
+    """A formula for an input by which torch's own formula refuses to differentiate.
+
+    `name` is torch's name for it. Raises NotImplementedError when it runs.
+    """
+
+    def refuse(F, grad):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return refuse
+
+
+def check_floating(name: str, A, low_precision: bool = True) -> None:
+    """Raise RuntimeError for integers, and for half and bfloat16 unless `low_precision`."""
+    d = BY_NUMPY[A.dtype]
+    if d.category < FLOATING:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {d.legacy}"
+        )
+    if not low_precision and A.dtype in REDUCED:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {d.legacy}")

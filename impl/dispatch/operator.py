@@ -1,0 +1,389 @@
+"""Primitive operators: unwrap, promote, run the kernel, lay the result out, record."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import numpy as np
+
+from impl.core import inference_mode, messages
+from impl.core.dtypes import (
+    DIFFERENTIABLE,
+    bfloat16,
+    float16,
+    result_dtype,
+)
+from impl.core.state import STATE
+from impl.core.strides import contiguous_strides, empty_strided, strides_of
+from impl.core.tensor_iterator import elementwise_strides
+from impl.dispatch import fast_path, forward_rules
+from impl.dispatch.autocast import cast_operands
+from impl.dispatch.derivatives import DerivativeInfo
+from impl.dispatch.facts import (
+    USUAL_NAMES,
+    USUAL_OVERLAP,
+    CastPolicy,
+    MemoryOverlap,
+    NoComplex,
+    SavedAs,
+)
+from impl.dispatch.out import check_out, write_out
+from impl.dispatch.type_promotion import TypePromotion
+from impl.graph.edge import gradient_edge
+from impl.tape import inplace
+from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
+from impl.tensor.tensor import Tensor, new, requires_grad
+
+_BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
+class Operator(TypePromotion):
+    """A primitive operator; calling it applies it to tensors (see `impl.dispatch.definition`)."""
+
+    # Which calls the fast path serves: "call", "view", or None. A subclass that changes how the
+    # operator is called states its own.
+    fast_path: str | None = "call"
+    is_view = False  # whether the results are views of the first argument
+    # Functions that a definition may register by the methods below.
+    validate = None  # checks the raw arguments before they are promoted
+    _validate_out = None  # checks the dtype of out= and the raw arguments
+    _layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
+    _kernel_in_memory = None  # the kernel over an array that is written itself
+
+    def __init__(
+        self,
+        kernel,
+        node,
+        promote,
+        elementwise,
+        outputs,
+        fresh,
+        *,
+        autocast: CastPolicy | None = None,
+        complex: NoComplex | None = None,
+        writes: int = 0,
+        saved_as: SavedAs = USUAL_NAMES,
+        memory: MemoryOverlap = USUAL_OVERLAP,
+        layout_sensitive: bool | None = None,
+        reduces: bool = False,
+        grows: bool = False,
+        lays_out: bool = False,
+        exact_number: bool = False,
+        validated_numbers: tuple[str, ...] = (),
+        takes_real_part: bool = False,
+        view_backward=None,
+    ) -> None:
+        """See `impl.dispatch.definition.operator`."""
+        name = kernel.__name__.rstrip("_")
+        node_name = node or _camel(name) + "Backward0"
+        super().__init__(name, node_name, inspect.signature(kernel), outputs)
+        self.definition = kernel
+        self.kernel = _positional(kernel)
+        self.promote = promote
+        self.complex = complex
+        self.autocast = autocast
+        self.writes = writes
+        self.saved_as = saved_as
+        self.memory = memory
+        self.elementwise = elementwise
+        self.layout_sensitive = elementwise if layout_sensitive is None else layout_sensitive
+        self.reduces = reduces
+        self.grows = grows
+        self.lays_out = lays_out
+        self.exact_number = exact_number
+        self.validated_numbers = validated_numbers
+        self.node_class._takes_real_part = takes_real_part
+        self.node_class._view_backward = view_backward
+        self.fresh = fresh
+        # Whether Python numbers stand for 0-dim tensors.
+        self.numbers = len(self.tensor_positions) > 1
+        # The operands that must not overlap a target in memory.
+        checked = {"others": self.tensor_positions[1:], "all": self.tensor_positions, "none": ()}
+        self.guarded = checked[memory.operands]
+
+    def checked(self, validate) -> DerivativeInfo:
+        """Decorate what raises, from the raw arguments as given, for those torch refuses."""
+        self.validate = validate
+        return validate
+
+    def checks_out(self, validate):
+        """Register what raises for a wrong `out=`, from its NumPy dtype and the raw arguments."""
+        self._validate_out = validate
+        return validate
+
+    def laid_out_as(self, layouts):
+        """Register the function that returns the (shape, strides) pairs, from the arguments, that
+        the layout of an element-wise result follows; by default those of all operands."""
+        self._layouts = layouts
+        return layouts
+
+    def in_memory(self, kernel):
+        """Register the kernel of a write in place, for operands of one shape, dtype and layout: it
+        writes its first argument."""
+        self._kernel_in_memory = kernel
+        return kernel
+
+    def __call__(self, *args):
+        """Apply to tensors (positional arguments, all of them), recording if needed."""
+        return self.call(*args)
+
+    @functools.cached_property
+    def call(self):
+        """What `general` does, written out for the common case (see `impl.dispatch.fast_path`)."""
+        parameters = inspect.signature(self.definition).parameters.values()
+        defaults = {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
+        given = [
+            f"{public_name(p)}=_{p}" if f"_{p}" in defaults else public_name(p)
+            for p in self.parameters
+        ]
+        header = f"def {self.name}({', '.join(given)}):\n"
+        names = ", ".join(map(public_name, self.parameters))
+        scope = {"kernel": self.definition, **defaults}
+        return fast_path.function(self, self.name, header, f"op.slow_path({names})", scope)
+
+    def slow_path(self, *args):
+        """Apply to tensors of any kind, in any mode."""
+        if STATE.batched and batched_tensor.holds(args):
+            return batched_tensor.mapped(self.slow_path, args)
+        if STATE.autocast is not None:
+            args = cast_operands(self.autocast, args)
+        if self.list_edges:
+            return self._apply_list(args)
+        raws, mask, strided = self._unwrap(args)
+        try:
+            result = self._call_kernel(raws)
+        except Exception:
+            forward_rules.refuse(self, args)  # torch asks for a rule before it looks for a kernel
+            raise
+        return self.wrap_outputs(result, raws, args, mask, strided)
+
+    def wrap_outputs(self, result, raws, args, mask: int, strided: bool = False):
+        """The output, or the tuple of them, over the arrays that the kernel returned; recorded if
+        `mask`."""
+        outputs: tuple[Tensor, ...]
+        if len(self.outputs) == 1:
+            outputs = (self._output(result, raws, strided, args),)
+        else:
+            outputs = tuple(self._output(r, raws, False, args) for r in result)
+        if mask:
+            self.record(args, outputs, mask)
+        elif strided:  # as inference tensors are
+            inference_mode.count_making(self, args, outputs)
+        forward_rules.propagate(self, args, outputs)
+        return outputs[0] if len(self.outputs) == 1 else outputs
+
+    def _unwrap(self, args, written: bool = False):
+        raws = [*args]
+        strided = False
+        for i in self.tensor_positions:
+            a = args[i]
+            if isinstance(a, Tensor):
+                raws[i] = a._raw
+                if a._strides is not None:
+                    strided = True
+            elif a is None and i in self.optional:
+                continue
+            elif not (self.numbers and isinstance(a, _NUMBERS)):
+                # A method's own tensor is not counted.
+                name, place = (self.name + "_", i) if written else (self.name, i + 1)
+                raise TypeError(
+                    f"{name}(): argument '{public_name(self.parameters[i])}' (position {place}) "
+                    f"must be Tensor, not {type(a).__name__}"
+                )
+        if self.list_position is not None:
+            raws[self.list_position] = [
+                None if t is None else t._raw for t in args[self.list_position]
+            ]
+        return raws, self.grad_input_mask(args), strided
+
+    def grad_input_mask(self, args) -> int:
+        """The bits of the arguments for which a gradient will be wanted; 0 if nothing records."""
+        mask = 0
+        if STATE.enabled and inference_mode.recordable(self, args):
+            for bit, i in self.grad_inputs:
+                a = args[i]
+                if isinstance(a, Tensor) and (
+                    a._node is not None
+                    or a._requires_grad
+                    or (a._view is not None and a.requires_grad)
+                ):
+                    mask |= bit
+        return mask
+
+    def _call_kernel(self, raws):
+        if self.complex is not None and self.complex.refuses:
+            self._refuse_complex(raws)
+        if self.validate is not None:
+            self.validate(*raws)
+        rounded = self._promote(raws) if self.promote is not None else None
+        try:
+            result = self.kernel(*raws)
+        except ValueError as error:
+            shapes = [np.shape(raws[i]) for i in self.tensor_positions if raws[i] is not None]
+            if self.elementwise and len(shapes) > 1:
+                raise RuntimeError(messages.broadcast(shapes)) from None
+            raise RuntimeError(str(error)) from error
+        return result if rounded is None else result.astype(rounded)
+
+    def _output(self, raw, raws, strided: bool, args) -> Tensor:
+        if self.elementwise:
+            if strided and raw.ndim:
+                return new(*self._laid_out(raw, args))
+        elif raw.ndim > 1 and self.fresh:
+            return new(raw, strides_of(raw))
+        elif raw.ndim > 1 and not raw.flags.c_contiguous:
+            raw = np.ascontiguousarray(raw)
+        return new(raw)
+
+    def _laid_out(self, raw, args):
+        if self._layouts is not None:
+            operands = self._layouts(args)
+        else:
+            present = [args[i] for i in self.tensor_positions if args[i] is not None]
+            common = raw.dtype
+            # Comparisons return bool; the operands' common dtype must be recomputed.
+            if common == np.bool_:
+                raws = [a._raw if isinstance(a, Tensor) else a for a in present]
+                common = result_dtype(raws).numpy
+            operands = [
+                (a._raw.shape, self._strides_of_operand(a, common))
+                if isinstance(a, Tensor)
+                else ((), ())
+                for a in present
+            ]
+        strides = elementwise_strides(raw.shape, operands)
+        if strides is None:
+            return np.ascontiguousarray(raw) if raw.ndim else raw, None
+        laid = empty_strided(raw.shape, strides, raw.dtype)
+        owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
+        laid = owned if owned.strides == laid.strides else laid
+        laid[...] = raw
+        return laid, strides
+
+    def _strides_of_operand(self, tensor: Tensor, dtype) -> tuple[int, ...]:
+        """A tensor's strides, or if it has to be cast those of its copy."""
+        strides = tensor.stride()
+        if self.promote is None or tensor._raw.dtype == dtype:
+            return strides
+        shape = tensor._raw.shape
+        return elementwise_strides(shape, [(shape, strides)]) or contiguous_strides(shape)
+
+    def record(self, args, outputs, mask: int) -> None:
+        dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
+        if dtype not in DIFFERENTIABLE:
+            return
+        if dtype.kind == "c" and self.complex is not None:
+            self.complex.check_derivative()
+        node = self.node(args, None, mask, self.edges(args, mask), outputs)
+        for number, index in enumerate(self.differentiable_outputs):
+            output = outputs[index]
+            output._node = node
+            output._nr = number
+        self.save_outputs(node, args, outputs)
+
+    def _apply_list(self, args):
+        position = self.list_position
+        assert position is not None
+        tensors = args[position]
+        raws = [*args]
+        raws[position] = [t._raw if isinstance(t, Tensor) else t for t in tensors]
+        for i in self.tensor_positions:
+            if isinstance(args[i], Tensor):
+                raws[i] = args[i]._raw
+        result = self.kernel(*raws)
+        outputs = (self._output(result, raws, False, args),)
+        if STATE.enabled and inference_mode.recordable(self, args):
+            flags = [isinstance(t, Tensor) and requires_grad(t) for t in tensors]
+            if any(flags) and result.dtype in DIFFERENTIABLE:
+                edges = [
+                    gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
+                ]
+                outputs[0]._node = self.node(args, outputs, 1, edges)
+        forward_rules.propagate(self, args, outputs)
+        return outputs[0]
+
+    def inplace(self, *args):
+        """Apply and write the result into the first argument, rewriting its history.
+
+        Raises RuntimeError as torch does: on leaves and their views, forbidden views, memory that
+        overlaps itself, a broadcast that would change the shape, a dtype that cannot be cast.
+        """
+        if STATE.batched and batched_tensor.holds(args):
+            return batched_tensor.written(self.inplace, self.name, args)
+        target = args[0]
+        raws, mask, _ = self._unwrap(args, written=True)
+        inplace.check(target, mask != 0)
+        tracked = mask and target._raw.dtype in DIFFERENTIABLE
+        edges = self.edges(args, mask) if tracked else ()
+        operands = [args[i] for i in self.guarded]
+        memory = self.memory
+        late = memory.disjoint == "late"
+        memory_overlap.check_memory(
+            target, () if late else operands, memory.within, memory.disjoint, memory.resolves
+        )
+        try:
+            result = self._call_kernel(raws)
+        except NotImplementedError:
+            # torch looks whether the result can be cast before it looks for a kernel.
+            if self.promote is not None:
+                present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+                memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
+            raise
+        if late:
+            memory_overlap.check_memory(target, operands, True, True)
+        if self.grows and np.shape(result) != target._raw.shape:
+            write.resize(target, np.shape(result))
+        memory_overlap.check_fits(target, result)
+        tangent = forward_rules.before_write(self, args)
+        if not tracked:
+            write.write(target, result)
+            tangent.write()
+            return target
+        # Edges and saved inputs are those from before the write: afterwards the target has a new
+        # history, and an operand that shares its memory is stale, as torch has it. If a formula
+        # needs the overwritten values, a copy of them is saved, with its history.
+        recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
+        node = self.node(recorded, None, mask, edges, (target,))
+        write.write(target, result)
+        inplace.rebase_history(target, node)
+        self.save_outputs(node, args, (target,))
+        tangent.write()
+        return target
+
+    def call_out(self, out, args):
+        """Apply and write into `out=`; nothing is recorded.
+
+        Raises RuntimeError when grad mode is on and an argument or `out` requires grad.
+        """
+        raws, mask, _ = self._unwrap(args)
+        check_out(self.name, out, mask != 0)
+        if self._validate_out is not None:
+            self._validate_out(out._raw.dtype, *raws)
+        if self.memory.disjoint:
+            operands = [args[i] for i in self.guarded]
+            memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
+        raw = self._call_kernel(raws)
+        write_out(out, raw, strides_of(raw) if self.lays_out else None)
+        forward_grad.refuse_out(self.name, (*args, out))
+        return out
+
+
+def _positional(kernel):
+    """The kernel as the operator calls it, with keyword-only parameters by position too."""
+    parameters = inspect.signature(kernel).parameters.values()
+    if not any(p.kind is p.KEYWORD_ONLY for p in parameters):
+        return kernel
+    names = [p.name for p in parameters]
+    call = [f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters]
+    return eval(f"lambda {', '.join(names)}: _kernel({', '.join(call)})", {"_kernel": kernel})
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def public_name(parameter: str) -> str:
+    """The name by which a caller passes a kernel's parameter: torch calls the first one `input`."""
+    return "input" if parameter == "self" else parameter

@@ -1,0 +1,127 @@
+"""The `out=` argument: checks, resizing and storing (ATen's resize_output)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core import inference_mode, messages
+from impl.core.dtypes import BY_NUMPY
+from impl.core.state import STATE
+from impl.core.strides import has_zero_strides
+from impl.tensor import forward_grad
+from impl.tensor.memory_overlap import check_cast, check_overlap
+from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.write import resize, write
+
+
+def check_out(name: str, out: Tensor, differentiable: bool) -> None:
+    """Raise RuntimeError when grad mode is on and an argument or `out` requires grad."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if STATE.enabled and (differentiable or requires_grad(out)):
+        raise RuntimeError(messages.OUT_GRADIENT.format(name))
+
+
+def same_dtype_out(out, value, *rest) -> None:
+    """Raise RuntimeError when `out=` has another dtype than the first operand.
+
+    An operator takes this as its `validate_out` where torch casts no result.
+    """
+    if out != value.dtype:
+        raise RuntimeError(
+            f"Found dtype {BY_NUMPY[out].legacy} but expected {BY_NUMPY[value.dtype].legacy}"
+        )
+
+
+def write_out(out: Tensor, value, strides=None) -> None:
+    """Store a result in `out`, which is resized to its shape (with a warning unless empty).
+
+    A resized tensor takes the `strides`, too, unless they would let elements share memory.
+    """
+    check_cast(value.dtype, out._raw.dtype)
+    _fit(out, np.shape(value), strides)
+    check_overlap(out)
+    write(out, value)
+
+
+def copy_out(name: str, out, result: Tensor, counts_resize: bool = False):
+    """Store the result of a composite by a copy, as ATen does: recorded, like any write.
+
+    `counts_resize` as in `store`. Raises TypeError for anything but a tensor, RuntimeError for a
+    dtype that it cannot be cast to.
+    """
+    if not (STATE.enabled and isinstance(out, Tensor) and requires_grad(result)):
+        return store(name, out, result.detach(), counts_resize=counts_resize)
+    check_cast(result._raw.dtype, out._raw.dtype)
+    if counts_resize and out._raw.shape != result._raw.shape:
+        inference_mode.count(out)
+    _fit(out, result._raw.shape)
+    return out.copy_(result)
+
+
+def _fit(out: Tensor, shape, strides=None) -> None:
+    if out._raw.shape == shape:
+        return
+    if out._raw.size:
+        warnings.warn(
+            "An output with one or more elements was resized since it had shape "
+            f"{list(out._raw.shape)}, which does not match the required output shape "
+            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release "
+            "outputs will not be resized unless they have zero elements. You can explicitly "
+            "reuse an out tensor t by resizing it, inplace, to zero elements with "
+            "t.resize_(0).",
+            UserWarning,
+            stacklevel=5,
+        )
+    resize(out, shape, None if strides is None or has_zero_strides(shape, strides) else strides)
+
+
+def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
+    """Store the result of a composite, a tensor or a tuple of them, in its `out=`; returns `out`.
+
+    That counts as so many `writes`, and as one more where `out` is resized and that counts. Raises
+    RuntimeError as `check_out` does, and TypeError when `out` has another number of tensors.
+    """
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors")
+        pairs = zip(out, result, strict=True)
+        return like_tuple(result, [store(name, o, r, writes, counts_resize) for o, r in pairs])
+    check_out(name, out, requires_grad(result))
+    writes += counts_resize and out._raw.shape != result._raw.shape
+    write_out(out, result._raw, result._strides)
+    if not out._uncounted:
+        out._storage.version += writes - 1  # besides the one that has been counted
+    forward_grad.refuse_out(name, (out, result))
+    return out
+
+
+def like_tuple(result: tuple, values: list) -> tuple:
+    """The values as a tuple of the class of `result`, which may have named fields."""
+    return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
+
+
+def stored(name: str, out, result):
+    """The result of an operator, stored in `out=` where that is given. Raises as `store_exactly`
+    does."""
+    return result if out is None else store_exactly(name, out, result)
+
+
+def store_exactly(name: str, out, result):
+    """Store the result of an operator, a tensor or a tuple of them, in `out=`; returns `out`.
+
+    Raises RuntimeError when an argument or `out` requires grad, and for another dtype.
+    """
+    if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
+        values = [store_exactly(name, o, r) for o, r in zip(out, result, strict=True)]
+        return like_tuple(result, values)
+    if isinstance(out, Tensor):
+        check_out(name, out, result.requires_grad)
+        if out.dtype is not result.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
+                f"{out.dtype.c_name} instead"
+            )
+    return store(name, out, result)

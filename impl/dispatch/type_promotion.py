@@ -1,0 +1,105 @@
+"""Type promotion: the common dtype of operands (c10's promoteTypes, ATen's result_type)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import (
+    CATEGORY,
+    COMPLEX,
+    FLOATING,
+    REDUCED,
+    bfloat16,
+    category_of_number,
+    float16,
+    float32,
+    get_default_dtype,
+    result_dtype,
+)
+from impl.dispatch.derivatives import DerivativeInfo
+from impl.dispatch.facts import (
+    NoComplex,
+)
+from impl.tensor.tensor import Tensor
+
+_BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
+_NUMBERS = (bool, int, float, complex, np.generic)
+
+
+class TypePromotion(DerivativeInfo):
+    """Casts the operands of an operator to their common dtype, before its kernel runs."""
+
+    promote: str | None  # None, "arithmetic" or "float"; see `impl.dispatch.definition.operator`
+    complex: NoComplex | None
+    exact_number: bool
+
+    def _refuse_complex(self, raws) -> None:
+        present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+        d = result_dtype(present)
+        if d.category == COMPLEX and self.complex is not None:
+            raise self.complex.refusal(d)
+
+    def _promote(self, raws):
+        """Cast the operands to their common dtype; returns the result's if that is another one."""
+        positions = self.tensor_positions
+        first = None
+        for i in positions:
+            value = raws[i]
+            if value is None:
+                continue
+            d = getattr(value, "dtype", None)
+            if d is None:
+                category = category_of_number(value)
+                if first is None or category > CATEGORY[first] or CATEGORY[first] < FLOATING:
+                    break
+            elif first is None:
+                first = d
+            elif d is not first:
+                break
+            # NumPy takes a Python number next to bfloat16 for a float32.
+            if first is _BFLOAT16 or (first is _FLOAT16 and self.exact_number):
+                break
+        else:
+            if self.promote != "float" or CATEGORY[first] >= FLOATING:
+                return None
+        present = [raws[i] for i in positions if raws[i] is not None]
+        target = result_dtype(present)
+        if self.promote == "float" and target.category < FLOATING:
+            target = get_default_dtype()
+        rounded = None
+        if self.exact_number and target.numpy in REDUCED and np.size(raws[positions[-1]]) == 1:
+            rounded, target = target.numpy, float32
+        for i in positions:
+            value = raws[i]
+            if value is None:
+                continue
+            if isinstance(value, (np.ndarray, np.generic)):
+                if value.dtype != target.numpy:
+                    raws[i] = value.astype(target.numpy)
+            else:
+                # Through an array, so that an integer out of range wraps around as torch's does.
+                raws[i] = np.asarray(value).astype(target.numpy)[()]
+        return rounded
+
+    def promotes_in_backward(self, args, output) -> bool:
+        """Whether NumPy would promote the formulas' arguments in another way than torch does.
+
+        It knows no weak tensors without dimensions, rounds numbers to half precision, and makes
+        doubles of floats and integers.
+        """
+        if self.promote is None:
+            return False
+        dtype = output._raw.dtype
+        for i in self.tensor_positions:
+            value = args[i]
+            if isinstance(value, Tensor):
+                kind = value._raw.dtype
+                if kind is not dtype and (
+                    not value._raw.ndim
+                    or dtype in REDUCED
+                    or (kind.kind in "iu" and np.promote_types(kind, dtype) is not dtype)
+                ):
+                    return True
+            elif value is not None and dtype in REDUCED:
+                return True
+        return False

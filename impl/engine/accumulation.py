@@ -1,0 +1,158 @@
+"""Accumulation: how a gradient that reaches a leaf becomes, or joins, its `.grad`."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+from numpy import ndarray
+
+from impl.core import messages
+from impl.core.ownership import is_unshared
+from impl.core.registry import tensor_ops
+from impl.core.state import STATE
+from impl.core.strides import (
+    contiguous_strides,
+    element_strides,
+    empty_strided,
+    is_contiguous,
+    is_dense,
+)
+from impl.tensor import memory_overlap, write
+from impl.tensor.lazy_conj import SOURCES, source_of
+from impl.tensor.tensor import Tensor, new
+
+# Several threads may accumulate into one leaf; a hook on a saved tensor may start a backward in
+# here.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def accumulate(form, leaf: Tensor, gradient, version: int) -> None:
+    """Add `gradient`, an array or a recorded tensor of the leaf's shape, to `leaf.grad`.
+
+    In place over arrays; out of place, and recorded, over tensors (`create_graph`). `version` is
+    the gradient's. A first gradient that only a local name of the caller holds becomes the `.grad`
+    itself; any other is copied.
+    """
+    if gradient is None or not leaf._requires_grad:
+        return
+    with _ONE_AT_A_TIME:
+        if form.records:
+            if STATE.enabled:
+                _accumulate_recorded(leaf, gradient)
+            else:
+                _accumulate_dual(leaf, gradient)
+            return
+        held = leaf._grad
+        if held is None:
+            leaf._grad = _first(form, leaf, gradient, version)
+        else:
+            value = held._raw + gradient
+            memory_overlap.check_memory(held, ())
+            memory_overlap.check_fits(held, value)
+            write.write(held, value)
+            _warn_of_layout(leaf)
+
+
+def _first(form, leaf: Tensor, gradient, version: int) -> Tensor:
+    """The first gradient: taken over if nothing else holds it, else copied in the leaf's layout.
+
+    The layout is the leaf's where the leaf is dense, row-major otherwise
+    (torch/csrc/autograd/functions/accumulate_grad.h, "Gradient Layout Contract").
+    """
+    row_major = leaf._strides is None and type(gradient) is ndarray
+    if row_major and gradient.flags.c_contiguous:
+        owner = gradient.base
+        whole = owner is None or (
+            type(owner) is ndarray
+            and owner.base is None
+            and owner.size == gradient.size
+            and id(owner) not in form.bases
+            and is_unshared(owner, holders=1)  # the view
+            and (not SOURCES or source_of(gradient) is None)
+        )
+        if whole and is_unshared(gradient, frames=2) and id(gradient) not in form.given:
+            result = new(gradient)  # the common case of what follows
+            if gradient.dtype is leaf._raw.dtype:
+                result._dense_meta = leaf._dense_meta
+            if version:
+                result._storage.version = version
+            return result
+        del owner
+    elif row_major and gradient.size and STATE.layout_policy:
+        return _copied(np.array(gradient, order="C"), None)
+    shape, strides = leaf._raw.shape, leaf.stride()
+    if is_unshared(gradient, frames=2) and (
+        _obeys(_strides(gradient), shape, strides) or not STATE.layout_policy
+    ):
+        result = form.to_tensor(gradient).detach()
+        result._storage.version = max(result._storage.version, version)
+        return result
+    if not is_dense(shape, strides):
+        return new(np.array(gradient, order="C"))
+    copy = empty_strided(shape, strides, gradient.dtype)
+    copy[...] = gradient
+    return _copied(copy, leaf._strides)
+
+
+def _copied(copy, strides) -> Tensor:
+    """A tensor made by copying into new memory, which counts as a write."""
+    result = new(copy, strides)
+    result._storage.version = 1
+    return result
+
+
+def _accumulate_recorded(leaf: Tensor, gradient: Tensor) -> None:
+    held = leaf._grad
+    if held is not None:
+        leaf._grad = held + gradient
+        _warn_of_layout(leaf)
+    else:
+        leaf._grad = tensor_ops.clone_for_leaf(gradient, leaf)
+
+
+def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
+    """Accumulate tensors that are not recorded.
+
+    Tangents survive an addition but not the first assignment, which detaches.
+    """
+    if leaf._grad is not None:
+        leaf._grad.add_(gradient)
+        _warn_of_layout(leaf)
+        return
+    if is_unshared(gradient, frames=2) and _obeys(
+        gradient.stride(), leaf._raw.shape, leaf.stride()
+    ):
+        leaf._grad = gradient.detach()
+    else:
+        leaf._grad = tensor_ops.clone_for_leaf(gradient.detach(), leaf)
+
+
+def _strides(gradient) -> tuple[int, ...]:
+    """An array's strides; of an empty one NumPy knows none."""
+    return element_strides(gradient) if gradient.size else contiguous_strides(gradient.shape)
+
+
+def _obeys(own, shape, strides) -> bool:
+    """Whether a gradient's strides are those of a leaf, or row-major where that is not dense."""
+    if is_dense(shape, strides):
+        # A stride of zero marks an expanded gradient, which is a view, whatever its size.
+        return all(
+            a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, shape, strict=True)
+        )
+    return is_contiguous(shape, own)
+
+
+def _warn_of_layout(leaf: Tensor) -> None:
+    """Warn when a `.grad` the user gave has another layout than the leaf asks for."""
+    shape, strides = leaf._raw.shape, leaf.stride()
+    if leaf._strides is None and leaf._grad._strides is None:
+        return
+    own = leaf._grad.stride()
+    if is_dense(shape, strides):
+        obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
+    else:
+        obeys = is_contiguous(shape, own)
+    if not obeys and STATE.layout_policy:
+        warnings.warn(messages.layout_contract(shape, own, strides), UserWarning, stacklevel=2)

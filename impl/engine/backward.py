@@ -1,0 +1,214 @@
+"""`autograd.backward` and `autograd.grad`: their arguments, and the results of a pass."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Mapping
+
+from impl.core import messages
+from impl.core.grad_mode import enable_grad, no_grad
+from impl.core.registry import FUNCTIONS
+from impl.engine import batched_gradients, execution, seeds
+from impl.engine.dependencies import reachable
+from impl.graph.edge import GradientEdge
+from impl.tensor import batched_tensor, forward_grad
+from impl.tensor.tensor import Tensor
+
+
+def backward(
+    tensors,
+    grad_tensors=None,
+    retain_graph=None,
+    create_graph=False,
+    grad_variables=None,
+    inputs=None,
+) -> None:
+    """Accumulate the gradients of `tensors`, weighted by their cotangents, into the leaves.
+
+    Args:
+        tensors: a tensor or a sequence of them, of any shape; each must require grad.
+        grad_tensors: for each its cotangent (same shape, cast to its dtype) or None, which is
+            allowed for one real element and means one.
+        retain_graph: keep the saved tensors of the graph; by default as `create_graph`.
+        create_graph: record the computation of the gradients.
+        grad_variables: the former name of `grad_tensors`.
+        inputs: accumulate into these tensors only (one, a sequence, or the values of a dict).
+
+    Raises RuntimeError on a shape mismatch, a missing cotangent, a freed graph, or a saved tensor
+    that was modified; TypeError for arguments of other types (torch.autograd.backward).
+    """
+    if grad_variables is not None:
+        warnings.warn(messages.GRAD_VARIABLES, FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(messages.BOTH_GRAD_VARIABLES)
+        grad_tensors = grad_variables
+    targets = None if inputs is None else _edge_nodes(inputs, "backward")
+    roots = _roots(tensors)
+    cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_tensors, len(roots)))
+    keep_graph, create_graph, _ = _flags(retain_graph, create_graph, True)
+    seeds.check_count(roots, cotangents)
+    execution.run_backward(roots, cotangents, keep_graph, create_graph, targets, accumulate=True)
+
+
+def _of_tensor(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
+    """Accumulate gradients into the leaves; see `autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+_of_tensor.__name__ = "backward"
+Tensor.backward = _of_tensor
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of `outputs`, weighted by their cotangents, with respect to `inputs`.
+
+    Returns a tuple with one tensor per input (of its shape and dtype), or None for one that was
+    not used when `allow_unused`; zeros with `materialize_grads`. For a dict of inputs, a dict.
+    With `is_grads_batched` the first dimension of every cotangent counts a batch, which comes first
+    in every result. Arguments and errors as `backward`; also RuntimeError for an input that does
+    not require grad or was not used (torch.autograd.grad).
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(messages.MATERIALIZE_UNUSED)
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    roots = _roots(outputs)
+    targets = _edge_nodes(inputs, "grad")
+    if not only_inputs:
+        warnings.warn(messages.ONLY_INPUTS, FutureWarning, stacklevel=2)
+    many = bool(is_grads_batched)
+    cotangents = seeds.cotangents(roots, seeds.as_tuple(grad_outputs, len(roots)), many)
+    size = seeds.batch_size(cotangents) if many else 0
+    keep_graph, recorded, allow_unused = _flags(retain_graph, create_graph, allow_unused)
+    seeds.check_count(roots, cotangents)
+    if many:
+        results = _batch(roots, cotangents, size, keep_graph, recorded, targets)
+    else:
+        results = execution.run_backward(roots, cotangents, keep_graph, recorded, targets, False)
+    for i, result in enumerate(results):
+        if result is None and not allow_unused:
+            raise RuntimeError(messages.UNUSED.format(i))
+    if materialize_grads:
+        missing = [t for r, t in zip(results, targets, strict=True) if r is None]
+        if any(isinstance(t, GradientEdge) for t in missing):
+            raise RuntimeError(messages.MATERIALIZE_EDGE)
+        results = [
+            FUNCTIONS["zeros_like"](targets[i], requires_grad=create_graph) if r is None else r
+            for i, r in enumerate(results)
+        ]
+    return dict(zip(inputs, results, strict=True)) if type(inputs) is dict else tuple(results)
+
+
+def _batch(roots, cotangents, size: int, keep_graph: bool, create_graph: bool, targets) -> list:
+    """A pass for all rows of the cotangents, and the rows of the results put together.
+
+    Where nothing observes how often nodes run, there is one pass for each row, which is faster.
+    """
+    with enable_grad() if create_graph else no_grad():
+        rows = [[cotangent[k] for cotangent in cotangents] for k in range(size)]
+    edges = [execution.edge_of(root) for root in roots]
+    seen = all(edges) and batched_gradients.watched(reachable([edge[0] for edge in edges]))
+    if seen and not forward_grad.is_used():
+        seeds = [batched_tensor.batch(list(column)) for column in zip(*rows, strict=True)]
+        how = batched_gradients.BatchedGradients(size, create_graph)
+        with batched_gradients.shown():
+            found = execution.run_backward(
+                roots, seeds, keep_graph, create_graph, targets, False, how
+            )
+        return [
+            value.expand(size, *value.shape)
+            if type(value) is Tensor  # the same for all rows
+            else _stacked(batched_tensor.examples_of(value, size), rows, cotangents)
+            for value in found
+        ]
+    passes = [
+        execution.run_backward(roots, row, keep_graph or k + 1 < size, create_graph, targets, False)
+        for k, row in enumerate(rows)
+    ]
+    return [_stacked(result, rows, cotangents) for result in zip(*passes, strict=True)]
+
+
+def _stacked(rows, seeds, cotangents) -> Tensor | None:
+    """Rows as one tensor, or None: recorded if they are, else in the layout torch computes them in.
+
+    Cotangents that the formulas passed on unchanged are not copied.
+    """
+    present = [row for row in rows if row is not None]
+    if not present:
+        return None
+    rows = [FUNCTIONS["zeros_like"](present[0]) if row is None else row for row in rows]
+    for number, cotangent in enumerate(cotangents):
+        if all(row is seed[number] for row, seed in zip(rows, seeds, strict=True)):
+            return cotangent
+    stack = FUNCTIONS["stack"]
+    if any(row.requires_grad for row in rows):
+        with enable_grad():
+            return stack(rows)
+    with no_grad():
+        shape, strides = rows[0].shape, rows[0].stride()
+        for cotangent in cotangents:
+            if all(row._storage is cotangent._storage for row in rows):
+                size = (len(rows), *shape)
+                step = (cotangent.stride(0), *strides)
+                return cotangent.as_strided(size, step, rows[0].storage_offset())
+        is_view = rows[0]._is_view()
+        order = sorted(range(len(shape)), key=lambda dim: -strides[dim])
+        for dim in range(len(shape)):
+            if strides[dim] == 0:  # expanded: one element stands for all
+                rows = [row.narrow(dim, 0, 1) for row in rows]
+        result = stack([row.permute(order) for row in rows])
+        if order != sorted(order):
+            result = result.permute(0, *(1 + order.index(dim) for dim in range(len(shape))))
+            if not is_view:
+                result = result.clone()  # which keeps the strides
+        return result.expand(len(rows), *shape) if is_view else result
+
+
+# -- arguments ------------------------------------------------------------------------------
+
+
+def _roots(tensors) -> tuple:
+    return (tensors,) if isinstance(tensors, (Tensor, GradientEdge)) else tuple(tensors)
+
+
+def _edge_nodes(inputs, function: str) -> tuple:
+    """The inputs as a tuple, which is not empty: a tensor, the values of a dict, a sequence."""
+    if isinstance(inputs, (Tensor, GradientEdge)):
+        return (inputs,)
+    if type(inputs) is dict:
+        inputs = inputs.values()
+    elif isinstance(inputs, Mapping):
+        raise TypeError(messages.INPUTS_MAPPING.format(function, type(inputs).__name__))
+    targets = tuple(inputs)
+    if not targets:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    return targets
+
+
+def _flags(retain_graph, create_graph, allow_unused) -> tuple[bool, bool, bool]:
+    """The flags by their truth; TypeError or OverflowError for anything but a small integer."""
+    if retain_graph is None:
+        retain_graph = create_graph
+    if type(retain_graph) is type(create_graph) is type(allow_unused) is bool:
+        return retain_graph, create_graph, allow_unused
+    return truth(retain_graph), truth(create_graph), truth(allow_unused)
+
+
+def truth(flag) -> bool:
+    """A flag that is a number of one byte. Raises TypeError or OverflowError for anything else."""
+    number = operator.index(flag)
+    if not 0 <= number <= 255:
+        bound = "less than minimum" if number < 0 else "greater than maximum"
+        raise OverflowError(f"unsigned byte integer is {bound}")
+    return bool(number)

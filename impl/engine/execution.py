@@ -1,0 +1,134 @@
+"""The execution of a pass: its roots, inputs and modes (Engine::execute)."""
+
+from __future__ import annotations
+
+import warnings
+
+from impl.core import messages
+from impl.core.registry import method_of
+from impl.core.state import FAST_PATH, STATE
+from impl.engine import dependencies, fast_backward
+from impl.engine.accumulation import accumulate
+from impl.engine.engine import GraphTask
+from impl.engine.gradient_values import gradient_form
+from impl.engine.reentrant_backward import MAX_DEPTH, in_new_thread
+from impl.graph import anomaly_mode
+from impl.graph.accumulate_grad import AccumulateGrad
+from impl.graph.edge import GradientEdge, gradient_edge
+from impl.graph.hooks import retain_grad, run_post_accumulate
+from impl.graph.node import Node
+from impl.tensor.tensor import Tensor
+
+# Whether passes over arrays take the specialised loop (`impl.engine.fast_backward`).
+FAST_BACKWARD = FAST_PATH
+
+
+@method_of(Node)
+def __call__(self, *grads):
+    """Run the node's formula on one tensor or None per output, recording in grad mode.
+
+    Returns one gradient or None per edge, a single one by itself. No hook is called and nothing is
+    freed; a leaf's node accumulates. Raises TypeError for another number of gradients.
+    """
+    if len(grads) != self._num_inputs:
+        raise TypeError(f"expected {self._num_inputs} arguments, got {len(grads)} instead")
+    form = gradient_form(STATE.enabled)
+    lowered = [None if g is None else form.to_array(g) for g in grads]
+    if isinstance(self, AccumulateGrad):
+        gradient = lowered.pop()
+        accumulate(form, self.variable, gradient, 0)
+        if self.variable._post_accumulate:
+            run_post_accumulate(self.variable)
+        return ()
+    outputs = self._evaluate(lowered, form, None)
+    results = tuple(None if value is None else form.to_tensor(value) for value in outputs)
+    return results[0] if len(results) == 1 else results
+
+
+def run_backward(
+    tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, form=None
+) -> list:
+    """Run a pass from `tensors`, with their cotangents, to `inputs` (None: to all leaves).
+
+    Returns the gradients of the inputs, or None where nothing arrived; with `accumulate` they go
+    to the inputs' `.grad` instead. Raises RuntimeError for a root or an input that does not require
+    grad, and whatever a formula or a hook raises. `form` says how gradients are taken,
+    if not in the usual way.
+    """
+    if form is None:
+        # Empty arrays have no strides in NumPy, empty tensors do.
+        empty = any(c is not None and not c._raw.size for c in cotangents)
+        form = gradient_form(create_graph, empty)
+    given = (tensors, cotangents, keep_graph, create_graph, inputs, accumulate, form)
+    return (
+        _execute(*given) if STATE.reentrant_depth < MAX_DEPTH else in_new_thread(_execute, *given)
+    )
+
+
+def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, form) -> list:
+    roots = []
+    task = GraphTask(form, keep_graph)
+    previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
+    try:
+        STATE.reentrant_depth += 1
+        STATE.grad_mode = bool(create_graph)
+        STATE.graph_task = task
+        STATE.accumulates_all = STATE.accumulates_all and inputs is None
+        for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
+            edge = edge_of(tensor)
+            if edge is None:
+                raise RuntimeError(
+                    f"element {i} of tensors does not require grad and does not have a grad_fn"
+                )
+            if cotangent is None:
+                raise RuntimeError(
+                    f"element {i} of gradients tuple is None, but the corresponding Tensor "
+                    "requires grad"
+                )
+            lowered = form.to_array(cotangent)
+            dtype = edge[0]._dtype_of(edge[1])
+            if dtype is not None and cotangent._raw.dtype != dtype:
+                lowered = form.cast(lowered, dtype)
+            roots.append((edge, lowered))
+        if inputs is not None:
+            _aim(task, roots, inputs, accumulate)
+        if accumulate and create_graph:
+            warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
+        if form.records or anomaly_mode.MODE.enabled or not FAST_BACKWARD:
+            task.run(roots)
+        else:
+            fast_backward.run(task, roots)
+        for callback in task.callbacks:  # which may queue others
+            callback()
+        return task.captured
+    finally:
+        STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all = previous
+
+
+def edge_of(tensor):
+    """The (node, output number) of a tensor or of a GradientEdge."""
+    return tensor[:2] if isinstance(tensor, GradientEdge) else gradient_edge(tensor)
+
+
+def _aim(task: GraphTask, roots, inputs, accumulate: bool) -> None:
+    targets = []
+    for position, tensor in enumerate(inputs):
+        if not isinstance(tensor, (Tensor, GradientEdge)):
+            raise RuntimeError(
+                f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
+            )
+        if isinstance(tensor, GradientEdge):
+            pass  # there is no tensor that could keep a gradient
+        elif accumulate:
+            if tensor.grad_fn is not None or not tensor.requires_grad:
+                retain_grad(tensor)
+        elif not tensor.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        edge = edge_of(tensor)
+        if edge is not None:
+            targets.append(edge[0])
+            if not accumulate:
+                task.captures.setdefault(edge[0], []).append((edge[1], position))
+    if not accumulate:
+        task.captured = [None] * len(inputs)
+    task.exec_info = dependencies.exec_info([edge[0] for edge, _ in roots], targets, accumulate)

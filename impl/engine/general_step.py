@@ -1,0 +1,233 @@
+"""One step of the backward pass: hooks, captures, the formula, accumulation (call_function)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from impl.core import messages
+from impl.core.memory_formats import contiguous_format
+from impl.core.sizes import repeated_dims
+from impl.engine.accumulation import accumulate
+from impl.engine.gradient_versions import (
+    OutgoingVersions,
+    buffer_slot,
+    outgoing_versions,
+    owner,
+    version_of_tensor,
+)
+from impl.graph.accumulate_grad import AccumulateGrad
+from impl.graph.hooks import run_node_hooks, run_post_accumulate, run_tensor_hooks
+from impl.graph.input_metadata import meets
+from impl.tensor.lazy_conj import LazyConjTensor
+
+
+class GeneralStep:
+    """The state that a step of the pass needs, and the step itself."""
+
+    # With `inputs`: the nodes on a path to one, and whether each runs or is only captured.
+    exec_info: dict | None = None
+
+    def __init__(self, form, keep_graph: bool) -> None:
+        self.form = form  # how gradients are held: arrays or tensors (see `gradient_values`)
+        self.keep_graph = keep_graph
+        self.versions: dict = {}  # of the gradients that wait (see `gradient_versions`)
+        self.captures: dict = {}  # node -> [(output number, position among the inputs)]
+        self.captured: list = []
+
+    def call_function(
+        self, node, grads: list, needed
+    ) -> tuple[list, OutgoingVersions | None] | None:
+        """Run one node with its hooks.
+
+        `grads` are the gradients of its outputs, which are taken from the list; `needed` says of
+        each edge whether the pass goes on there (None: all). Returns the gradients by edge and
+        their versions; None for a leaf, and for a node whose gradients are only captured.
+        """
+        runs = self.exec_info is None or self.exec_info[node]
+        if runs and self.captures:
+            # Gradients that go on are captured before the tensor's hooks, those that end here
+            # after.
+            self._capture(node, grads)
+        hooks = node._hooks_of_outputs()
+        if hooks or node._retains_grad_of:
+            self._call_tensor_hooks(node, hooks, grads, runs)
+        if not runs:
+            self._capture(node, grads)
+            return None
+        if node._pre_hooks:
+            self._call_pre_hooks(node, grads)
+        if type(node) is AccumulateGrad:
+            self._accumulate(node, grads)
+            return None
+        if node._is_custom_function:
+            outputs, outgoing, given = self._call_custom_function(node, grads, needed)
+        else:
+            outgoing = outgoing_versions(self.versions, node, grads)
+            outputs = self.form.evaluate(node, grads, needed)
+            given = tuple(self._to_tensor(g) for g in grads) if node._post_hooks else None
+        if node._post_hooks:
+            inputs = self._as_inputs(node, outputs, outgoing)
+            left = list(run_node_hooks(node._post_hooks, inputs, given))
+            written = {i: version_of_tensor(g) for i, g in enumerate(left) if g is not None}
+            outgoing = OutgoingVersions(written)
+            # Drop our references: the reference count must show only what hooks kept.
+            del outputs, inputs, given
+            outputs = self.form.to_arrays(left)
+        if node._is_custom_function:
+            # Ignore gradients that a custom backward returns for inputs that do not require grad.
+            pairs = zip(outputs, node._edge_nodes(), strict=True)
+            outputs = [value if target else None for value, target in pairs]
+        if not self.keep_graph:
+            node._release()
+        return outputs, outgoing
+
+    # -- formulas -------------------------------------------------------------------------------
+
+    def _accumulate(self, node, grads: list) -> None:
+        """Accumulate into the leaf's `.grad`, then call the leaf's hooks."""
+        leaf, version = node.variable, self.versions.pop(node, 0)
+        gradient = grads.pop()
+        accumulate(self.form, leaf, gradient, version)
+        if leaf._post_accumulate:
+            run_post_accumulate(leaf)
+        if node._post_hooks:
+            run_node_hooks(node._post_hooks, (), (self._to_tensor(gradient),))
+
+    def _call_custom_function(self, node, grads: list, needed):
+        """The gradients that a Function's backward returns, their versions, and its incoming
+        gradients.
+
+        They are made to fit, or refused, before anything is freed.
+        """
+        grads[:] = [self._incoming(node, i, g) for i, g in enumerate(grads)]
+        given = tuple(grads) if node._post_hooks else None
+        values = self.form.evaluate(node, grads, needed)
+        for i, (target, number) in enumerate(node.next_functions):
+            if target is None or values[i] is None:
+                continue
+            meta = target._input_meta(number)
+            if not self.meets(values[i], meta):
+                values[i] = self._fit(node, i, values[i], meta)
+                node._versions[i] = 0
+        written = any(node._versions.values())
+        return values, OutgoingVersions(node._versions) if written else None, given
+
+    def meets(self, value, meta) -> bool:
+        """Whether a gradient has the shape and dtype that its input asks for."""
+        return meets(value._raw if self.form.records else value, meta)
+
+    def refit(self, node, edge: int, value, meta, version: int):
+        """A gradient made to fit, and its version: a real part is a view, all else is new."""
+        fitted = self._fit(node, edge, value, meta)
+        view = version and isinstance(fitted, ndarray) and owner(fitted) is owner(value)
+        return fitted, version if view else 0
+
+    def _fit(self, node, edge: int, value, meta):
+        """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
+        expected, wanted = meta if type(meta) is tuple else ((), np.dtype(meta))
+        shape, dtype = self.form.shape_dtype(value)
+        if shape != expected and repeated_dims(expected, shape) is None:
+            raise RuntimeError(
+                f"Function {node.name()} returned an invalid gradient at index {edge} - "
+                f"got {list(shape)} but expected shape compatible with {list(expected)}"
+            )
+        if dtype is wanted or wanted is None:  # None: a leaf whose gradient may have any dtype
+            return value if shape == expected else self.form.sum_to(value, expected)
+        if dtype.kind == "c" and wanted.kind != "c" and node._takes_real_part:
+            value = self.form.F.real_part(value)
+            dtype = self.form.shape_dtype(value)[1]
+        # A real gradient suits a complex input, an integer one does not.
+        if dtype.kind in "biuc" and (dtype.kind == "c") != (wanted.kind == "c"):
+            raise RuntimeError(messages.COMPLEX_GRADIENT)
+        if shape != expected:
+            value = self.form.sum_to(value, expected)
+        if dtype != wanted:
+            value = self.form.cast(value, wanted)
+        return value
+
+    # -- hooks ----------------------------------------------------------------------------------
+
+    def _call_tensor_hooks(self, node, hooks, grads: list, runs: bool) -> None:
+        """Call the hooks on the outputs, and store the gradients that outputs retain."""
+        for number, registered in hooks or ():
+            if registered:
+                result = run_tensor_hooks(registered, self._incoming(node, number, grads[number]))
+                grads[number] = self._replaced(node, number, result, runs)
+                result = None
+        for number, reference in (node._retains_grad_of or {}).items():
+            tensor, gradient = reference(), self._to_tensor(grads[number])
+            if tensor is not None and gradient is not None:
+                held = tensor._grad
+                if held is None:
+                    tensor._grad = gradient.clone(memory_format=contiguous_format)
+                else:
+                    tensor._grad = held + gradient
+
+    def _call_pre_hooks(self, node, grads: list) -> None:
+        arrived = tuple(self._incoming(node, i, g) for i, g in enumerate(grads))
+        left = list(run_node_hooks(node._pre_hooks, arrived))
+        for number in range(len(left)):
+            self._note_version(node, number, left[number])
+        # Drop our references: the reference count must show only what hooks kept.
+        del arrived
+        grads[:] = self.form.to_arrays(left)
+
+    def _capture(self, node, grads: list) -> None:
+        for number, position in self.captures.get(node, ()):
+            value = grads[number]
+            if value is not None:
+                result = self.form.result(value)
+                if (slot := buffer_slot(node, number)) in self.versions:
+                    result._storage.version = self.versions[slot]
+                value = result
+            self.captured[position] = value
+
+    def _to_tensor(self, value):
+        return None if value is None else self.form.to_tensor(value)
+
+    def _incoming(self, node, number: int, value):
+        """The gradient that arrived for an output, as a tensor with its version."""
+        gradient = self._to_tensor(value)
+        if (slot := buffer_slot(node, number)) in self.versions:
+            gradient._storage.version = self.versions[slot]
+        return gradient
+
+    def _replaced(self, node, number: int, result, runs: bool):
+        """The gradient that goes on after hooks; a captured one is the very tensor they left."""
+        self._note_version(node, number, result)
+        if result is None:
+            return None
+        if not runs:
+            return self.form.to_array(result)
+        if self.form.records:
+            return result
+        # Not remembered as given: if no hook kept the tensor, the leaf may take the array over.
+        return self.form.steal(result) if isinstance(result, LazyConjTensor) else result._raw
+
+    def _note_version(self, node, number: int, result: Any) -> None:
+        """Note the version of a gradient that hooks have left for an output."""
+        slot = buffer_slot(node, number)
+        self.versions.pop(slot, None)
+        if result is not None and (version := version_of_tensor(result)):
+            self.versions[slot] = version
+
+    def _as_inputs(self, node, outputs, outgoing: OutgoingVersions | None) -> tuple:
+        """The gradients for a node's edges as they go on: fitted, as tensors with versions."""
+        inputs = []
+        for i, (value, (target, number)) in enumerate(
+            zip(outputs, node.next_functions, strict=True)
+        ):
+            version = 0
+            if value is not None and target is not None:
+                version = outgoing.of(i, value) if outgoing is not None else 0
+                meta = target._input_meta(number)
+                if not self.meets(value, meta):
+                    value, version = self.refit(node, i, value, meta, version)
+            gradient = self._to_tensor(value)
+            if version:
+                gradient._storage.version = version
+            inputs.append(gradient)
+        return tuple(inputs)

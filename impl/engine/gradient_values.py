@@ -1,0 +1,274 @@
+"""The two forms of gradients in a pass: arrays, and tensors that are recorded.
+
+An ordinary backward records nothing, so its gradients are bare arrays and its formulas run on
+kernels. With `create_graph=True` the same formulas run on tensors with operators, and record the
+graph of the second derivative.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY
+from impl.core.ownership import is_unshared
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.state import STATE
+from impl.core.storage import address, owner_of
+from impl.core.strides import element_strides, empty_strided, strides_of
+from impl.core.tensor_iterator import elementwise_strides
+from impl.core.zero_arrays import is_zeros
+from impl.kernels.sum_to import sum_to
+from impl.tape.saved_variable import unpack_array, unpack_tensor
+from impl.tensor import forward_grad
+from impl.tensor.allocation import preserved
+from impl.tensor.lazy_conj import LazyConjTensor, source_of, with_bits
+from impl.tensor.tensor import Tensor, new
+from impl.tensor.views import NO_GRAD, ViewMeta
+
+
+class ArrayGradients:
+    """Gradients are arrays; formulas run on kernels. One is made for each backward."""
+
+    F = array_ops
+    records = False
+
+    def __init__(self) -> None:
+        # Gradients that came in as tensors, by their array: autograd.grad returns the caller's own
+        # cotangent where the derivative is the identity.
+        self.given: dict[int, Tensor] = {}
+        self.kept: list = []  # those arrays, where their tensors do not hold them
+        # Stolen gradients whose tensor does not hold the array: by the array's id, a weak reference
+        # to the array, the tensor or an alias of it, and if the tensor was given back, a weak
+        # reference to that.
+        self.stolen: dict[int, tuple] = {}
+        # Tensors over memory of which several gradients are views, so that they share a counter.
+        self.bases: dict[int, Tensor] = {}
+
+    unpack = staticmethod(unpack_array)
+
+    def evaluate(self, node, grads: list, wanted):
+        """The gradients that a node computes from those of its outputs, by edge (see
+        `Node._evaluate`)."""
+        return node._evaluate(grads, self, wanted)
+
+    def to_array(self, tensor: Tensor):
+        """The gradient in a tensor the caller gave, remembered as given."""
+        raw = tensor.tracked() if isinstance(tensor, LazyConjTensor) else tensor._raw
+        self._remember(raw, tensor)
+        return raw
+
+    def _remember(self, raw, tensor: Tensor) -> None:
+        self.given[id(raw)] = tensor
+        if isinstance(tensor, LazyConjTensor) or tensor._raw is not raw:
+            self.kept.append(raw)
+
+    def steal(self, tensor: Tensor):
+        """The gradient in an unshared tensor, so that a leaf may take it over.
+
+        If its memory has been shared, the gradient is another array over it, of the same counter.
+        """
+        if isinstance(tensor, LazyConjTensor):
+            self.bases.setdefault(id(owner_of(tensor._array()[...])), tensor)
+            return tensor.tracked()
+        raw = tensor._raw
+        if type(raw) is not np.ndarray or (raw.base is None and _is_alone(tensor, raw)):
+            return raw
+        view = raw[...]
+        if tensor._memory is not None and (key := id(owner_of(view))) not in self.bases:
+            self.bases[key] = tensor.detach()
+        self.stolen[id(view)] = (weakref.ref(view), tensor, None)
+        return view
+
+    def _given_back(self, raw) -> Tensor | None:
+        """The tensor that was adopted as this array, which is the caller's alone from now on."""
+        reference, kept, given = self.stolen.get(id(raw), (None, None, None))
+        if reference is None or reference() is not raw:
+            return None
+        tensor = given and given()
+        if tensor is None:
+            tensor, kept = kept, kept.detach()
+            kept._view = tensor._view
+            self.stolen[id(raw)] = (reference, kept, weakref.ref(tensor))
+        return tensor
+
+    def to_arrays(self, tensors: list) -> list:
+        """The gradients in tensors, or None, all of which are taken from the list.
+
+        Unshared tensors are stolen.
+        """
+        known: dict = {}
+        gradients = []
+        tensors.reverse()
+        while tensors:
+            tensor = tensors.pop()
+            key = id(tensor)
+            if tensor is not None and key not in known:
+                rest = sum(other is tensor for other in tensors)
+                noted = self.given.get(id(tensor._raw)) is tensor  # a Function's, shown to a hook
+                alone = is_unshared(tensor, rest + noted)
+                if alone and noted:
+                    del self.given[id(tensor._raw)]
+                known[key] = self.steal(tensor) if alone else self.to_array(tensor)
+            gradients.append(None if tensor is None else known[key])
+        return gradients
+
+    def to_tensor(self, raw) -> Tensor:
+        """A tensor over a gradient array: the given one, or an alias of its memory."""
+        known = self.given.get(id(raw))
+        if known is not None:
+            return known
+        if type(raw) is not np.ndarray or raw.base is None:
+            return new(raw, strides_of(raw))
+        return self._alias(raw)
+
+    def result(self, raw) -> Tensor:
+        """`to_tensor`, with the same tensor for the same array: torch does not copy results."""
+        tensor = self.to_tensor(raw)
+        self._remember(raw, tensor)
+        return tensor
+
+    def _alias(self, raw) -> Tensor:
+        """A formula returned a view: of a given tensor's memory, or of its own."""
+        known = source_of(raw)
+        if known is not None:
+            source, conjugates = known
+            return with_bits(self._alias(source), conjugates, not conjugates)
+        tensor = self._given_back(raw)
+        if tensor is not None:
+            return tensor
+        owner = owner_of(raw)
+        for tensor in self.given.values():
+            flat = tensor._storage.flat
+            if flat is owner or flat.base is owner:
+                return _view(raw, tensor, flat)
+        if not isinstance(owner, np.ndarray):
+            return new(raw, strides_of(raw))
+        base = self.bases.get(id(owner))
+        if base is None:
+            base = self.bases[id(owner)] = new(owner, strides_of(owner))
+        return _view(raw, base, owner)
+
+    def add(self, a, b):
+        """The sum of two gradients, in new memory, laid out as ATen's sums are."""
+        if a.ndim < 2 or (a.flags.c_contiguous and b.flags.c_contiguous):
+            return a + b
+        terms = [x for x in (a, b) if not is_zeros(x)]  # to which ATen adds nothing
+        strides = elementwise_strides(a.shape, [(x.shape, element_strides(x)) for x in terms])
+        if strides is None:
+            return np.ascontiguousarray(a + b)
+        pattern = empty_strided(a.shape, strides, a.dtype)
+        return np.add(a, b, out=np.empty_like(pattern))  # which owns its memory, as the engine asks
+
+    def shape_dtype(self, value):
+        """A gradient's shape and NumPy dtype."""
+        return value.shape, value.dtype
+
+    def sum_to(self, value, shape):
+        """A gradient summed over the dimensions along which `shape` was broadcast."""
+        return sum_to(value, shape)
+
+    def cast(self, value, dtype):
+        """A gradient in another NumPy dtype."""
+        if value.ndim > 1 and not value.flags.c_contiguous:
+            value = preserved(value)
+        return value.astype(dtype)
+
+
+def _is_alone(tensor: Tensor, raw: np.ndarray) -> bool:
+    """Whether only `tensor` and the caller hold its array and its storage."""
+    memory = tensor._memory
+    if memory is None:
+        return True
+    # The tensor holds its storage and the array, the storage holds the array.
+    return is_unshared(memory, holders=1) and is_unshared(raw, holders=2, frames=1)
+
+
+def _view(raw, tensor: Tensor, memory) -> Tensor:
+    result = new(raw, strides_of(raw))
+    result._storage = tensor._storage
+    result._offset = (address(raw) - address(memory)) // raw.itemsize
+    result._view = ViewMeta(tensor, NO_GRAD, tensor._storage.version)
+    return result
+
+
+class RecordingGradients:
+    """Gradients are tensors; formulas run on operators, which record.
+
+    The methods are those of `ArrayGradients`; a tensor needs no lowering and no lifting.
+    """
+
+    F = tensor_ops
+    records = True
+
+    unpack = staticmethod(unpack_tensor)
+
+    def evaluate(self, node, grads: list, wanted):
+        return node._evaluate(grads, self, wanted)
+
+    def to_array(self, tensor: Tensor) -> Tensor:
+        return tensor
+
+    steal = to_array
+
+    def to_arrays(self, tensors: list) -> list:
+        return tensors
+
+    def to_tensor(self, value: Tensor) -> Tensor:
+        return value
+
+    def result(self, value: Tensor) -> Tensor:
+        return value
+
+    def add(self, a, b):
+        return a + b
+
+    def shape_dtype(self, value):
+        return value._raw.shape, value._raw.dtype
+
+    def sum_to(self, value, shape):
+        return tensor_ops.sum_to(value, shape)
+
+    def cast(self, value, dtype):
+        return value.to(BY_NUMPY[dtype])
+
+
+class TensorGradients(RecordingGradients):
+    """Gradients are tensors that need not be recorded: because they or saved tensors may have
+    tangents, because autocast is on, or because they are empty and NumPy keeps no strides of empty
+    arrays.
+    """
+
+    def __init__(self) -> None:
+        self.given: list[Tensor] = []  # the caller's tensors
+
+    def unpack(self, value, node):
+        tensor = unpack_tensor(value, node)
+        if isinstance(tensor, Tensor) and tensor._node is node:
+            forward_grad.restore_from_node(tensor, node)
+        return tensor
+
+    def to_array(self, tensor: Tensor) -> Tensor:
+        self.given.append(tensor)
+        return tensor
+
+    def add(self, a, b):
+        unshared = is_unshared(a, holders=1) and a._view is None  # the input buffer
+        kept = a._zero or is_zeros(a._raw) or any(a is tensor for tensor in self.given)
+        if STATE.enabled or not unshared or kept:
+            return a + b
+        return a.add_(b)
+
+
+RECORDING = RecordingGradients()
+
+
+def gradient_form(records: bool, on_tensors: bool = False):
+    """How a pass takes gradients and formulas, which `records` or not; if that is asked, on tensors
+    in any case."""
+    if forward_grad.is_used():
+        return TensorGradients()
+    if records:
+        return RECORDING
+    return TensorGradients() if on_tensors or STATE.autocast is not None else ArrayGradients()

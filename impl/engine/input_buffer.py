@@ -1,0 +1,69 @@
+"""Input buffers: the gradients that have arrived at a node (csrc/autograd/input_buffer.h)."""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+from impl.core.ownership import NAME_AND_HOLDER
+
+
+class InputBuffer:
+    """The sum of the gradients that have arrived for one output, and its version.
+
+    `missing` is how many gradients the node still waits for.
+    """
+
+    __slots__ = ("missing", "value", "version")
+
+    def __init__(self, missing: int) -> None:
+        self.missing = missing
+        self.value: Any = None
+        self.version = 0
+
+    def add(self, number: int, gradient, version: int, form) -> None:
+        """Add a gradient of a version; in place if nothing else holds the sum.
+
+        None counts as arrived, and adds nothing.
+        """
+        self.missing -= 1
+        if gradient is None:
+            return
+        held = self.value
+        if held is None:
+            self.value, self.version = gradient, version
+            if version and form.records:  # a tensor, which nodes may pass on as it is
+                gradient._storage.version = version
+        elif not form.records and getrefcount(held) == NAME_AND_HOLDER and held.base is None:
+            held += gradient
+            self.value = held
+            self.version += 1
+        else:
+            held = None
+            self.value, self.version = form.add(self.value, gradient), 0
+
+    def complete(self, slot, versions: dict):
+        """The gradient, which is no longer held here; `versions` gets its version."""
+        if self.version:
+            versions[slot] = self.version
+        value, self.value = self.value, None
+        return value
+
+
+class InputBuffers:
+    """The input buffers of a node with several outputs."""
+
+    __slots__ = ("buffers", "missing")
+
+    def __init__(self, outputs: int, missing: int) -> None:
+        self.missing = missing
+        self.buffers = [InputBuffer(0) for _ in range(outputs)]
+
+    def add(self, number: int, gradient, version: int, form) -> None:
+        """Add a gradient for output `number`; see `InputBuffer.add`."""
+        self.missing -= 1
+        self.buffers[number].add(number, gradient, version, form)
+
+    def complete(self, node, versions: dict) -> list:
+        """The gradients by output, of which `versions` gets the versions."""
+        return [buffer.complete((node, i), versions) for i, buffer in enumerate(self.buffers)]

@@ -1,0 +1,1 @@
+"""Functions that make tensors, random numbers, printing and dtype information."""

@@ -1,0 +1,98 @@
+"""Copies of tensors by Python's protocols: `copy.copy`, `copy.deepcopy` and `pickle`."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+from impl.core.storage import Storage
+from impl.core.strides import contiguous_strides, strided
+from impl.core.tensor_impl import TensorBase
+from impl.tensor.geometry import elements, geometry
+from impl.tensor.tensor import Tensor, new, requires_grad
+
+_UNCOPIABLE = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+    "the moment.  If you were attempting to deepcopy a module, this may be because of a "
+    "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+)
+_STORAGES = "impl.storages"  # the key of the copied storages in deepcopy's memo
+
+
+def _own_attributes(tensor: Tensor) -> dict:
+    """The attributes that the program has set on a tensor."""
+    fields = {*vars(TensorBase), *vars(Tensor)}
+    return {k: v for k, v in vars(tensor).items() if k not in fields}
+
+
+def _over(storage: Storage, kind, shape, strides, offset: int) -> Tensor:
+    """A tensor over a storage, whose version is one, as torch's is after Tensor.set_."""
+    tensor = new(strided(elements(storage, kind), shape, strides, offset))
+    tensor._storage = storage
+    tensor._strides = None if strides == contiguous_strides(shape) else strides
+    tensor._offset = offset
+    storage.version = 1
+    return tensor
+
+
+def deep(self: Tensor, memo: dict) -> Tensor:
+    """A leaf's copy with its own storage, flag and gradient (torch.Tensor.__deepcopy__).
+
+    Tensors that share a storage have copies that share one. Raises RuntimeError for a non-leaf.
+    """
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf or self._node is not None:
+        raise RuntimeError(_UNCOPIABLE)
+    memory = self.untyped_storage()
+    copied = memo.setdefault(_STORAGES, {})
+    if memory._cdata not in copied:
+        copied[memory._cdata] = Storage(memory.flat.copy()), memory
+    result = _over(copied[memory._cdata][0].sharing(), self._raw.dtype, *geometry(self))
+    result._requires_grad = self._requires_grad
+    memo[id(self)] = result
+    result._grad = copy.deepcopy(self._grad, memo)
+    for name, value in _own_attributes(self).items():
+        setattr(result, name, copy.deepcopy(value, memo))
+    return result
+
+
+def reduced(self: Tensor, protocol) -> tuple:
+    """The arguments that rebuild the tensor: a leaf with the same values and flag, but no gradient.
+
+    Warns of hooks, which are not pickled.
+    """
+    for hook in (self._hooks or {}).values():
+        warnings.warn(
+            f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you "
+            "can decorate the function with @torch.utils.hooks.unserializable_hook to suppress "
+            "this warning",
+            UserWarning,
+            stacklevel=2,
+        )
+    memory = self.untyped_storage().sharing()
+    arguments = (memory, self.dtype, *geometry(self), requires_grad(self), _own_attributes(self))
+    return _rebuilt, (type(self), *arguments)
+
+
+def _rebuilt(cls, memory: Storage, d, shape, strides, offset, flag, attributes) -> Tensor:
+    if cls is Tensor:
+        tensor = _over(memory, d.numpy, shape, strides, offset)
+        tensor._requires_grad = flag
+    else:
+        tensor = cls(_over(memory, d.numpy, shape, strides, offset), flag)
+    for name, value in attributes.items():
+        setattr(tensor, name, value)
+    return tensor
+
+
+def _packed(self: Storage) -> tuple:
+    return Storage, (self.flat,)
+
+
+for _class, _name, _method in (
+    (Tensor, "__deepcopy__", deep),
+    (Tensor, "__reduce_ex__", reduced),
+    (Storage, "__reduce__", _packed),
+):
+    setattr(_class, _name, _method)

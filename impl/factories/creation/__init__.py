@@ -1,0 +1,24 @@
+"""Factories: tensors from data, constants, ranges and random numbers."""
+
+from impl.factories.creation import buffers, drawn, ranges, windows
+from impl.factories.creation.constants import empty, full, ones, zeros, zeros_like
+from impl.factories.creation.from_data import from_numpy, tensor
+from impl.factories.creation.legacy import LEGACY_TYPES, legacy_constructor
+from impl.factories.creation.literals import array_of
+
+__all__ = [
+    "LEGACY_TYPES",
+    "array_of",
+    "buffers",
+    "drawn",
+    "empty",
+    "from_numpy",
+    "full",
+    "legacy_constructor",
+    "ones",
+    "ranges",
+    "tensor",
+    "windows",
+    "zeros",
+    "zeros_like",
+]

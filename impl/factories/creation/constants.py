@@ -1,0 +1,138 @@
+"""Constants: zeros, ones, full, eye, and tensors like another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.core.memory_formats import contiguous_format
+from impl.core.strides import contiguous_strides, extent, strided
+from impl.dispatch.batching_rules import by_example
+from impl.dispatch.out import write_out
+from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
+from impl.kernels.casting import storable
+from impl.tensor import allocation
+from impl.tensor.tensor import Tensor, new
+
+
+def _made(make, size, dtype, out):
+    if out is None:
+        return make(size, type_of(dtype))
+    write_out(out, make(size, out._raw.dtype))
+    return out
+
+
+@publish
+@factory(sized=one_by_one)
+def zeros(size, *, dtype=None, out=None):
+    """Zeros of the given sizes (torch.zeros)."""
+    return _made(np.zeros, size, dtype, out)
+
+
+@publish
+@factory(sized=one_by_one)
+def ones(size, *, dtype=None, out=None):
+    """Ones of the given sizes (torch.ones)."""
+    return _made(np.ones, size, dtype, out)
+
+
+@publish
+@factory(sized=one_by_one)
+def empty(size, *, dtype=None, out=None, memory_format=None):
+    """A tensor of the given sizes whose contents are unspecified (torch.empty)."""
+    strides = None if memory_format is None else memory_format.strides(size)
+    if strides is None:
+        return _made(np.empty, size, dtype, out)
+    return _strided(size, strides, type_of(dtype))
+
+
+@publish
+@factory(sized=listed)
+def full(size, fill_value, *, dtype=None, out=None):
+    """A tensor filled with one value, whose type decides the dtype (torch.full)."""
+    if isinstance(fill_value, Tensor):
+        if fill_value.requires_grad:
+            raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
+        kind = fill_value.dtype
+        fill_value = fill_value.item()
+    else:
+        kind = dtypes.dtype_of_number(fill_value)
+    raw = filled(size, fill_value, (dtype or kind).numpy)
+    if out is None:
+        return raw
+    write_out(out, raw)
+    return out
+
+
+def filled(size, value, kind: np.dtype) -> np.ndarray:
+    """An array filled with one number. Raises RuntimeError where the dtype cannot store it."""
+    return np.full(size, storable(value, kind), kind)
+
+
+@publish
+@factory
+def scalar_tensor(s, *, dtype=None):
+    """A 0-dim tensor of a number (torch.scalar_tensor)."""
+    return filled((), s, type_of(dtype))
+
+
+@publish
+@factory
+def empty_strided(size, stride, *, dtype=None):
+    """A tensor with the given strides whose contents are unspecified (torch.empty_strided)."""
+    return _strided(tuple(size), tuple(stride), type_of(dtype))
+
+
+def _strided(size, stride, kind: np.dtype) -> Tensor:
+    flat = np.empty(extent(size, stride), kind)
+    result = new(flat)
+    result._raw = strided(flat, size, stride, 0)
+    if stride != contiguous_strides(size):
+        result._strides = stride
+    return result
+
+
+def shaped_like(input: Tensor, dtype, memory_format=None) -> Tensor:
+    """An uninitialised tensor in the sizes, and unless told otherwise the layout, of `input`."""
+    d = input._raw.dtype if dtype is None else dtype.numpy
+    if memory_format is contiguous_format:
+        return new(np.empty(input._raw.shape, d))
+    return allocation.empty_like(input, d)
+
+
+def _filled_like(name: str, value=None):
+    def like(input, *, dtype=None, memory_format=None) -> Tensor:
+        result = shaped_like(input, dtype, memory_format)
+        if value is not None:
+            result._raw[...] = value
+        return result
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"A tensor of the sizes, dtype and layout of `input` (torch.{name})."
+    return publish(by_example(factory(like)))
+
+
+zeros_like = _filled_like("zeros_like", 0)
+ones_like = _filled_like("ones_like", 1)
+empty_like = _filled_like("empty_like")
+
+
+@publish
+@by_example
+@factory
+def full_like(input, fill_value, *, dtype=None, memory_format=None) -> Tensor:
+    """A tensor like `input` filled with one value (torch.full_like)."""
+    result = shaped_like(input, dtype, memory_format)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    result._raw[...] = storable(value, result._raw.dtype)
+    return result
+
+
+@publish
+@factory
+def eye(n, m=None, *, dtype=None):
+    """Ones on the diagonal, zeros elsewhere (torch.eye). Raises RuntimeError for negative sizes."""
+    for name, value in (("n", n), ("m", m)):
+        if value is not None and value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    return np.eye(n, m, dtype=type_of(dtype))

@@ -1,0 +1,81 @@
+"""Random tensors: rand, randn, randint, randperm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core import dtypes, inference_mode
+from impl.factories.creation.constants import shaped_like
+from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
+from impl.factories.generator import default_generator, draw_integers, draw_normal, draw_uniform
+from impl.tensor import write
+from impl.tensor.tensor import Tensor, new
+
+
+def _random(name: str, draw):
+    def drawn(size, *, generator=None, dtype=None, out=None) -> Tensor:
+        result = new(np.empty(size, type_of(dtype))) if out is None else out
+        if result._raw.shape != size:
+            write.resize(result, size)
+        draw(result, generator)
+        if out is not None:
+            inference_mode.count(out)
+        return result
+
+    def like(input, *, generator=None, dtype=None, memory_format=None) -> Tensor:
+        result = shaped_like(input, dtype, memory_format)
+        draw(result, generator)
+        return result
+
+    drawn.__name__ = drawn.__qualname__ = name
+    like.__name__ = like.__qualname__ = name + "_like"
+    drawn.__doc__ = f"Random numbers of the given sizes (torch.{name})."
+    like.__doc__ = f"Random numbers of the sizes, dtype and layout of `input` (torch.{name}_like)."
+    publish(factory(like))
+    return publish(factory(drawn, sized=one_by_one))
+
+
+rand = _random("rand", lambda t, g: draw_uniform(t, 0, 1, g))
+randn = _random("randn", lambda t, g: draw_normal(t, 0.0, 1.0, g))
+
+
+def _bounds_and_sizes(name: str, low=None, high=None, size=None, **named):
+    """Read the sizes of `randint`, which come last, and its bounds, of which the lower is 0."""
+    if isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    return listed(name, high if size is None else size, low, high, position=2, **named)
+
+
+@publish
+@factory(sized=_bounds_and_sizes)
+def randint(size, low, high, *, generator=None, dtype=None) -> Tensor:
+    """Random integers from low (0) up to but not including high (torch.randint).
+
+    int64 unless a dtype is given. Raises RuntimeError for an empty range.
+    """
+    result = new(np.empty(size, (dtype or dtypes.int64).numpy))
+    draw_integers(result, int(low), int(high), generator)
+    return result
+
+
+@publish
+@factory
+def randint_like(input, low, high=None, *, dtype=None) -> Tensor:
+    """Random integers in the sizes and dtype of `input` (torch.randint_like)."""
+    if high is None:
+        low, high = 0, low
+    result = shaped_like(input, dtype)
+    draw_integers(result, int(low), int(high), None)
+    return result
+
+
+@publish
+@factory
+def randperm(n, *, generator=None, dtype=None):
+    """The integers below `n` in a random order (torch.randperm)."""
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    order = (generator or default_generator).permutation(n)
+    return order.astype((dtype or dtypes.int64).numpy)

@@ -1,0 +1,38 @@
+"""The frequencies of discrete Fourier transforms: fftfreq, rfftfreq."""
+
+from __future__ import annotations
+
+from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.dispatch.out import store
+from impl.factories.creation.options import factory
+from impl.factories.creation.ranges import arange
+from impl.tensor.tensor import Tensor
+
+
+@factory(name="fft_fftfreq")
+def fftfreq(n, d=1.0, *, dtype=None, out=None):
+    """The frequencies of the elements of `fft`, in cycles per unit of `d` (torch.fft.fftfreq).
+
+    Zero, the positive ones, the negative ones. Raises RuntimeError for an integer dtype.
+    """
+    return _frequencies("fftfreq", n, n, d, dtype, out)
+
+
+@factory(name="fft_rfftfreq")
+def rfftfreq(n, d=1.0, *, dtype=None, out=None):
+    """The frequencies of the elements of `rfft` (torch.fft.rfftfreq). Errors as `fftfreq`."""
+    return _frequencies("rfftfreq", n, int(n / 2) + 1, d, dtype, out)
+
+
+def _frequencies(name, n, count, d, dtype, out) -> Tensor:
+    dtype = (out.dtype if out is not None else None) or dtype or get_default_dtype()
+    if dtype.category < FLOATING:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if count < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+    result = arange(count, dtype=dtype)
+    if name == "fftfreq":
+        result[(n + 1) // 2 :] -= n
+    step = n * d
+    result = result.mul_(1.0 / step if step else float("inf"))
+    return result if out is None else store(f"fft_{name}", out, result)

@@ -1,0 +1,101 @@
+"""Tensors from data: `tensor`, `as_tensor`, `from_numpy`."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.storage import Storage
+from impl.core.strides import contiguous_strides, element_strides, extent
+from impl.factories.creation.literals import array_of, unsupported
+from impl.factories.creation.options import check_place, flagged, publish
+from impl.tensor.tensor import Tensor, blank, new
+
+COPY_WARNING = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
+)
+
+
+@publish
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A new leaf holding a copy of `data`: a number, nested lists, an array or a tensor.
+
+    Integers become int64, floats the default dtype; arrays keep their dtype. A tensor is copied
+    with a warning. Raises ValueError for ragged lists (torch.tensor).
+    """
+    if isinstance(data, Tensor):
+        warnings.warn(COPY_WARNING.format("torch.tensor"), UserWarning, stacklevel=2)
+        return flagged("tensor", copy_of(data, dtype), requires_grad)
+    raw = array_of(data, dtype)
+    check_place(device, pin_memory)
+    return flagged("tensor", new(raw if raw.ndim else raw[()]), requires_grad)
+
+
+def copy_of(source: Tensor, d: dtype | None) -> Tensor:
+    """A copy of a tensor without its history, in dtype `d` if given."""
+    result = source.detach().clone()
+    return result if d is None else result.to(d)
+
+
+@publish
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """`data` as a tensor, shared rather than copied where that is possible (torch.as_tensor).
+
+    A tensor of the wanted dtype is returned as it is, an array's memory is shared.
+    """
+    check_place(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or dtype.numpy == data.dtype):
+        return from_numpy(data)
+    return new(array_of(data, dtype))
+
+
+@publish
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor:
+    """`obj` as a tensor (torch.asarray)."""
+    result = as_tensor(obj, dtype, device)
+    if copy and result is obj:
+        result = result.clone()
+    return result if isinstance(obj, Tensor) else flagged("asarray", result, requires_grad)
+
+
+@publish
+def from_numpy(ndarray) -> Tensor:
+    """A tensor over the memory of an array: writes on either side are seen on the other.
+
+    Raises TypeError for anything else and for unsupported dtypes, ValueError for negative strides
+    (torch.from_numpy).
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if ndarray.dtype not in BY_NUMPY:
+        raise TypeError(unsupported(ndarray.dtype))
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
+    if any(s % ndarray.itemsize for s in ndarray.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array to reallocate the memory."
+        )
+    result = blank()
+    # The strides of dimensions of one element are free, and a tensor's are the array's.
+    if ndarray.flags.c_contiguous and ndarray.size and 1 not in ndarray.shape:
+        result._storage = Storage(ndarray.reshape(-1))
+        result._raw = ndarray
+        return result
+    steps = element_strides(ndarray)
+    length = extent(ndarray.shape, steps)
+    memory = np.lib.stride_tricks.as_strided(ndarray, (length,), (ndarray.itemsize,))
+    result._storage = Storage(memory)
+    result._raw = ndarray if ndarray.size else np.empty(ndarray.shape, ndarray.dtype)
+    if steps != contiguous_strides(ndarray.shape):
+        result._strides = steps
+    return result

@@ -1,0 +1,116 @@
+"""`new_*`, and the constructors from before there were factories: `torch.FloatTensor(...)`."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.core.dtypes import dtype
+from impl.core.sizes import sizes_of
+from impl.factories.creation.constants import empty_strided, full
+from impl.factories.creation.from_data import COPY_WARNING, copy_of
+from impl.factories.creation.literals import array_of
+from impl.factories.creation.options import check_place, factory, flagged, listed, one_by_one
+from impl.tensor.tensor import Tensor, new
+
+
+def _new_constant(name: str, make):
+    def constant(self, size, *, dtype=None):
+        return make(size, self._raw.dtype if dtype is None else dtype.numpy)
+
+    constant.__name__ = constant.__qualname__ = name
+    constant.__doc__ = f"A tensor of the given sizes in the dtype of this one (Tensor.{name})."
+    return factory(constant, sized=one_by_one, method=True)
+
+
+new_zeros = _new_constant("new_zeros", np.zeros)
+new_ones = _new_constant("new_ones", np.ones)
+new_empty = _new_constant("new_empty", np.empty)
+
+
+@factory(sized=listed, method=True)
+def new_full(self, size, fill_value, *, dtype=None):
+    """A tensor filled with one value, in the dtype of this one (torch.Tensor.new_full)."""
+    return full(size, fill_value, dtype=dtype or self.dtype)
+
+
+@factory(method=True)
+def new_empty_strided(self, size, stride, dtype=None):
+    """A tensor with the given strides in the dtype of this one (Tensor.new_empty_strided)."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype)
+
+
+def new_tensor(
+    self, data, *, dtype=None, requires_grad=False, device=None, pin_memory=False
+) -> Tensor:
+    """A copy of `data` in the dtype of this tensor (torch.Tensor.new_tensor)."""
+    if isinstance(data, Tensor):
+        warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        return flagged("new_tensor", copy_of(data, dtype or self.dtype), requires_grad)
+    check_place(device, pin_memory)
+    return flagged("new_tensor", new(array_of(data, dtype or self.dtype)), requires_grad)
+
+
+def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Tensor:
+    """`torch.FloatTensor(...)`: data if a sequence is given, else uninitialised sizes.
+
+    Raises TypeError for a number that is no size, and for a tensor of another dtype.
+    """
+    args = args if data is None else (data,)
+    if size is not None:
+        args = tuple(size)
+    if (len(args) == 1 and not hasattr(args[0], "__index__")) or (
+        len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray))
+    ):
+        (data,) = args
+        if isinstance(data, Tensor):
+            if data.dtype is not d:
+                raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")
+            return data.detach()
+        if isinstance(data, tuple) and hasattr(data, "numel"):  # a torch.Size gives sizes
+            return new(np.empty(data, d.numpy))
+        if not hasattr(data, "__len__"):
+            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+        return new(array_of(data, d))
+    if not args:
+        return new(np.empty(0, d.numpy))
+    return new(np.empty(sizes_of(args), d.numpy))
+
+
+def _options_text(d: dtype) -> str:
+    return (
+        f"TensorOptions(dtype={d.c_name}, device=cpu, layout=Strided, "
+        "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
+    )
+
+
+def _new(self, *args, **kwargs) -> Tensor:
+    """The legacy constructor in the dtype of this tensor (torch.Tensor.new)."""
+    return legacy_constructor(self.dtype, *args, **kwargs)
+
+
+Tensor.new, Tensor.new_tensor = _new, new_tensor
+
+
+class _LegacyType(type):
+    """`torch.FloatTensor` and its like: callable, and a class tensors are instances of."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *args, **kwargs):
+        return legacy_constructor(cls.dtype, *args, **kwargs)
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+LEGACY_TYPES = {
+    f"{d.legacy}Tensor": _LegacyType(f"{d.legacy}Tensor", (), {"dtype": d, "__module__": "torch"})
+    for d in dtypes.ALL
+    if d.category < dtypes.COMPLEX
+}

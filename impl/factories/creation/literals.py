@@ -1,0 +1,140 @@
+"""Conversion of numbers, nested lists, arrays and tensors into new arrays, by torch's rules."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.core.dtypes import BY_NUMPY, dtype
+from impl.kernels.casting import converted
+from impl.tensor.tensor import Tensor
+
+
+def _shape_of(data) -> tuple[int, ...]:
+    shape = []
+    while isinstance(data, (list, tuple, range, np.ndarray, Tensor)):
+        if isinstance(data, Tensor):
+            if data._raw.ndim:
+                shape += data._raw.shape
+            break
+        if isinstance(data, np.ndarray):
+            shape += data.shape
+            break
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+        if isinstance(data, str):
+            raise ValueError("too many dimensions 'str'")
+    return tuple(shape)
+
+
+def _flatten(data, shape, depth: int, flat: list) -> None:
+    """Collect the scalars of nested data. Raises ValueError for ragged data."""
+    if depth == len(shape):
+        if isinstance(data, Tensor):
+            if data._raw.size != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
+            flat.append(data._raw.reshape(())[()])
+        elif isinstance(data, (list, tuple)):
+            raise TypeError(f"must be real number, not {type(data).__name__}")
+        else:
+            flat.append(data)
+        return
+    if isinstance(data, str):
+        raise ValueError("too many dimensions 'str'")
+    if not hasattr(data, "__len__") or (isinstance(data, (Tensor, np.ndarray)) and not data.ndim):
+        raise TypeError(f"not a sequence: {type(data).__name__}")
+    if len(data) != shape[depth]:
+        raise ValueError(
+            f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
+        )
+    alone = depth == 0 and len(shape) == 1
+    if isinstance(data, Tensor) and not (alone and data._raw.size == 1):
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    for item in data:
+        _flatten(item, shape, depth + 1, flat)
+
+
+def _scalar_dtype(value) -> dtype:
+    if isinstance(value, np.generic):
+        return BY_NUMPY[value.dtype]
+    if isinstance(value, (bool, int, float, complex)):
+        return dtypes.dtype_of_number(value)
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+
+
+def _inferred(flat: list) -> dtype:
+    result = None
+    for value in flat:
+        d = _scalar_dtype(value)
+        result = d if result is None else dtypes.JOIN[result, d]
+    return dtypes.get_default_dtype() if result is None else result
+
+
+_REAL_NUMBERS = (dtypes.INTEGRAL, dtypes.FLOATING)
+
+
+def _stored(flat: list, d: dtype) -> np.ndarray:
+    for value in flat:
+        if isinstance(value, (complex, np.complexfloating)) and d.category in _REAL_NUMBERS:
+            raise TypeError("must be real number, not complex")
+        if value is None or isinstance(value, str):
+            raise TypeError(f"must be real number, not {type(value).__name__}")
+    if d.category == dtypes.INTEGRAL:
+        flat = [_whole(value, d) for value in flat]
+        return np.array(flat, np.int64).astype(d.numpy)
+    if d.numpy.kind == "V":
+        return np.array(flat, np.float64).astype(np.float32).astype(d.numpy)
+    return np.array([value != 0 for value in flat] if d is dtypes.bool_ else flat, d.numpy)
+
+
+def _whole(value, d: dtype) -> int:
+    value = int(value)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    low = np.iinfo(d.numpy).min if d is not dtypes.uint8 else -255
+    if not low <= value <= np.iinfo(d.numpy).max:
+        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+    return value
+
+
+def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
+    """A new array of numbers, nested sequences, arrays or tensors, with given or inferred dtype.
+
+    Raises ValueError for ragged data, TypeError and RuntimeError for elements other than numbers.
+    """
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, (np.ndarray, np.generic)):
+        raw = np.array(data, order="C")
+        if raw.dtype not in BY_NUMPY:
+            raise TypeError(unsupported(raw.dtype))
+        return raw if d is None else converted(raw, d.numpy)
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], np.ndarray) and warn:
+        warnings.warn(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+            "converting the list to a single numpy.ndarray with numpy.array() before converting "
+            "to a tensor.",
+            UserWarning,
+            stacklevel=3,
+        )
+    shape = _shape_of(data)
+    flat: list = []
+    _flatten(data, shape, 0, flat)
+    if d is None:
+        d = _inferred(flat)
+    return _stored(flat, d).reshape(shape)
+
+
+def unsupported(d: np.dtype) -> str:
+    """torch's error text for an array of an unsupported dtype."""
+    return (
+        f"can't convert np.ndarray of type numpy.{d.type.__name__}. The only supported types are: "
+        "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, "
+        "uint32, uint16, uint8, and bool."
+    )

@@ -1,0 +1,150 @@
+"""The options that every factory takes: layout, device, pin_memory, requires_grad; and sizes."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.core.devices import check_device
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import FUNCTIONS
+from impl.core.sizes import sizes_of
+from impl.dispatch.out import store
+from impl.tensor.tensor import Tensor, new
+
+
+def publish(function):
+    """Decorate a function of the torch namespace."""
+    FUNCTIONS[function.__name__] = function
+    return function
+
+
+def factory(make=None, *, name: str | None = None, sized=None, method=False, out=False):
+    """Decorate the maker of a factory's value, an array or a tensor; returns the factory.
+
+    The factory takes the options that all factories have besides the maker's own arguments (among
+    which are `dtype`, `memory_format` and `generator`). It checks them as torch does, and in
+    torch's order, before it calls the maker, and then sets `requires_grad`.
+
+    Args:
+        name: the factory's name in error texts, by default the maker's.
+        sized: what reads the sizes: from the name and the caller's arguments it makes the maker's,
+            positional ones (the sizes, a tuple, first) and keywords.
+        method: publish the factory as a method of tensors; the maker's first argument is `self`.
+        out: the factory also takes `out=`, in which it stores the maker's result.
+    """
+    if make is None:
+        return functools.partial(factory, name=name, sized=sized, method=method, out=out)
+    name = name or make.__name__
+
+    @functools.wraps(make)
+    def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
+        target = named.pop("out", None) if out else None
+        if sized is not None:
+            sizes_first, named = sized(name, *args[method:], **named)
+            size = sizes_first[0]
+            args = (*args[:method], *sizes_first)
+        if requires_grad is not False:
+            check_flag(name, requires_grad)
+        if device is not None:
+            check_device(device)
+        if sized is not None and size and min(size) < 0:
+            raise _negative(name, size)
+        if pin_memory:
+            refuse_pinned()
+        result = make(*args, **named)
+        if not isinstance(result, Tensor):
+            result = new(result if result.ndim else result[()])
+        if target is not None:
+            result = store(name, target, result)
+        return _require(result) if requires_grad else result
+
+    if method:
+        setattr(Tensor, make.__name__, call)
+    return call
+
+
+def one_by_one(name: str, *sizes, size=None, **named):
+    """Read sizes that are given one by one, as a sequence, or by keyword.
+
+    Raises TypeError for sizes that are missing or no integers.
+    """
+    if size is not None:
+        sizes = (size,)
+    elif not sizes:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    first = sizes[0]
+    if len(sizes) == 1 and isinstance(first, Tensor):
+        sizes = (first := int(first.item()),)
+    if not isinstance(first, (tuple, list)) and not hasattr(first, "__index__"):
+        raise _no_sizes(name, first, 1)
+    return (sizes_of(sizes),), named
+
+
+def listed(name: str, size=None, *rest, position: int = 1, **named):
+    """Read sizes that are given as a sequence. Raises TypeError for anything else."""
+    if not isinstance(size, (tuple, list)):
+        raise _no_sizes(name, size, position)
+    return (sizes_of((size,)), *rest), named
+
+
+def _no_sizes(name: str, size, position: int) -> TypeError:
+    return TypeError(
+        f"{name}(): argument 'size' (position {position}) must be tuple of ints, not "
+        f"{type(size).__name__}"
+    )
+
+
+def _negative(name: str, size: tuple[int, ...]) -> RuntimeError:
+    if name == "zeros":
+        return RuntimeError("zeros: Dimension size must be non-negative.")
+    first = next(n for n in size if n < 0)
+    return RuntimeError(f"Trying to create tensor with negative dimension {first}: {[*size]}")
+
+
+def check_flag(name: str, requires_grad) -> None:
+    """Raise TypeError for a `requires_grad` that is no bool; None stands for False."""
+    if requires_grad is not None and not isinstance(requires_grad, bool):
+        raise TypeError(
+            f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"
+        )
+
+
+def check_place(device, pin_memory=False) -> None:
+    """Raise RuntimeError for pinned memory, and AssertionError or RuntimeError for a device that is
+    not there, as torch without an accelerator does."""
+    if device is not None:
+        check_device(device)
+    if pin_memory:
+        refuse_pinned()
+
+
+def refuse_pinned() -> None:
+    """Raise RuntimeError for `pin_memory=True`, as torch without an accelerator does."""
+    raise RuntimeError(
+        "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator "
+        "is available on this system."
+    )
+
+
+def flagged(name: str, tensor: Tensor, requires_grad) -> Tensor:
+    """The tensor with the `requires_grad` that the factory of this name was given.
+
+    Raises TypeError for no bool, RuntimeError for an integer tensor that would require grad.
+    """
+    check_flag(name, requires_grad)
+    return _require(tensor) if requires_grad else tensor
+
+
+def _require(tensor: Tensor) -> Tensor:
+    if BY_NUMPY[tensor._raw.dtype].category < dtypes.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    tensor._requires_grad = True
+    return tensor
+
+
+def type_of(dtype) -> np.dtype:
+    """The NumPy dtype of a factory's `dtype`, the default one for None."""
+    return (dtypes.get_default_dtype() if dtype is None else dtype).numpy

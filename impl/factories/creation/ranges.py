@@ -1,0 +1,119 @@
+"""Ranges: arange, linspace, logspace, and the indices of triangles."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.dispatch.not_implemented import not_implemented
+from impl.factories.creation.options import factory, publish, type_of
+from impl.tensor.tensor import Tensor
+
+
+@publish
+@factory(out=True)
+def arange(start, end=None, step=1, *, dtype=None):
+    """Numbers from start (0) up to but not including end, `step` apart (torch.arange).
+
+    int64 if all are integers, else the default dtype. Raises RuntimeError when the step is zero or
+    points the wrong way.
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if any(isinstance(v, complex) for v in (start, end, step)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if dtype is not None and dtype.is_complex:
+        raise not_implemented("arange_cpu", dtype)
+    _check_step(start, end, step)
+    whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+    d = dtype or (dtypes.int64 if whole else dtypes.get_default_dtype())
+    count = math.ceil((end - start) / step)
+    if d.category == dtypes.FLOATING:
+        steps = np.arange(count, dtype=np.float64)
+        return (start + step * steps).astype(d.numpy)
+    return (int(start) + int(step) * np.arange(count)).astype(d.numpy)
+
+
+def _check_step(start, end, step) -> None:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+@publish
+@factory(out=True)
+def range(start, end=None, step=1, *, dtype=None):
+    """Numbers from start (0) up to end, which is included, `step` apart (torch.range, deprecated).
+
+    Of the default dtype if none is given. Raises RuntimeError when the step is zero or points the
+    wrong way.
+    """
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        UserWarning,
+        stacklevel=3,
+    )
+    if end is None:
+        start, end = 0, start
+    _check_step(start, end, step)
+    count = math.floor((end - start) / step) + 1
+    return (start + step * np.arange(count, dtype=np.float64)).astype(type_of(dtype))
+
+
+@publish
+@factory(out=True)
+def linspace(start, end, steps, *, dtype=None):
+    """`steps` numbers evenly spaced from start to end, both included (torch.linspace).
+
+    The first half counts from the start, the second from the end, so that both ends are exact.
+    Raises RuntimeError for a negative number of steps.
+    """
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    d = type_of(dtype)
+    if dtype is None and isinstance(start + end, complex):
+        d = dtypes.complex_of(dtypes.get_default_dtype()).numpy
+    if steps <= 1:
+        return np.full(steps, start, d)
+    exact = d.type if d.kind in "fc" and d.itemsize > 2 else np.float32
+    if d.kind in "iu":
+        exact = np.float64
+    step = exact((exact(end) - exact(start)) / exact(steps - 1))
+    i = np.arange(steps)
+    rising = exact(start) + step * i.astype(exact)
+    falling = exact(end) - step * (steps - 1 - i).astype(exact)
+    return np.where(i < steps // 2, rising, falling).astype(d)
+
+
+@publish
+@factory
+def logspace(start, end, steps, base=10.0, *, dtype=None):
+    """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
+    exponents = linspace(start, end, steps, dtype=dtypes.float64)._raw
+    return np.power(base, exponents).astype(type_of(dtype))
+
+
+def _triangle_indices(name: str, of):
+    def indices(row, col, offset=0, *, dtype=dtypes.int64):
+        if dtype not in (dtypes.int32, dtypes.int64):
+            raise not_implemented(name, dtype)
+        return np.stack(of(row, offset, col)).astype(dtype.numpy)
+
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"""Rows and columns of a triangle of a matrix (torch.{name}).
+
+    Raises NotImplementedError for dtypes but int32 and int64.
+    """
+    return publish(factory(indices))
+
+
+tril_indices = _triangle_indices("tril_indices", np.tril_indices)
+triu_indices = _triangle_indices("triu_indices", np.triu_indices)

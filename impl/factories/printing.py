@@ -1,0 +1,198 @@
+"""The text of a tensor: `tensor([1., 2.], requires_grad=True)`, with torch's number of digits."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from impl.core.dtypes import COMPLEX, complex_of, get_default_dtype
+from impl.tensor import forward_grad
+
+
+@dataclasses.dataclass
+class Options:
+    """The options of printing, with torch's defaults."""
+
+    precision: int = 4
+    threshold: float = 1000  # the number of elements above which only the edges are shown
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None  # whether scientific; None: chosen for readability
+
+
+OPTIONS = Options()
+_PROFILES = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
+}
+
+
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+) -> None:
+    """Set the options of printing: from a profile ("default", "short" or "full"), and one by one.
+
+    None leaves an option unchanged, except `sci_mode` (torch.set_printoptions).
+    """
+    chosen = {} if profile is None else vars(_PROFILES.get(profile, OPTIONS))
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems}
+    given["linewidth"] = linewidth
+    vars(OPTIONS).update(chosen, **{k: v for k, v in given.items() if v is not None})
+    OPTIONS.sci_mode = sci_mode
+
+
+class _Format:
+    """The format of one tensor's elements: fixed or scientific, with a common width."""
+
+    def __init__(self, values) -> None:
+        self.floating = values.dtype.kind == "f"
+        self.whole = True
+        self.scientific = False
+        self.width = 1
+        flat = values.reshape(-1).tolist()
+        if not self.floating:
+            self.width = max([1, *(len(str(v)) for v in flat)])
+            return
+        # As in torch, zeros, infinities and NaN do not determine the width, and may be misaligned.
+        shown = [v for v in flat if math.isfinite(v) and v != 0]
+        if not shown:
+            return
+        low, high = min(map(abs, shown)), max(map(abs, shown))
+        self.whole = all(math.ceil(v) == v for v in shown)
+        spread = high / low > 1000.0 or high > 1.0e8
+        self.scientific = spread if self.whole else spread or low < 1.0e-4
+        if OPTIONS.sci_mode is not None:
+            self.scientific = OPTIONS.sci_mode
+        self.width = max(len(self(v)) for v in shown)
+
+    def __call__(self, value) -> str:
+        if not self.floating:
+            text = str(value)
+        elif self.scientific:
+            text = f"{value:.{OPTIONS.precision}e}"
+        elif self.whole:
+            text = f"{value:.0f}"
+            if math.isfinite(value):
+                text += "."
+        else:
+            text = f"{value:.{OPTIONS.precision}f}"
+        return text.rjust(self.width)
+
+
+class _ComplexFormat:
+    """The format of complex numbers, with separate widths for real and imaginary parts."""
+
+    def __init__(self, values) -> None:
+        self.real, self.imag = _Format(values.real), _Format(values.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value) -> str:
+        imag = self.imag(value.imag).lstrip()
+        sign = "" if imag.startswith("-") else "+"
+        return f"{self.real(value.real)}{sign}{imag}j"
+
+
+def _row(values, indent: int, format, summarise: bool) -> str:
+    if summarise and len(values) > 2 * OPTIONS.edgeitems:
+        items = [
+            *(format(v) for v in values[: OPTIONS.edgeitems].tolist()),
+            " ...",
+            *(format(v) for v in values[-OPTIONS.edgeitems :].tolist()),
+        ]
+    else:
+        items = [format(v) for v in values.tolist()]
+    per_line = max(1, (OPTIONS.linewidth - indent) // (format.width + 2))
+    lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _block(values, indent: int, format, summarise: bool) -> str:
+    if values.ndim == 0:
+        return format(values.item())
+    if values.ndim == 1:
+        return _row(values, indent, format, summarise)
+    if summarise and len(values) > 2 * OPTIONS.edgeitems:
+        parts = [
+            *(_block(v, indent + 1, format, summarise) for v in values[: OPTIONS.edgeitems]),
+            "...",
+            *(_block(v, indent + 1, format, summarise) for v in values[-OPTIONS.edgeitems :]),
+        ]
+    else:
+        parts = [_block(v, indent + 1, format, summarise) for v in values]
+    between = "," + "\n" * (values.ndim - 1) + " " * (indent + 1)
+    return "[" + between.join(parts) + "]"
+
+
+def _edges(values):
+    """The elements of a large array that are shown, from which the format is determined."""
+    for axis in range(values.ndim):
+        if values.shape[axis] > 2 * OPTIONS.edgeitems:
+            ends = (*range(OPTIONS.edgeitems), *range(-OPTIONS.edgeitems, 0))
+            values = np.take(values, ends, axis)
+    return values
+
+
+def _body(raw, indent: int) -> str:
+    values = np.asarray(raw)
+    if values.dtype.kind == "V" or values.dtype == np.float16:
+        values = values.astype(np.float32)
+    summarise = values.size > OPTIONS.threshold
+    shown = _edges(values) if summarise else values
+    format = _ComplexFormat(shown) if values.dtype.kind == "c" else _Format(shown)
+    return _block(values, indent, format, summarise)
+
+
+def text(tensor) -> str:
+    """torch's text of a tensor: its elements, and its dtype and history unless they are the
+    default."""
+    raw, d = tensor._raw, tensor.dtype
+    prefix = "tensor("
+    suffixes = []
+    default = get_default_dtype()
+    if raw.size == 0:
+        body = "[]"
+        if raw.ndim != 1:
+            suffixes.append(f"size={tuple(raw.shape)}")
+        if d is not default:
+            suffixes.append(f"dtype={d}")
+    else:
+        body = _body(raw, len(prefix))
+        usual = d.name in ("int64", "bool") or d is default
+        if d.category == COMPLEX:
+            usual = d is complex_of(default)
+        if not usual:
+            suffixes.append(f"dtype={d}")
+    try:
+        node = tensor.grad_fn
+        if node is not None:
+            name = type(node).__name__
+            if name == "CppFunction":  # a node of a C++ function, without a class of its own
+                name = node.name().rpartition("::")[2]
+            suffixes.append(f"grad_fn=<{name}>")
+        elif tensor.requires_grad:
+            suffixes.append("requires_grad=True")
+    except RuntimeError:
+        suffixes.append("grad_fn=<Invalid>")
+    tangent = forward_grad.fw_grad(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
+    return _with_suffixes(prefix + body, suffixes, len(prefix))
+
+
+def _with_suffixes(body: str, suffixes, indent: int) -> str:
+    pieces = [body]
+    last = len(body) - body.rfind("\n") + 1
+    for suffix in suffixes:
+        if last + len(suffix) + 2 > OPTIONS.linewidth:
+            pieces.append(",\n" + " " * indent + suffix)
+            last = indent + len(suffix)
+        else:
+            pieces.append(", " + suffix)
+            last += len(suffix) + 2
+    return "".join(pieces) + ")"
+
+
+__all__ = ["text"]

@@ -1,0 +1,36 @@
+"""Tensor methods that need the factories: formatting, NumPy's results, the legacy constructor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import get_default_dtype
+from impl.core.registry import method_of
+from impl.factories.creation.from_data import from_numpy
+from impl.factories.creation.legacy import legacy_constructor
+from impl.factories.printing import text
+from impl.tensor.tensor import Tensor
+
+
+@method_of(Tensor)
+def __repr__(self) -> str:
+    return text(self)
+
+
+@method_of(Tensor)
+def __format__(self, spec: str) -> str:
+    if self._raw.ndim == 0:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+@method_of(Tensor)
+def __array_wrap__(self, array, context=None, return_scalar=False) -> Tensor:
+    """The result of a NumPy function on the tensor, as a tensor; bool becomes uint8."""
+    return from_numpy(array.astype(np.uint8) if array.dtype == np.bool_ else array)
+
+
+@method_of(type(Tensor))
+def _construct(cls, *args) -> Tensor:
+    """`Tensor(...)`: a tensor of the default dtype."""
+    return legacy_constructor(get_default_dtype(), *args)

@@ -1,0 +1,178 @@
+"""Queries of tensors and dtypes: `torch.is_tensor`, `torch.result_type`, `torch.finfo`."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from impl.core import dtypes
+from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, dtype
+from impl.core.registry import FUNCTIONS
+from impl.tensor.tensor import Tensor
+
+
+def _publish(question):
+    FUNCTIONS[question.__name__] = question
+    return question
+
+
+def _tensor(name: str, input) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    return input
+
+
+@_publish
+def is_tensor(obj) -> bool:
+    """Whether an object is a tensor (torch.is_tensor)."""
+    return isinstance(obj, Tensor)
+
+
+@_publish
+def numel(input) -> int:
+    """The number of elements (torch.numel)."""
+    return _tensor("numel", input).numel()
+
+
+@_publish
+def is_floating_point(input) -> bool:
+    """Whether the dtype is a floating one (torch.is_floating_point)."""
+    return _tensor("is_floating_point", input).is_floating_point()
+
+
+@_publish
+def is_complex(input) -> bool:
+    """Whether the dtype is complex (torch.is_complex)."""
+    return _tensor("is_complex", input).is_complex()
+
+
+@_publish
+def is_inference(input) -> bool:
+    """Whether a tensor is an inference tensor (torch.is_inference)."""
+    return _tensor("is_inference", input).is_inference()
+
+
+@_publish
+def is_nonzero(input) -> bool:
+    """Whether the single element is not zero (torch.is_nonzero)."""
+    return bool(_tensor("is_nonzero", input))
+
+
+@_publish
+def is_same_size(input, other) -> bool:
+    """Whether both tensors have the same sizes (torch.is_same_size)."""
+    return input._raw.shape == other._raw.shape
+
+
+@_publish
+def detach(input) -> Tensor:
+    """`input.detach()` (torch.detach)."""
+    return _tensor("detach", input).detach()
+
+
+@_publish
+def detach_(input) -> Tensor:
+    """`input.detach_()` (torch.detach_)."""
+    return _tensor("detach_", input).detach_()
+
+
+@_publish
+def typename(obj) -> str:
+    """The name of a tensor's legacy type, or of an object's class (torch.typename)."""
+    if isinstance(obj, Tensor):
+        return f"torch.{obj.dtype.legacy}Tensor"
+    kind = obj if isinstance(obj, type) else type(obj)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+@_publish
+def result_type(tensor1, tensor2) -> dtype:
+    """The dtype that type promotion of both yields (torch.result_type)."""
+    return dtypes.result_dtype([v._raw if isinstance(v, Tensor) else v for v in (tensor1, tensor2)])
+
+
+@_publish
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a result of one dtype may be cast to another, whose category must not be lower."""
+    return from_.category <= to.category
+
+
+class finfo:
+    """The limits of a floating dtype, by default the default one (torch.finfo).
+
+    Raises TypeError for another dtype.
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        d = dtypes.get_default_dtype() if type is None else type
+        if d.category < FLOATING:
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                "'torch.finfo'"
+            )
+        if d.category == COMPLEX:
+            d = dtypes.real_of(d)
+        limits = ml_dtypes.finfo(d.numpy)
+        self.dtype = d.name
+        self.grad_inputs = limits.bits
+        self.eps, self.max, self.min = (float(v) for v in (limits.eps, limits.max, limits.min))
+        self.tiny = self.smallest_normal = float(limits.smallest_normal)
+        self.resolution = float(f"{float(limits.resolution):.0e}")
+
+    def __repr__(self) -> str:
+        values = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        text = ", ".join(f"{name}={getattr(self, name):.6g}" for name in values)
+        return f"finfo({text}, dtype={self.dtype})"
+
+
+class iinfo:
+    """The limits of an integer dtype (torch.iinfo). Raises TypeError for another dtype."""
+
+    def __init__(self, type: dtype) -> None:
+        if type.category != dtypes.INTEGRAL:
+            raise TypeError(
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
+            )
+        limits = np.iinfo(type.numpy)
+        self.dtype, self.grad_inputs = type.name, limits.bits
+        self.min, self.max = int(limits.min), int(limits.max)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:.6g}, max={self.max:.6g}, dtype={self.dtype})"
+
+
+FUNCTIONS["finfo"], FUNCTIONS["iinfo"] = finfo, iinfo
+
+Tensor.is_nonzero = is_nonzero
+Tensor.is_same_size = is_same_size
+Tensor.ndimension = Tensor.dim
+Tensor.is_cpu = property(lambda self: True, doc="Whether the tensor is on the CPU: always.")
+for _name in """ipu maia meta mkldnn mps mtia nested quantized sparse_csr vulkan xla
+    xpu""".split():  # noqa: SIM905
+    _flag = property(lambda self: False, doc="False: tensors are dense, and on the CPU.")
+    setattr(Tensor, f"is_{_name}", _flag)
+Tensor.is_shared = Tensor.is_distributed = lambda self: False
+Tensor.dense_dim, Tensor.sparse_dim = Tensor.dim, lambda self: 0
+Tensor.nbytes = property(
+    lambda self: self._raw.size * self._raw.dtype.itemsize, doc="The bytes the elements take."
+)
+Tensor.is_signed = lambda self: BY_NUMPY[self._raw.dtype] not in (dtypes.uint8, dtypes.bool_)
+
+
+def _contains(self, element) -> bool:
+    """Whether any element equals a number or tensor (`element in tensor`)."""
+    if not isinstance(element, (Tensor, bool, int, float, complex)):
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+    return bool((element == self).any())
+
+
+Tensor.__contains__ = _contains
+Tensor.__reversed__ = lambda self: (
+    FUNCTIONS["flip"](self, tuple(range(self._raw.ndim))) if self._raw.ndim else self
+)

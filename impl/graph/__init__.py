@@ -1,0 +1,1 @@
+"""The recorded graph: nodes, edges, leaves, hooks (PyTorch's csrc/autograd/function.h)."""

@@ -1,0 +1,56 @@
+"""AccumulateGrad: the node of a leaf (csrc/autograd/functions/accumulate_grad.h)."""
+
+from __future__ import annotations
+
+import weakref
+
+from impl.graph import anomaly_mode
+from impl.graph.input_metadata import tensor_meta
+from impl.graph.node import Node
+
+
+class AccumulateGrad(Node):
+    """The gradient accumulator of a leaf: accumulates incoming gradients into `variable.grad`."""
+
+    __slots__ = ("_meta", "variable")
+
+    # The maximum, as in torch: the ready queue runs it before every other node.
+    _sequence = (1 << 64) - 1
+
+    def __init__(self, variable) -> None:
+        self.variable = variable
+        # The metadata of the leaf at this moment: later changes of its shape do not count.
+        self._meta = variable._dense_meta
+        if self._meta is None or variable._grad_dtype is not ...:
+            self._expect(variable)
+        if anomaly_mode.MODE.enabled:
+            anomaly_mode.note(self)
+
+    @property
+    def _is_observed(self) -> bool:
+        """Whether any hook is registered on the leaf or on this node."""
+        leaf = self.variable
+        return (
+            leaf._hooks or leaf._post_accumulate or self._pre_hooks or self._post_hooks
+        ) is not None
+
+    def _hooks_of_outputs(self):
+        hooks = self.variable._hooks
+        return [(0, hooks)] if hooks else None
+
+    def _expect(self, leaf) -> None:
+        """Set the metadata of incoming gradients from the leaf and its `grad_dtype`."""
+        wanted = leaf._grad_dtype
+        if wanted is ...:
+            self._meta = leaf._dense_meta or tensor_meta(leaf._raw)
+        else:
+            self._meta = (leaf._raw.shape, wanted and wanted.numpy)
+
+
+def grad_accumulator(leaf) -> AccumulateGrad:
+    """The leaf's AccumulateGrad, created on demand; the leaf holds it weakly, graphs strongly."""
+    reference = leaf._grad_accumulator
+    if reference is None or (node := reference()) is None:
+        node = AccumulateGrad(leaf)
+        leaf._grad_accumulator = weakref.ref(node)
+    return node

@@ -1,0 +1,46 @@
+"""The shape and dtype that an incoming gradient must have (csrc/autograd/input_metadata.h)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.devices import CPU
+from impl.core.dtypes import BY_NUMPY
+
+
+class InputMetadata:
+    """The shape, dtype and device of one output of a node, as `Node._input_metadata` returns it."""
+
+    def __init__(self, meta) -> None:
+        shape, numpy_dtype = meta if type(meta) is tuple else ((), np.dtype(meta))
+        self.shape = list(shape)
+        self.dtype = None if numpy_dtype is None else BY_NUMPY[numpy_dtype]
+        self.device = CPU
+        self.is_nested_tensor = False
+
+
+def tensor_meta(raw):
+    """The required metadata of the gradient of a raw value: (shape, NumPy dtype).
+
+    For a 0-dim value it is the dtype's scalar type, of which most such gradients are instances.
+    Results are cached, so that equal metadata is usually the same object.
+    """
+    if not raw.ndim:
+        return raw.dtype.type
+    meta = (raw.shape, raw.dtype)
+    known = _METAS.get(meta)
+    if known is None:
+        if len(_METAS) >= 4096:
+            _METAS.clear()
+        known = _METAS[meta] = meta
+    return known
+
+
+_METAS: dict[tuple, tuple] = {}
+
+
+def meets(raw, meta) -> bool:
+    """Whether a raw gradient has the shape and dtype of a `tensor_meta`."""
+    if type(meta) is tuple:
+        return raw.shape == meta[0] and raw.dtype == meta[1]
+    return type(raw) is meta or (raw.ndim == 0 and raw.dtype.type is meta)

@@ -1,0 +1,131 @@
+"""Normalisation by the statistics of each channel: of a batch, or of each example."""
+
+from __future__ import annotations
+
+import warnings
+
+from impl.core.dtypes import int64
+from impl.factories.creation import ones, tensor, zeros
+from impl.nn import functional as F
+from impl.nn.modules.families import by_dimension, check_rank, layer_class
+from impl.nn.modules.normalization import _Affine
+from impl.tensor.tensor import Tensor
+
+
+class _NormBase(_Affine):
+    """Parameters and running statistics of a normalisation of channels."""
+
+    _version = 2  # since version 2 the state has `num_batches_tracked`
+    _ndim: int
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self._register_affine(num_features, dtype, weight=affine, bias=affine and bias)
+        mean = variance = count = None
+        if track_running_stats:
+            mean, variance = zeros(num_features, dtype=dtype), ones(num_features, dtype=dtype)
+            count = tensor(0, dtype=int64)
+        self.register_buffer("running_mean", mean)
+        self.register_buffer("running_var", variance)
+        self.register_buffer("num_batches_tracked", count)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Set the running mean to zeros, the running variance to ones, and the count to zero."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Set weight, bias and running statistics to their initial values."""
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest) -> None:
+        old = local_metadata.get("version") is None or local_metadata["version"] < 2
+        if old and self.track_running_stats:
+            state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Tensor) -> Tensor:
+        check_rank(input, *((2, 3) if self._ndim == 1 else (self._ndim + 2,)))
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        from_batch = self.training or (self.running_mean is None and self.running_var is None)
+        tracked = not self.training or self.track_running_stats
+        mean, variance = (self.running_mean, self.running_var) if tracked else (None, None)
+        settings = from_batch, factor, self.eps
+        return F.batch_norm(input, mean, variance, self.weight, self.bias, *settings)
+
+
+class _InstanceNorm(_NormBase):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        settings = num_features, eps, momentum, affine, track_running_stats, device, dtype
+        super().__init__(*settings, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        batched = self._ndim + 2
+        check_rank(input, batched - 1, batched)
+        dim = input._raw.ndim - batched + 1
+        channels = input.size(dim)
+        if channels != self.num_features:
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={dim} to match num_features "
+                    f"({self.num_features}), but got: {channels}."
+                )
+            warnings.warn(
+                f"input's size at dim={dim} does not match num_features. You can silence this "
+                "warning by not passing in num_features, which is not used because affine=False",
+                stacklevel=2,
+            )
+        from_input = self.training or not self.track_running_stats
+        settings = from_input, 0.0 if self.momentum is None else self.momentum, self.eps
+        statistics = self.running_mean, self.running_var
+        batch = input if dim else input.unsqueeze(0)
+        result = F.instance_norm(batch, *statistics, self.weight, self.bias, *settings)
+        return result if dim else result.squeeze(0)
+
+
+BatchNorm1d = layer_class((_BatchNorm,), "BatchNorm1d", "Over (N, C) or (N, C, L)", _ndim=1)
+BatchNorm2d, BatchNorm3d = by_dimension(_BatchNorm, "BatchNorm{}d", "Over {}", (2, 3))
+InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = by_dimension(
+    _InstanceNorm, "InstanceNorm{}d", "Over {}, or over one example of it"
+)

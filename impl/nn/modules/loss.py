@@ -1,0 +1,84 @@
+"""Losses as layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.nn.modules.function_layer import _FunctionLayer, layers_of
+
+
+class _Loss(_FunctionLayer):
+    def extra_repr(self) -> str:
+        return ""
+
+
+class _WeightedLoss(_Loss):
+    _buffer_names = ("weight", "pos_weight")
+
+
+class _KeywordLoss(_Loss):
+    def __init__(self, **kwargs) -> None:
+        super().__init__(**kwargs)
+
+
+_loss = layers_of(__name__, _Loss)
+_weighted = layers_of(__name__, _WeightedLoss)
+_keyword = layers_of(__name__, _KeywordLoss)
+
+_REDUCED: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
+_WEIGHTED = {"weight": None, **_REDUCED}
+_CLASSES: dict[str, Any] = {
+    "weight": None,
+    "size_average": None,
+    "ignore_index": -100,
+    "reduce": None,
+    "reduction": "mean",
+}
+
+MSELoss = _loss("MSELoss", "mse_loss", **_REDUCED)
+L1Loss = _loss("L1Loss", "l1_loss", **_REDUCED)
+SmoothL1Loss = _loss("SmoothL1Loss", "smooth_l1_loss", **_REDUCED, beta=1.0)
+HuberLoss = _loss("HuberLoss", "huber_loss", reduction="mean", delta=1.0)
+KLDivLoss = _loss("KLDivLoss", "kl_div", **_REDUCED, log_target=False)
+SoftMarginLoss = _loss("SoftMarginLoss", "soft_margin_loss", **_REDUCED)
+MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", "multilabel_margin_loss", **_REDUCED)
+MarginRankingLoss = _loss("MarginRankingLoss", "margin_ranking_loss", margin=0.0, **_REDUCED)
+CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", "cosine_embedding_loss", margin=0.0, **_REDUCED)
+HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", "hinge_embedding_loss", margin=1.0, **_REDUCED)
+TripletMarginLoss = _loss(
+    "TripletMarginLoss", "triplet_margin_loss", margin=1.0, p=2.0, eps=1e-6, swap=False, **_REDUCED
+)
+PoissonNLLLoss = _loss(
+    "PoissonNLLLoss",
+    "poisson_nll_loss",
+    log_input=True,
+    full=False,
+    size_average=None,
+    eps=1e-8,
+    reduce=None,
+    reduction="mean",
+)
+CTCLoss = _loss("CTCLoss", "ctc_loss", blank=0, reduction="mean", zero_infinity=False)
+
+GaussianNLLLoss = _keyword(
+    "GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6, reduction="mean"
+)
+TripletMarginWithDistanceLoss = _keyword(
+    "TripletMarginWithDistanceLoss",
+    "triplet_margin_with_distance_loss",
+    distance_function=None,
+    margin=1.0,
+    swap=False,
+    reduction="mean",
+)
+
+CrossEntropyLoss = _weighted("CrossEntropyLoss", "cross_entropy", **_CLASSES, label_smoothing=0.0)
+NLLLoss = _weighted("NLLLoss", "nll_loss", **_CLASSES)
+BCELoss = _weighted("BCELoss", "binary_cross_entropy", **_WEIGHTED)
+BCEWithLogitsLoss = _weighted(
+    "BCEWithLogitsLoss", "binary_cross_entropy_with_logits", **_WEIGHTED, pos_weight=None
+)
+MultiLabelSoftMarginLoss = _weighted(
+    "MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", **_WEIGHTED
+)
+MultiMarginLoss = _weighted("MultiMarginLoss", "multi_margin_loss", p=1, margin=1.0, **_WEIGHTED)

@@ -1,0 +1,1 @@
+"""Operators that copy, join and repeat."""

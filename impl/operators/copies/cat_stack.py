@@ -1,0 +1,262 @@
+"""Concatenation and stacking (cat, stack, hstack, …), and broadcasting to a common shape."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import result_dtype
+from impl.core.memory_formats import formatted_as, suggested_by
+from impl.core.registry import tensor_ops
+from impl.core.sizes import Size, broadcast_shapes
+from impl.dispatch.definition import Array, function, operator
+from impl.tensor import memory_overlap
+from impl.tensor.tensor import Tensor
+
+
+def _is_legacy_empty(shape) -> bool:
+    """Whether cat skips the tensor: a 1-d tensor without elements fits tensors of any shape."""
+    return shape == (0,)
+
+
+@operator(
+    function=False,
+    method=False,
+    node="CatBackward0",
+    fresh=True,
+    autocast="promote",
+    takes_real_part=True,
+)
+def cat(tensors: list[Array], dim=0) -> Array:
+    shapes = [t.shape for t in tensors]
+    for i, shape in enumerate(shapes):
+        if not shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    d = result_dtype(tensors).numpy
+    solid = [(i, t) for i, t in enumerate(tensors) if not _is_legacy_empty(t.shape)]
+    if not solid:
+        wrap_dim(dim, 1)
+        return np.empty(0, d)
+    first = solid[0][1].shape
+    dim = wrap_dim(dim, len(first))
+    for i, t in solid:
+        _check_joins(first, t.shape, dim, i)
+    joined = np.concatenate([t.astype(d, copy=False) for _, t in solid], dim)
+    formats = {suggested_by(np.asarray(t)) for _, t in solid}
+    # The memory format (channels last) is kept if it is the same for all tensors.
+    return formatted_as(joined, solid[0][1]) if len(formats) == 1 else np.ascontiguousarray(joined)
+
+
+def _check_joins(first, shape, dim: int, number: int) -> None:
+    if len(shape) != len(first):
+        raise RuntimeError(
+            f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}"
+        )
+    for a, b in zip(first[:dim] + first[dim + 1 :], shape[:dim] + shape[dim + 1 :], strict=True):
+        if a != b:
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {dim}. Expected size {a} but "
+                f"got size {b} for tensor number {number} in the list."
+            )
+
+
+def _cat_gradient(F, grad, tensors_shape, tensors_dtype, dim):
+    dim = wrap_dim(dim, grad.ndim)
+    result, start = [], 0
+    for shape, dtype in zip(tensors_shape, tensors_dtype, strict=True):
+        if _is_legacy_empty(shape):
+            result.append(F.zeros(shape, dtype))
+            continue
+        whole = F.real_part(grad) if F.is_complex(grad) and dtype.kind != "c" else grad
+        result.append(F.slice(whole, dim, start, start + shape[dim], 1))
+        start += shape[dim]
+    return result
+
+
+cat.gradient(tensors=_cat_gradient)
+cat.forward("linear")
+
+
+def _tensor_list(name: str, tensors) -> list[Tensor]:
+    if isinstance(tensors, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
+        )
+    tensors = list(tensors)
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}"
+            )
+    return tensors
+
+
+def _published_cat(name: str):
+    def joined(tensors, dim=0, *, out=None):
+        items = _tensor_list(name, tensors)
+        if not items:
+            raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+        if out is not None:
+            if isinstance(out, Tensor):
+                memory_overlap.check_memory(out, items, disjoint=True)
+            return cat.into(out, (items, dim))
+        return cat(items, dim)
+
+    joined.__name__ = name
+    joined.__doc__ = f"Tensors joined along an existing dimension (torch.{name})."
+    return function(name, method=False)(joined)
+
+
+for _name in ("cat", "concat", "concatenate"):
+    _published_cat(_name)
+
+
+@operator(
+    function=False, method=False, node="StackBackward0", autocast="promote", takes_real_part=True
+)
+def stack(tensors: list[Array], dim=0) -> Array:
+    first = tensors[0].shape
+    for i, t in enumerate(tensors):
+        if t.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 "
+                f"and {list(t.shape)} at entry {i}"
+            )
+    d = result_dtype(tensors).numpy
+    dim = wrap_dim(dim, len(first) + 1)
+    return np.stack([t.astype(d, copy=False) for t in tensors], dim)
+
+
+stack.gradient(
+    tensors=lambda F, grad, tensors_shape, dim: [
+        F.select(grad, dim, i) for i in range(len(tensors_shape))
+    ]
+)
+stack.forward("linear")
+
+
+@function("stack", method=False)
+def stack_(tensors, dim=0, *, out=None):
+    """Tensors of one shape joined along a new dimension (torch.stack).
+
+    Raises RuntimeError when the shapes differ, IndexError for a dimension out of range.
+    """
+    items = _tensor_list("stack", tensors)
+    if not items:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    return stack.into(out, (items, dim)) if out is not None else stack(items, dim)
+
+
+def _at_least(tensor: Tensor, ndim: int) -> Tensor:
+    if tensor._raw.ndim >= ndim:
+        return tensor
+    if tensor._raw.ndim == 0:
+        return tensor_ops.reshape(tensor, (1,) * ndim)
+    return tensor_ops.unsqueeze(tensor, 0)
+
+
+@function("hstack", method=False, out=True)
+def hstack(tensors):
+    """Tensors joined along the second dimension, or the first if 1-d (torch.hstack)."""
+    items = [_at_least(t, 1) for t in _tensor_list("hstack", tensors)]
+    if not items:
+        raise RuntimeError("hstack expects a non-empty TensorList")
+    return cat(items, 0 if items[0]._raw.ndim == 1 else 1)
+
+
+@function("row_stack", method=False, out=True)
+@function("vstack", method=False, out=True)
+def vstack(tensors):
+    """Tensors joined as rows (torch.vstack, torch.row_stack)."""
+    items = [_at_least(t, 2) for t in _tensor_list("vstack", tensors)]
+    if not items:
+        raise RuntimeError("vstack expects a non-empty TensorList")
+    return cat(items, 0)
+
+
+@function("dstack", method=False, out=True)
+def dstack(tensors):
+    """Tensors joined along the third dimension (torch.dstack)."""
+    items = [atleast_3d(t) for t in _tensor_list("dstack", tensors)]
+    if not items:
+        raise RuntimeError("dstack expects a non-empty TensorList")
+    return cat(items, 2)
+
+
+@function("column_stack", method=False, out=True)
+def column_stack(tensors):
+    """Vectors as columns of a matrix, matrices side by side (torch.column_stack)."""
+    items = [
+        tensor_ops.reshape(t, (t._raw.size, 1)) if t._raw.ndim <= 1 else t
+        for t in _tensor_list("column_stack", tensors)
+    ]
+    if not items:
+        raise RuntimeError("column_stack expects a non-empty TensorList")
+    return hstack(items)
+
+
+def _each(of, tensors):
+    if len(tensors) == 1:
+        if not isinstance(tensors[0], (tuple, list)):
+            return of(tensors[0])
+        tensors = tensors[0]
+    return tuple(of(t) for t in tensors)
+
+
+@function("atleast_1d", method=False)
+def atleast_1d(*tensors):
+    """Tensors with one dimension at least (torch.atleast_1d)."""
+    return _each(lambda t: _at_least(t, 1), tensors)
+
+
+@function("atleast_2d", method=False)
+def atleast_2d(*tensors):
+    """Tensors with two dimensions at least, vectors as rows (torch.atleast_2d)."""
+    return _each(lambda t: _at_least(t, 2), tensors)
+
+
+@function("atleast_3d", method=False)
+def atleast_3d(*tensors):
+    """Tensors with three dimensions at least (torch.atleast_3d)."""
+
+    def of(t):
+        if t._raw.ndim == 0:
+            return tensor_ops.reshape(t, (1, 1, 1))
+        if t._raw.ndim == 1:
+            t = tensor_ops.unsqueeze(t, 0)
+        return tensor_ops.unsqueeze(t, -1) if t._raw.ndim == 2 else t
+
+    return _each(of, tensors)
+
+
+@function("broadcast_tensors", method=False)
+def broadcast_tensors(*tensors):
+    """All tensors expanded to their common shape (torch.broadcast_tensors)."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shape = broadcast_shapes(*(t._raw.shape for t in tensors))
+    return tuple(t if t._raw.shape == shape else tensor_ops.expand(t, shape) for t in tensors)
+
+
+@function("broadcast_shapes", method=False)
+def broadcast_shapes_(*shapes):
+    """The shape to which the shapes broadcast (torch.broadcast_shapes)."""
+    return Size(broadcast_shapes(*((s,) if isinstance(s, int) else tuple(s) for s in shapes)))
+
+
+@function("meshgrid", method=False)
+def meshgrid(*tensors, indexing="ij"):
+    """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid)."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple(t._raw.size for t in tensors)
+    grids = []
+    for i, t in enumerate(tensors):
+        view = tensor_ops.view(t, (1,) * i + (-1,) + (1,) * (len(tensors) - i - 1))
+        grids.append(tensor_ops.expand(view, shape))
+    if swap:
+        grids = [grids[1], grids[0], *grids[2:]]
+    return tuple(grids)

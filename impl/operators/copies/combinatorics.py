@@ -1,0 +1,57 @@
+"""Combinations of a vector's elements, and Cartesian products of vectors."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import function
+from impl.operators.copies.cat_stack import meshgrid, stack
+from impl.tensor.tensor import Tensor, new
+
+
+def _check_vector(value: Tensor) -> None:
+    if value._raw.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {[*value._raw.shape]}")
+
+
+@function(method=False)
+def combinations(input, r=2, with_replacement=False):
+    """The combinations of `r` elements of a vector (n,), one a row (torch.combinations).
+
+    With replacement an element may occur repeatedly. Raises RuntimeError unless the input is 1-D,
+    and for a negative `r`.
+    """
+    _check_vector(input)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return tensor_ops.new_zeros(input, (0,))
+    grids = meshgrid(*[input] * r, indexing="ij")
+    mask = new(_ascending(input._raw.size, r, with_replacement))
+    return stack([grid.masked_select(mask) for grid in grids], 1)
+
+
+def _ascending(size: int, count: int, equal: bool) -> np.ndarray:
+    """The mask, of `count` dimensions of `size`, of the ascending index tuples; strictly ascending
+    unless `equal`."""
+    numbers = np.ogrid[(slice(size),) * count]
+    mask = np.ones((size,) * count, bool)
+    for one, next_ in itertools.pairwise(numbers):
+        mask &= one <= next_ if equal else one < next_
+    return mask
+
+
+@function(method=False)
+def cartesian_prod(*tensors):
+    """The Cartesian product of vectors, one tuple a row (torch.cartesian_prod).
+
+    Raises RuntimeError unless all are 1-D.
+    """
+    for tensor in tensors:
+        _check_vector(tensor)
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([grid.flatten() for grid in meshgrid(*tensors, indexing="ij")], 1)

@@ -1,0 +1,169 @@
+"""Casts to other dtypes: `to`, `type`, `float`, `double` and others."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core import dtypes, inference_mode, messages
+from impl.core.devices import check_device
+from impl.core.dtypes import CATEGORY, COMPLEX, dtype
+from impl.core.memory_formats import preserve_format
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.strides import empty_strided
+from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.kernels.casting import converted
+from impl.tensor.allocation import strides_in
+from impl.tensor.tensor import Tensor, new
+
+
+@operator(function=False, method=False, node="ToCopyBackward0", fresh=True, writes=1)
+def to_copy(self: Array, numpy_dtype, strides) -> Array:
+    value = converted(self, numpy_dtype)
+    if strides is None:
+        return np.array(value, order="C")
+    copy = empty_strided(value.shape, strides, numpy_dtype)
+    copy[...] = value
+    return copy
+
+
+to_copy.gradient(self=lambda F, grad, self_dtype: F.cast_gradient(grad, self_dtype))
+to_copy.forward(lambda F, self_t, numpy_dtype: cast(self_t, numpy_dtype, copy=True))
+
+
+def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=preserve_format):
+    """The tensor in another dtype: itself when nothing changes, else a recorded copy."""
+    source = tensor._raw.dtype
+    if source == numpy_dtype and not copy and _keeps(tensor, format):
+        return tensor
+    if CATEGORY[source] == COMPLEX and CATEGORY[numpy_dtype] not in (COMPLEX, dtypes.BOOL):
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
+    if inference_mode.records_copies(tensor):
+        return new(np.empty(tensor._raw.shape, numpy_dtype)).copy_(tensor)
+    strides = strides_in(tensor, format)
+    result = to_copy(tensor, numpy_dtype, strides)
+    if strides is not None:
+        result._strides = strides
+    return result
+
+
+def _keeps(tensor: Tensor, format) -> bool:
+    return format is preserve_format or format.is_kept_by(tensor._raw.shape, tensor.stride())
+
+
+@formula_operation
+def cast_gradient(value, dtype):
+    """A gradient cast to the input's NumPy dtype; for a real input the real part."""
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        value = array_ops.real_part(value)
+    return value.astype(dtype, copy=False)
+
+
+def _cast_gradient(value: Tensor, dtype: np.dtype) -> Tensor:
+    if value._raw.dtype.kind == "c" and dtype.kind != "c":
+        value = tensor_ops.real_part(value)
+    return cast(value, dtype)
+
+
+tensor_ops.cast_gradient = _cast_gradient
+
+
+@function("to", torch=False)
+def to(
+    self,
+    *args,
+    dtype=None,
+    device=None,
+    non_blocking=False,
+    copy=False,
+    memory_format=preserve_format,
+):
+    """The tensor in another dtype, or in that of another tensor (torch.Tensor.to).
+
+    Returns the tensor itself when nothing changes. Raises RuntimeError for another device.
+    """
+    place = device
+    flags = [a for a in args if isinstance(a, bool)]
+    if len(flags) > 1:  # non_blocking comes before
+        copy = flags[1]
+    for a in args:
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, (str, type(self.device))):
+            place = a
+        elif isinstance(a, bool):
+            continue
+        elif isinstance(a, int):
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        elif a is not None:
+            raise TypeError(
+                "to() received an invalid combination of arguments - got "
+                f"({', '.join(type(v).__name__ for v in args)})"
+            )
+    if place is not None:
+        check_device(place)
+    return cast(self, self._raw.dtype if dtype is None else dtype.numpy, copy, memory_format)
+
+
+@function("type_as", torch=False)
+def type_as(self, other):
+    """`self.to(other.dtype)` (torch.Tensor.type_as)."""
+    return cast(self, other._raw.dtype)
+
+
+def _shorthand(name: str, target: dtype):
+    def convert(self, memory_format=preserve_format):
+        return cast(self, target.numpy, False, memory_format)
+
+    convert.__name__ = name
+    convert.__doc__ = f"The tensor in {target}: itself if it is that already."
+    function(name, torch=False)(convert)
+
+
+for _name, _target in {
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool_,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}.items():
+    _shorthand(_name, _target)
+
+
+@function("type", torch=False)
+def type_(self, dtype=None, non_blocking=False, **kwargs):
+    """The name of the tensor's legacy type, or a cast to a dtype, type or type's name.
+
+    Raises ValueError for an unknown name (torch.Tensor.type).
+    """
+    if dtype is None:
+        return f"torch.{self.dtype.legacy}Tensor"
+    if isinstance(dtype, str):
+        names = {f"torch.{d.legacy}Tensor": d for d in dtypes.ALL}
+        if dtype not in names:
+            raise ValueError(f"invalid type: '{dtype}'")
+        return cast(self, names[dtype].numpy)
+    target = dtype if isinstance(dtype, dtypes.dtype) else dtype.dtype
+    return cast(self, target.numpy)
+
+
+@function("cpu", torch=False)
+def cpu(self, memory_format=preserve_format):
+    """The tensor itself, which is on the CPU already."""
+    return self
+
+
+@function("cuda", torch=False)
+def cuda(self, *args, **kwargs):
+    """Raises AssertionError, as torch built without CUDA does."""
+    raise AssertionError("Torch not compiled with CUDA enabled")

@@ -1,0 +1,135 @@
+"""Rearranging copies: flip, roll, rot90, and the triangles of a matrix (tril, triu)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import require_dims, wrap_dim
+from impl.core.registry import tensor_ops
+from impl.core.sizes import sizes_given
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import MemoryOverlap
+
+
+@operator(function=False, method=False, elementwise=True, node="FlipBackward0")
+def flip(self: Array, dims) -> Array:
+    axes = [wrap_dim(d, self.ndim) for d in dims]
+    for d in axes:
+        if axes.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return np.flip(self, tuple(axes)).copy() if self.ndim else np.array(self)
+
+
+flip.gradient(self=lambda F, grad, dims: F.flip(grad, dims))
+flip.forward("linear")
+
+
+@function("flip")
+def flip_(input, *dims, **named):
+    """A copy with the elements reversed along some dimensions (torch.flip).
+
+    Raises IndexError for a dimension out of range, RuntimeError for one named twice.
+    """
+    return tensor_ops.flip(input, sizes_given("flip", "dims", dims, named))
+
+
+@function("fliplr")
+def fliplr(input):
+    """Columns reversed (torch.fliplr). Raises RuntimeError for less than two dimensions."""
+    if input._raw.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return tensor_ops.flip(input, (1,))
+
+
+@function("flipud")
+def flipud(input):
+    """Rows reversed (torch.flipud). Raises RuntimeError for a 0-dim tensor."""
+    if input._raw.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return tensor_ops.flip(input, (0,))
+
+
+@operator(function=False, method=False, node="RollBackward0")
+def roll(self: Array, shifts, dims=()) -> Array:
+    if len(shifts) == 0:
+        raise RuntimeError("`shifts` required")
+    if len(dims) == 0 and len(shifts) == 1:
+        return np.asarray(np.roll(self, shifts[0]), order="C")
+    if len(shifts) != len(dims):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
+        )
+    require_dims(dims[0], self.ndim)
+    if not self.size:
+        return np.array(self)
+    rolled = np.roll(self, shifts, tuple(wrap_dim(d, self.ndim) for d in dims))
+    return np.asarray(rolled, order="C")
+
+
+roll.gradient(
+    self=lambda F, grad, shifts, dims: F.roll(
+        grad, tuple(-s for s in reversed(shifts)), tuple(reversed(dims))
+    )
+)
+roll.forward("linear")
+
+
+@function("roll")
+def roll_(input, shifts, dims=()):
+    """A copy with the elements shifted cyclically along dimensions (torch.roll).
+
+    Without `dims`, along the flattened tensor. Raises RuntimeError when shifts and dims differ in
+    number.
+    """
+    return tensor_ops.roll(
+        input,
+        (shifts,) if isinstance(shifts, int) else tuple(shifts),
+        (dims,) if isinstance(dims, int) else tuple(dims or ()),
+    )
+
+
+@operator(function=False, method=False, fresh=True, writes=1)
+def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
+    first, second = (wrap_dim(d, self.ndim) for d in dims)
+    if k % 4 == 0:
+        return np.array(self, order="C")
+    flipped = np.flip(self, ((), (second,), (first, second), (first,))[k % 4]).copy(order="K")
+    return flipped.swapaxes(first, second) if k % 2 else flipped
+
+
+rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))
+rot90.forward("linear")
+
+
+@function("rot90")
+def rot90_(input, k=1, dims=(0, 1)):
+    """A copy rotated by `k` quarter turns in the plane of two dimensions (torch.rot90)."""
+    dims = tuple(dims)
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    ndim = input._raw.ndim
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    if abs(dims[0] - dims[1]) in (0, ndim):
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    return tensor_ops.rot90(input, k, dims)
+
+
+def _triangle(name: str, keep):
+    def kernel(self: Array, diagonal=0) -> Array:
+        if self.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return keep(self, diagonal)
+
+    kernel.__name__ = name
+    kernel.__annotations__ = {"self": "Array"}
+    kernel.__doc__ = f"One triangle of the last two dimensions, zeros elsewhere (torch.{name})."
+    op = operator(inplace=True, out=True, memory=MemoryOverlap(within=True))(kernel)
+    op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal)).forward("linear")
+    return op
+
+
+tril = _triangle("tril", lambda value, k: np.tril(value, k))
+triu = _triangle("triu", lambda value, k: np.triu(value, k))

@@ -1,0 +1,234 @@
+"""Padding of the last dimensions: constant, reflection, replication and circular."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from impl.dispatch.definition import Array, operator, written
+from impl.dispatch.facts import CastPolicy, SavedAs
+from impl.kernels.reduced_precision import add_at, widened
+from impl.tensor.allocation import preserved
+from impl.tensor.tensor import Tensor
+
+# -- constant padding -------------------------------------------------------------------------
+
+
+def _sides(ndim: int, pad) -> list[tuple[int, int]]:
+    """The padding before and after each dimension; `pad` starts with the last dimension."""
+    pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
+    return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
+
+
+@operator(method=False, fresh=True, writes=2)
+def constant_pad_nd(input: Array, pad, value=0) -> Array:
+    """`value` added around the last dimensions, or elements removed where `pad` is negative
+    (torch.constant_pad_nd).
+
+    `pad` has two numbers for each of these dimensions, the last dimension first. Raises
+    RuntimeError for an odd number of them, for too many, and when a size would become negative.
+    """
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. "
+            f"Pad length is {len(pad)}while the input has {input.ndim}dimensions."
+        )
+    sides = _sides(input.ndim, pad)
+    shape = []
+    for n, (before, after) in zip(input.shape, sides, strict=True):
+        if n + min(before, 0) + min(after, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+        shape.append(n + before + after)
+    kept = input[
+        tuple(
+            slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(input.shape, sides, strict=True)
+        )
+    ]
+    if all(number <= 0 for number in pad):
+        return preserved(kept)
+    result = np.full(shape, np.asarray(value).astype(input.dtype), input.dtype)
+    result[
+        tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
+    ] = kept
+    return result
+
+
+constant_pad_nd.gradient(
+    input=lambda F, grad, pad: F.constant_pad_nd(grad, tuple(-p for p in pad), 0)
+)
+constant_pad_nd.forward(lambda F, input_t, pad: F.constant_pad_nd(input_t, pad, 0))
+
+
+# -- reflection, replication and circular padding -----------------------------------------------
+
+
+def _reflected(n: int, before: int, after: int) -> np.ndarray:
+    positions = np.abs(np.arange(-before, n + after))
+    return np.where(positions < n, positions, 2 * (n - 1) - positions)
+
+
+def _replicated(n: int, before: int, after: int) -> np.ndarray:
+    return np.clip(np.arange(-before, n + after), 0, n - 1)
+
+
+def _taken(value, places):
+    first = value.ndim - len(places)
+    for axis, index in enumerate(places):
+        value = np.take(value, index, first + axis)
+    return value
+
+
+def _added_back(grad, places, shape):
+    """The adjoint of `_taken`: gradients are added to the elements that were taken."""
+    total = widened(grad)
+    first = len(shape) - len(places)
+    for axis, index in enumerate(places):
+        axis += first
+        sizes = (*total.shape[:axis], shape[axis], *total.shape[axis + 1 :])
+        collected = np.zeros(sizes, total.dtype)
+        add_at(collected, (slice(None),) * axis + (index,), total)
+        total = collected
+    return total.astype(grad.dtype, copy=False)
+
+
+def _check_reflection(shape, pad) -> None:
+    sides = _sides(len(shape), pad)
+    for axis in range(len(shape) - 1, len(shape) - len(pad) // 2 - 1, -1):
+        before, after = sides[axis]
+        n = shape[axis]
+        if before >= n or after >= n:
+            number = 4 + 2 * (len(shape) - 1 - axis)
+            raise RuntimeError(
+                f"Argument #{number}: Padding size should be less than the corresponding input "
+                f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
+                f"{[*shape]}"
+            )
+
+
+def _check_result(shape, pad) -> None:
+    sides = _sides(len(shape), pad)
+    axes = {1: "W", 2: "HW", 3: "DHW"}[len(pad) // 2]
+    given = shape[len(shape) - len(axes) :]
+    made = [n + b + a for n, (b, a) in zip(shape, sides, strict=True)][-len(axes) :]
+    if any(n < 1 for n in made):
+        first = " ".join(f"{a}: {n}" for a, n in zip(axes, given, strict=True))
+        second = " ".join(f"{a}: {n}" for a, n in zip(axes, made, strict=True))
+        raise RuntimeError(f"input ({first}) is too small. Calculated output {second}")
+
+
+def _operators(kind: str, ndim: int, positions, check):
+    """Define the operators `<kind>_padNd` and `<kind>_padNd_backward`, its adjoint."""
+    name = f"{kind}_pad{ndim}d"
+
+    def places(shape, padding):
+        sides = _sides(len(shape), padding)
+        return [
+            positions(n, *side)
+            for n, side in zip(shape[len(shape) - ndim :], sides[-ndim:], strict=True)
+        ]
+
+    def forward(input: Array, padding) -> Array:
+        check(input.shape, padding)
+        _check_result(input.shape, padding)
+        return _taken(input, places(input.shape, padding))
+
+    def backward(grad_output: Array, input: Array, padding) -> Array:
+        return _added_back(grad_output, places(input.shape, padding), input.shape)
+
+    forward.__name__, backward.__name__ = name, name + "_backward"
+    node = f"{kind.capitalize().replace('ate', 'ation')}Pad{ndim}DBackward"
+    policy: CastPolicy | None = None if (kind, ndim) == ("reflection", 3) else "fp32"  # as in ATen
+    shown = SavedAs(renamed={"input": "self"})
+    settings: dict[str, Any] = {"function": False, "method": False}
+    apply = operator(node=node + "0", autocast=policy, saved_as=shown, **settings)(forward)
+    apply_backward = operator(node=node + "Backward0", **settings)(backward)
+    apply.gradient(
+        input=lambda F, grad, input, padding: getattr(F, name + "_backward")(grad, input, padding)
+    ).forward("linear")
+    apply_backward.gradient(
+        grad_output=lambda F, grad, padding: getattr(F, name)(grad, padding),
+        input=written(lambda F, grad, input_shape: F.new_zeros(grad, input_shape)),
+    )
+    return apply
+
+
+_REFLECTION = {n: _operators("reflection", n, _reflected, _check_reflection) for n in (1, 2, 3)}
+_REPLICATION = {
+    n: _operators("replicate", n, _replicated, lambda shape, pad: None) for n in (1, 2, 3)
+}
+
+
+def _circular(input: Tensor, padding) -> Tensor:
+    """Circular padding, copied slice by slice as in ATen."""
+    shape = input._raw.shape
+    sides = _sides(len(shape), padding)
+    first = len(shape) - len(padding) // 2
+    for n, (before, after) in list(zip(shape, sides, strict=True))[first:]:
+        if before > n or after > n:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if n + before + after < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    result = input.new_empty([n + b + a for n, (b, a) in zip(shape, sides, strict=True)])
+    target, source = result, input
+    for axis in range(first, len(shape)):
+        before, after = sides[axis]
+        size = result._raw.shape[axis]
+        target = target.narrow(axis, max(before, 0), size - max(before, 0) - max(after, 0))
+        source = source.narrow(
+            axis, max(-before, 0), shape[axis] - max(-before, 0) - max(-after, 0)
+        )
+    target.copy_(source)
+    for axis in range(len(shape) - 1, first - 1, -1):
+        before, after = sides[axis]
+        size = result._raw.shape[axis]
+        if before > 0:
+            _wrap(result, axis, 0, size - before - max(after, 0), before)
+        if after > 0:
+            _wrap(result, axis, size - after, max(before, 0), after)
+    return result
+
+
+def _wrap(result: Tensor, axis: int, to: int, start: int, length: int) -> None:
+    source = result.narrow(axis, start, length)
+    result.narrow(axis, to, length).copy_(source)
+
+
+def pad(input, pad, mode="constant", value=None):
+    """The tensor padded in its last dimensions, by two numbers each, the last dimension first.
+
+    `mode` is "constant" (with `value`), "reflect", "replicate" or "circular". Raises RuntimeError
+    for sizes that do not fit, NotImplementedError for other modes and ranks
+    (torch.nn.functional.pad).
+    """
+    pad = tuple(pad)
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    ndim = input._raw.ndim
+    if len(pad) > 2 * ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pad)} and input of dimension {ndim}"
+        )
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    count = len(pad) // 2
+    if ndim - count not in (1, 2) or count not in (1, 2, 3):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {ndim}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
+    if mode == "reflect":
+        return _REFLECTION[count](input, pad)
+    if mode == "replicate":
+        return _REPLICATION[count](input, pad)
+    if mode == "circular":
+        return _circular(input, pad)
+    raise NotImplementedError(f"Unrecognised padding mode {mode}")

@@ -1,0 +1,113 @@
+"""Elements repeated as copies: repeat, tile, repeat_interleave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY, CATEGORY, INTEGRAL
+from impl.core.memory_formats import contiguous_format
+from impl.core.registry import tensor_ops
+from impl.core.sizes import sizes_given
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.not_implemented import not_implemented
+from impl.tensor.tensor import Tensor, new
+
+
+@operator(function=False, method=False, node="RepeatBackward0", writes=1)
+def repeat(self: Array, repeats) -> Array:
+    if len(repeats) < self.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor"
+        )
+    sizes = (1,) * (len(repeats) - self.ndim) + self.shape
+    shape = [n * r for n, r in zip(sizes, repeats, strict=True)]
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {shape}")
+    return np.tile(self, tuple(repeats))
+
+
+def _repeat_gradient(F, grad, self_shape, self_dtype, repeats):
+    if 0 in repeats:
+        return F.zeros(self_shape, self_dtype)
+    lead = len(repeats) - len(self_shape)
+    for _ in range(lead):
+        grad = F.sum_dim(grad, (0,), False)
+    sizes: list[int] = []
+    summed: list[int] = []
+    for n, r in zip(self_shape, repeats[lead:], strict=True):
+        if r != 1:
+            summed.append(len(sizes))
+            sizes.append(r)
+        sizes.append(n)
+    if summed:
+        grad = F.sum_dim(F.reshape(grad, tuple(sizes)), tuple(summed), False)
+    return grad
+
+
+repeat.gradient(self=_repeat_gradient)
+repeat.forward("linear")
+
+
+@function("repeat", torch=False)
+def repeat_(self, *repeats, **named):
+    """A copy with the whole tensor repeated along each dimension (torch.Tensor.repeat).
+
+    Raises RuntimeError for fewer repeats than dimensions, or negative ones.
+    """
+    return tensor_ops.repeat(self, sizes_given("repeat", "repeats", repeats, named))
+
+
+@function("tile")
+def tile(input, *dims, **named):
+    """`repeat` with missing leading counts taken as one (torch.tile)."""
+    counts = sizes_given("tile", "dims", dims, named)
+    return tensor_ops.repeat(input, (1,) * (input._raw.ndim - len(counts)) + counts)
+
+
+@function("repeat_interleave")
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element along a dimension repeated, all equally often or by one count each.
+
+    Without `dim` the tensor is flattened first. Raises RuntimeError for negative counts and for a
+    wrong number of counts (torch.repeat_interleave).
+    """
+    if repeats is None:
+        counts = input._raw
+        return _indices_of(np.repeat(np.arange(counts.size), counts))
+    if dim is None:
+        input = input.flatten()
+        dim = 0
+    dim = wrap_dim(dim, input._raw.ndim)
+    if isinstance(repeats, Tensor) and repeats._raw.size == 1 and repeats._raw.ndim <= 1:
+        repeats = int(repeats._raw.reshape(())[()])
+    if not isinstance(repeats, Tensor):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        spread = tensor_ops.unsqueeze(input, dim + 1)
+        shape = list(spread._raw.shape)
+        shape[dim + 1] = repeats
+        return (
+            tensor_ops.expand(spread, tuple(shape))
+            .clone(memory_format=contiguous_format)
+            .flatten(dim, dim + 1)
+        )
+    counts = repeats._raw
+    if CATEGORY[counts.dtype] != INTEGRAL:
+        raise not_implemented("repeat_interleave_cpu", BY_NUMPY[counts.dtype])
+    if counts.size != input._raw.shape[dim]:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{counts.size} and input.size({dim}) = {input._raw.shape[dim]}"
+        )
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    return tensor_ops.index_select(
+        input, dim, _indices_of(np.repeat(np.arange(counts.size), counts))
+    )
+
+
+def _indices_of(raw) -> Tensor:
+    return new(raw.astype(np.int64))

@@ -1,0 +1,134 @@
+"""Maxima over windows that are as many as asked for, whatever the input's size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.memory_formats import formatted_as
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, function
+from impl.dispatch.not_implemented import not_implemented
+from impl.kernels.reduced_precision import widened
+from impl.operators.images.adaptive_pooling import (
+    check_for_one,
+    check_not_empty,
+    given_sizes,
+    single_size,
+    windows,
+)
+from impl.operators.images.pooling import define_maxima, scatter_formatted
+
+
+def _foremost(array, axis: int):
+    """Where the first maximum is, or the last NaN where there is one."""
+    place = np.argmax(array, axis, keepdims=True)
+    unknown = np.isnan(array)
+    if not unknown.any():
+        return place
+    last = array.shape[axis] - 1 - np.argmax(np.flip(unknown, axis), axis, keepdims=True)
+    return np.where(unknown.any(axis, keepdims=True), last, place)
+
+
+def _maxima(raw, size):
+    """Maxima, and their flat positions, found in one dimension after the other.
+
+    The last dimension comes first, so that of equal elements the first in scan order is taken.
+    """
+    values = widened(raw)
+    spatial = raw.shape[raw.ndim - len(size) :]
+    places = np.broadcast_to(np.arange(np.prod(spatial)).reshape(spatial), raw.shape)
+    for axis in range(raw.ndim - 1, raw.ndim - len(size) - 1, -1):
+        best, where = [], []
+        for window in windows(values.shape[axis], size[axis - raw.ndim]):
+            key = (*(slice(None),) * axis, window)
+            at = _foremost(values[key], axis)
+            best.append(np.take_along_axis(values[key], at, axis))
+            where.append(np.take_along_axis(places[key], at, axis))
+        none = (*(slice(None),) * axis, slice(0))
+        values = np.concatenate((values[none], *best), axis)
+        places = np.concatenate((places[none], *where), axis)
+    return values.astype(raw.dtype, copy=False), places
+
+
+def _define(ndim: int):
+    """The operator and its backward over the last two or three dimensions."""
+
+    def forward(self: Array, output_size) -> Array:
+        _check(self, output_size, ndim)
+        values, places = _maxima(self, output_size)
+        if ndim == 2:
+            return formatted_as(values, self), formatted_as(places, self)
+        return values, places
+
+    def backward(grad_output: Array, self: Array, indices: Array) -> Array:
+        return scatter_formatted(grad_output, indices, self, ndim)
+
+    forward.__name__ = f"adaptive_max_pool{ndim}d"
+    policy = "fp32" if ndim == 3 else None
+    define_maxima(forward, backward, f"AdaptiveMaxPool{ndim}D", ndim, autocast=policy)
+
+
+def _check(raw, size, ndim: int) -> None:
+    name = f"adaptive_max_pool{ndim}d"
+    shape = raw.shape
+    if len(shape) not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {[*shape]}"
+        )
+    check_not_empty(shape, 1, name)
+    if len(size) != ndim:
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {ndim}")
+    made = [*shape[:-ndim], *size]
+    if min(size) < 0:
+        first = next(n for n in size if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {first}: {made}")
+    kind = BY_NUMPY[raw.dtype]
+    if kind.category != FLOATING:
+        raise not_implemented(name if ndim == 2 else f"{name}_cpu", kind)
+
+
+_define(2)
+_define(3)
+
+
+def _pooled(ndim: int, input, output_size, return_indices: bool):
+    size = given_sizes(output_size, input._raw.shape)
+    size = (size,) * ndim if isinstance(size, int) else size
+    values, indices = getattr(tensor_ops, f"adaptive_max_pool{ndim}d")(input, size)
+    return (values, indices) if return_indices else values
+
+
+@function("adaptive_max_pool1d", method=False)
+def _with_indices(input, output_size):
+    """Maxima and their positions (torch.adaptive_max_pool1d)."""
+    return adaptive_max_pool1d(input, output_size, True)
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """`adaptive_max_pool2d` over the last dimension of (N, C, L) or (C, L)
+    (torch.nn.functional.adaptive_max_pool1d)."""
+    shape = input._raw.shape
+    check_for_one(shape, "adaptive_max_pool1d")
+    size = single_size(output_size, "adaptive_max_pool1d")
+    check_not_empty(shape, 1, "adaptive_max_pool1d")
+    plane = tensor_ops.unsqueeze(input, -2)
+    values, indices = tensor_ops.adaptive_max_pool2d(plane, (1, size))
+    values, indices = tensor_ops.squeeze_dim(values, -2), tensor_ops.squeeze_dim(indices, -2)
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """Maxima of as many windows over the last two dimensions as `output_size` says; None keeps a
+    size. With `return_indices`, also the positions of the maxima in the flattened plane, int64.
+
+    Raises RuntimeError unless 3-D or 4-D, for negative sizes, and for dimensions without elements
+    (torch.nn.functional.adaptive_max_pool2d).
+    """
+    return _pooled(2, input, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """As `adaptive_max_pool2d`, over the last three dimensions of a 4-D or 5-D tensor
+    (torch.nn.functional.adaptive_max_pool3d)."""
+    return _pooled(3, input, output_size, return_indices)

@@ -1,0 +1,93 @@
+"""Affine grids: the sampling points of images under affine maps."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.dispatch.definition import Array, formula_operation, operator
+from impl.operators.images.grid_sampling import warn_of_default
+from impl.tensor.tensor import Tensor, new
+
+
+def _base(size, align_corners: bool, dtype) -> np.ndarray:
+    """The points of a regular grid in homogeneous coordinates (points, d + 1), the last dimension's
+    coordinate first."""
+    axes = []
+    for n in size[2:]:
+        steps = np.linspace(-1, 1, n, dtype=np.float64) if n > 1 else np.zeros(n)
+        axes.append(steps if align_corners else steps * (n - 1) / n)
+    grids = np.meshgrid(*axes, indexing="ij")
+    columns = [*reversed(grids), np.ones(size[2:])]
+    return np.stack([c.reshape(-1) for c in columns], 1).astype(dtype)
+
+
+@operator(method=False)
+def affine_grid_generator(theta: Array, size, align_corners) -> Array:
+    """`functional.affine_grid` without its checks (torch.affine_grid_generator)."""
+    base = _base(size, align_corners, theta.dtype)
+    if theta.ndim == 3 and theta.shape[0] != size[0]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, "
+            f"{base.shape[1]}] but got: [{theta.shape[0]}, {theta.shape[2]}]."
+        )
+    points = np.matmul(base, theta.swapaxes(-1, -2))
+    return points.reshape(size[0], *size[2:], theta.shape[-2])
+
+
+@formula_operation
+def affine_base(like, size, align_corners):
+    """The regular grid's points, repeated for each matrix and transposed: (n, d + 1, points)."""
+    base = _base(size, align_corners, like.dtype)
+    return np.broadcast_to(base, (size[0], *base.shape)).swapaxes(1, 2)
+
+
+tensor_ops.affine_base = lambda like, size, align_corners: new(
+    np.ascontiguousarray(array_ops.affine_base(like._raw, size, align_corners))
+)
+
+
+@affine_grid_generator.gradients("theta")
+def _gradient(F, grad, size, align_corners):
+    points = F.reshape(grad, (size[0], -1, len(size) - 2))
+    return F.transpose(F.bmm(F.affine_base(grad, size, align_corners), points), 1, 2)
+
+
+affine_grid_generator.forward("linear")
+
+
+def affine_grid(theta, size, align_corners=None) -> Tensor:
+    """The points (N, ..., d) to which matrices `theta` (N, d, d + 1) map those of a regular grid.
+
+    `size` is that of the images, (N, C, H, W) or (N, C, D, H, W); for `align_corners` see
+    `grid_sample`. Raises ValueError for another dtype or other shapes
+    (torch.nn.functional.affine_grid).
+    """
+    if align_corners is None:
+        warn_of_default()
+        align_corners = False
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    ndim = len(size) - 2
+    if ndim not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
+    if theta._raw.ndim != 3 or theta._raw.shape[1:] != (ndim, ndim + 1):
+        raise ValueError(
+            f"Expected a batch of {ndim}D affine matrices of shape Nx{ndim}x{ndim + 1} for size "
+            f"{size}. Got {theta.shape}."
+        )
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details.",
+            stacklevel=2,
+        )
+    elif min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    return FUNCTIONS["affine_grid_generator"](theta, tuple(size), align_corners)

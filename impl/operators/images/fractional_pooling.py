@@ -1,0 +1,194 @@
+"""Max pooling over windows at pseudo-random places (B. Graham, Fractional Max-Pooling, 2014)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.dispatch.definition import Array
+from impl.dispatch.not_implemented import not_implemented
+from impl.kernels.reduced_precision import widened
+from impl.operators.images.pooling import define_maxima, scatter_plane
+from impl.tensor.tensor import Tensor
+
+_SIDES = {2: ("height", "width"), 3: ("time", "height", "width")}
+
+
+def _starts(samples: np.ndarray, size: int, count: int, kernel: int) -> np.ndarray:
+    """Where the windows along a dimension begin: (N, C, count), from one sample for each plane."""
+    samples = samples[..., None]
+    number = samples.dtype.type
+    step = number(size - kernel) / number(max(count - 1, 1))
+    places = np.arange(count).astype(samples.dtype)
+    starts = ((places + samples) * step).astype(np.int64) - (samples * step).astype(np.int64)
+    starts[..., -1:] = size - kernel
+    return starts
+
+
+def _maxima(raw, kernel, size, samples):
+    """Maxima (N, C, ...) and their flat positions; the last NaN counts as the largest."""
+    ndim = len(size)
+    spatial = raw.shape[2:]
+    # The samples of two dimensions begin with the last one.
+    order = range(ndim) if ndim == 3 else range(ndim - 1, -1, -1)
+    starts = [
+        _starts(samples[: raw.shape[0], :, which], *numbers)
+        for which, *numbers in zip(order, spatial, size, kernel, strict=True)
+    ]
+    planes = widened(raw).reshape(*raw.shape[:2], math.prod(spatial))
+    best = np.full((*raw.shape[:2], *size), -np.inf, planes.dtype)
+    where = None
+    for offsets in itertools.product(*map(range, kernel)):
+        place = np.zeros((1,) * (ndim + 2), np.int64)
+        for axis, (start, offset) in enumerate(zip(starts, offsets, strict=True)):
+            shape = (*start.shape[:2], *(size[a] if a == axis else 1 for a in range(ndim)))
+            place = place * spatial[axis] + (start + offset).reshape(shape)
+        flat = place.reshape(*place.shape[:2], math.prod(size))
+        values = np.take_along_axis(planes, flat, 2)
+        values = values.reshape(best.shape)
+        where = place.copy() if where is None else where
+        better = (values > best) | np.isnan(values)
+        np.copyto(best, values, where=better)
+        np.copyto(where, place, where=better)
+    if where is None:
+        where = np.zeros(best.shape, np.int64)
+    return best.astype(raw.dtype), where
+
+
+def _check(raw, kernel, size, samples, ndim: int) -> None:
+    name = f"fractional_max_pool{ndim}d" + ("" if ndim == 2 else "_out")
+    if raw.ndim not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {[*raw.shape]}"
+        )
+    for dim in range(raw.ndim - ndim - 1, raw.ndim):
+        if not raw.shape[dim]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
+                f"{[*raw.shape]} with dimension {dim} being empty."
+            )
+    for side, n, k, m in zip(_SIDES[ndim], raw.shape[-ndim:], kernel, size, strict=True):
+        if k + m - 1 > n:
+            raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
+    if min(size) < 0:
+        made = [*raw.shape[:-ndim], *size]
+        first = next(n for n in size if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {first}: {made}")
+    if samples.dtype != raw.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.ndim}")
+    batch = 1 if raw.ndim == ndim + 1 else raw.shape[0]
+    if samples.shape[0] < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != raw.shape[-ndim - 1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != ndim:
+        raise RuntimeError(
+            f"Expect _random_samples.size(2) equals to {ndim}; got {samples.shape[2]}."
+        )
+    kind = BY_NUMPY[raw.dtype]
+    if kind.category != FLOATING:
+        raise not_implemented(f"fractional_max_pool{ndim}d_out_frame", kind)
+
+
+def _define(ndim: int) -> None:
+    """The operator and its backward over the last two or three dimensions."""
+
+    def forward(self: Array, kernel_size, output_size, random_samples: Array) -> Array:
+        _check(self, kernel_size, output_size, random_samples, ndim)
+        if self.ndim == ndim + 2:
+            return _maxima(self, kernel_size, output_size, random_samples)
+        values, places = _maxima(self[None], kernel_size, output_size, random_samples)
+        return values[0], places[0]
+
+    def backward(
+        grad_output: Array, self: Array, kernel_size, output_size, indices: Array
+    ) -> Array:
+        return scatter_plane(grad_output, indices, self.shape, ndim)
+
+    forward.__name__ = f"fractional_max_pool{ndim}d"
+    settings = "kernel_size, output_size"
+    define_maxima(
+        forward, backward, f"FractionalMaxPool{ndim}D", ndim, settings, False, autocast="fp32"
+    )
+
+
+_define(2)
+_define(3)
+
+
+def _several(value, ndim: int, name: str) -> tuple[int, ...]:
+    if isinstance(value, int):
+        return (value,) * ndim
+    if len(value) == 1:
+        return tuple(value) * ndim
+    if len(value) != ndim:
+        words = "Ints" if ndim == 2 else "three Ints"
+        raise RuntimeError(
+            f"fractional_max_pool{ndim}d: {name} must either be a single Int or tuple of {words}"
+        )
+    return tuple(value)
+
+
+def _fractional_max_pool(ndim: int, doc: str):
+    name = f"fractional_max_pool{ndim}d"
+
+    def pool(
+        input,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        shape, samples = input._raw.shape, _random_samples
+        if output_size is None:
+            output_size = _size_of_ratio(name, shape, ndim, output_ratio)
+        if samples is None:
+            batch = 1 if len(shape) == ndim + 1 else shape[0]
+            channels = shape[wrap_dim(-ndim - 1, len(shape))]
+            samples = FUNCTIONS["rand"](batch, channels, ndim, dtype=input.dtype)
+        kernel = _several(kernel_size, ndim, "kernel_size")
+        size = _several(output_size, ndim, "output_size")
+        values, indices = getattr(tensor_ops, name)(input, kernel, size, samples)
+        return (values, indices) if return_indices else values
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = doc
+    return pool
+
+
+def _size_of_ratio(name: str, shape, ndim: int, output_ratio) -> list[int]:
+    if output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    ratios = (
+        tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * ndim
+    )
+    if ndim == 2 and len(ratios) > 2:
+        raise ValueError(
+            f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+        )
+    return [int(shape[i - ndim] * ratios[i]) for i in range(ndim)]
+
+
+fractional_max_pool2d = _fractional_max_pool(
+    2,
+    """Maxima of windows over the last two dimensions of (N, C, H, W) or (C, H, W).
+
+    As many as `output_size` says, or `output_ratio` relative to the input; where they lie is
+    determined by `_random_samples` (N, C, 2) in [0, 1), drawn if not given. With `return_indices`,
+    also the maxima's positions in the flattened plane. Raises ValueError without a size, and
+    RuntimeError for windows that do not fit (torch.nn.functional.fractional_max_pool2d).
+    """,
+)
+fractional_max_pool3d = _fractional_max_pool(
+    3,
+    """As `fractional_max_pool2d`, over the last three dimensions
+    (torch.nn.functional.fractional_max_pool3d).""",
+)

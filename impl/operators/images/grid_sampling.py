@@ -1,0 +1,177 @@
+"""Grid sampling of images: nearest, linear and cubic interpolation, in two and three dimensions
+(torch.nn.functional.grid_sample)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.formula_helpers import needed
+from impl.dispatch.not_implemented import not_implemented
+from impl.operators.images.grid_derivatives import second_gradients
+from impl.operators.images.grid_matrices import (
+    BICUBIC,
+    BILINEAR,
+    BORDER,
+    NEAREST,
+    REFLECTION,
+    ZEROS,
+    Sampling,
+    images_of,
+    rows_of,
+)
+from impl.tensor.tensor import Tensor
+
+
+def _check(input, grid, mode: int, ndim: int) -> None:
+    shapes = f"input with sizes {[*input.shape]} and grid with sizes {[*grid.shape]}"
+    if input.shape[0] != grid.shape[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}"
+        )
+    if grid.shape[-1] != input.ndim - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but "
+            f"got grid with sizes {[*grid.shape]}"
+        )
+    for dim, n in enumerate(input.shape[2:], 2):
+        if not n:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                f"has sizes {[*input.shape]} with dimension {dim} being empty"
+            )
+    if input.ndim != ndim + 2 or grid.ndim != input.ndim:
+        raise RuntimeError(
+            f"grid_sampler(): expected {ndim + 2}D input and grid with same number of dimensions, "
+            f"but got {shapes}"
+        )
+    if ndim == 3 and mode == BICUBIC:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    kind, other = BY_NUMPY[input.dtype], BY_NUMPY[grid.dtype]
+    if kind.category != FLOATING:
+        loop = "grid_sampler_2d_cpu_kernel_impl" if ndim == 2 else "grid_sampler3d_cpu"
+        raise not_implemented(loop, kind)
+    if kind is not other:
+        raise RuntimeError(f"expected scalar type {kind.legacy} but found {other.legacy}")
+
+
+def _define(ndim: int) -> None:
+    """The operator over two or three dimensions, and its backward."""
+    name = f"grid_sampler_{ndim}d"
+
+    def forward(
+        input: Array, grid: Array, interpolation_mode, padding_mode, align_corners
+    ) -> Array:
+        _check(input, grid, interpolation_mode, ndim)
+        shape = (*input.shape[:2], *grid.shape[1:-1])
+        sampling = Sampling(input.shape, grid, interpolation_mode, padding_mode, align_corners)
+        return images_of(sampling.matrix() @ rows_of(input), shape, input.dtype)
+
+    def backward(
+        grad_output: Array,
+        input: Array,
+        grid: Array,
+        interpolation_mode,
+        padding_mode,
+        align_corners,
+        output_mask,
+    ) -> tuple:
+        sampling = Sampling(input.shape, grid, interpolation_mode, padding_mode, align_corners)
+        g = rows_of(grad_output)
+        to_input, to_grid = np.empty(0, input.dtype), np.empty(0, grid.dtype)
+        if output_mask[0]:
+            to_input = images_of(sampling.matrix().T @ g, input.shape, input.dtype)
+        if output_mask[1]:
+            x = rows_of(input)
+            parts = [(g * (sampling.matrix(d) @ x)).sum(1) for d in range(ndim)]
+            to_grid = np.empty(grid.shape, grid.dtype)
+            to_grid.reshape(-1, ndim)[...] = np.stack(parts, 1)
+        return to_input, to_grid
+
+    def gradients(F, grad, input, grid, interpolation_mode, padding_mode, align_corners, needs):
+        settings = (interpolation_mode, padding_mode, align_corners)
+        made = getattr(F, f"{name}_backward")(grad, input, grid, *settings, needs)
+        return needed(made, needs)
+
+    def of_backward(
+        F, grads, grad_output, input, grid, interpolation_mode, padding_mode, align_corners, needs
+    ):
+        settings = (interpolation_mode, padding_mode, align_corners)
+        return second_gradients(F, name, grads, grad_output, input, grid, settings, needs)
+
+    forward.__name__, backward.__name__ = name, f"{name}_backward"
+    node = f"GridSampler{ndim}DBackward"
+    sampler = operator(node=node + "0", function=False, method=False, autocast="fp32")(forward)
+    sampler.gradients("input", "grid")(gradients)
+    sampler.forward("unsupported", name=name, invited=True)
+    outputs = ("result0", "result1")
+    made = operator(node=node + "Backward0", outputs=outputs, function=False, method=False)
+    backwards = made(backward)
+    backwards.gradients("grad_output", "input", "grid")(of_backward)
+    backwards.forward("unsupported", name=f"{name}_backward", invited=True)
+
+
+_define(2)
+_define(3)
+
+
+@function("grid_sampler_2d", method=False)
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`functional.grid_sample` of (N, C, H, W), modes by number (torch.grid_sampler_2d)."""
+    return tensor_ops.grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@function("grid_sampler_3d", method=False)
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
+    """As `grid_sampler_2d`, of (N, C, D, H, W) (torch.grid_sampler_3d)."""
+    return tensor_ops.grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@function("grid_sampler", method=False)
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sampler_2d` or `grid_sampler_3d`, by the rank (torch.grid_sampler)."""
+    sample = tensor_ops.grid_sampler_3d if input._raw.ndim == 5 else tensor_ops.grid_sampler_2d
+    return sample(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+_MODES = {"bilinear": BILINEAR, "nearest": NEAREST, "bicubic": BICUBIC}
+_PADDINGS = {"zeros": ZEROS, "border": BORDER, "reflection": REFLECTION}
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None) -> Tensor:
+    """The images (N, C, H, W) or (N, C, D, H, W) at the points of a grid (N, ..., 2 or 3).
+
+    The coordinates, the last dimension's first, go from -1 to 1 between the outermost elements'
+    centres (`align_corners`) or outer sides. `mode` is "bilinear", "nearest" or, in two dimensions,
+    "bicubic"; outside there are zeros, the nearest element ("border") or the mirror image
+    ("reflection"). Raises ValueError for other modes, RuntimeError for sizes that do not fit
+    (torch.nn.functional.grid_sample).
+    """
+    if mode not in _MODES:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
+        )
+    if padding_mode not in _PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    if align_corners is None:
+        warn_of_default()
+        align_corners = False
+    return grid_sampler(input, grid, _MODES[mode], _PADDINGS[padding_mode], align_corners)
+
+
+def warn_of_default() -> None:
+    """Warn, as torch does, about the default of `align_corners`."""
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+        "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+        "documentation of grid_sample for details.",
+        stacklevel=3,
+    )

@@ -1,0 +1,171 @@
+"""Unfold and fold: images as columns of their sliding blocks, and back (torch's im2col, col2im).
+
+Each is the other's gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, operator
+from impl.dispatch.facts import SavedAs, not_implemented
+from impl.operators.images.pooling_windows import Windows
+from impl.tensor.tensor import Tensor
+
+
+def _check(kernel_size, dilation, padding, stride) -> None:
+    for name, word, numbers in (
+        ("kernel size", "kernel", kernel_size),
+        ("dilation", "dilation", dilation),
+        ("padding", "pad", padding),
+        ("stride", "stride", stride),
+    ):
+        allowed = name == "padding"
+        if min(numbers) < (0 if allowed else 1):
+            rule = "non-negative" if allowed else "greater than zero"
+            height, width = numbers
+            raise RuntimeError(
+                f"{name} should be {rule}, but got {word}_height: {height} "
+                f"{word}_num_inputs: {width}"
+            )
+
+
+def _check_dtype(raw, loop: str) -> None:
+    kind = BY_NUMPY[raw.dtype]
+    if raw.dtype.kind in "iu":
+        raise not_implemented(loop, kind)
+
+
+def _shown(pair) -> str:
+    return f"({', '.join(map(str, pair))})"
+
+
+@operator(
+    node="Im2ColBackward0",
+    function=False,
+    method=False,
+    saved_as=SavedAs(parts=("_sym_argsize_minus_1", "_sym_argsize_minus_2")),
+)
+def im2col(self: Array, kernel_size, dilation, padding, stride) -> Array:
+    _check(kernel_size, dilation, padding, stride)
+    windows = Windows(self.shape[-2:], kernel_size, stride, padding, dilation, False)
+    if self.ndim not in (3, 4) or 0 in self.shape[-3:]:
+        # torch checks the last of four dimensions first.
+        wrap_dim(2, self.ndim)
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {[*self.shape]}"
+        )
+    if min(windows.output) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {_shown(windows.size)}, "
+            f"kernel_size={_shown(kernel_size)}, dilation={_shown(dilation)}, "
+            f"padding={_shown(padding)}, calculated shape of the array of sliding blocks as "
+            f"{_shown(windows.output)}, but its components must be at least one."
+        )
+    _check_dtype(self, "im2col_out_cpu")
+    lead = self.shape[:-2]
+    sides = [(0, 0)] * len(lead) + [(p, p) for p in padding]
+    padded = np.pad(self, sides)
+    parts = [padded[(..., *where)] for where in windows.slices()]
+    return np.stack(parts, len(lead)).reshape(
+        *lead[:-1], lead[-1] * math.prod(kernel_size), math.prod(windows.output)
+    )
+
+
+@operator(node="Col2ImBackward0", function=False, method=False)
+def col2im(self: Array, output_size, kernel_size, dilation, padding, stride) -> Array:
+    _check(kernel_size, dilation, padding, stride)
+    windows = Windows(output_size, kernel_size, stride, padding, dilation, False)
+    _check_columns(self.shape, windows)
+    _check_dtype(self, "col2im_out_cpu")
+    lead = (*self.shape[:-2], self.shape[-2] // math.prod(kernel_size))
+    columns = self.reshape(*lead, math.prod(kernel_size), *windows.output)
+    padded = np.zeros((*lead, *(n + 2 * p for n, p in zip(output_size, padding, strict=True))))
+    padded = padded.astype(self.dtype)
+    for number, where in enumerate(windows.slices()):
+        padded[(..., *where)] += columns[..., number, :, :]
+    inside = (slice(p, p + n) for n, p in zip(output_size, padding, strict=True))
+    key: Any = (..., *inside)
+    return padded[key].copy()
+
+
+def _check_columns(shape, windows: Windows) -> None:
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
+            f"non-zero dimensions for input, but got: {[*shape]}"
+        )
+    if shape[-2] % math.prod(windows.kernel):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+            f"but got input.size(1)={shape[-2]} and kernel_size={_shown(windows.kernel)}."
+        )
+    height, width = windows.output
+    settings = (
+        f"Given output_size={_shown(windows.size)}, kernel_size={_shown(windows.kernel)}, "
+        f"dilation={_shown(windows.dilation)}, padding={_shown(windows.padding)}, "
+        f"stride={_shown(windows.stride)}, "
+    )
+    if height * width != shape[-1]:
+        raise RuntimeError(
+            f"{settings}expected size of input's dimension 2 to match the calculated number of "
+            f"sliding blocks {height} * {width} = {height * width}, but got "
+            f"input.size(2)={shape[-1]}."
+        )
+    if height < 1 or width < 1:
+        raise RuntimeError(
+            f"{settings}calculated shape of the array of sliding blocks as ({height}, {width}), "
+            "which is too small (non-positive)"
+        )
+
+
+im2col.gradient(
+    self=lambda F, grad, self_shape, kernel_size, dilation, padding, stride: F.col2im(
+        grad, self_shape[-2:], kernel_size, dilation, padding, stride
+    )
+).forward("linear")
+col2im.gradient(self="F.im2col(grad, kernel_size, dilation, padding, stride)").forward("linear")
+
+
+def _pair(value, name: str) -> tuple[int, int]:
+    if isinstance(value, int):
+        return value, value
+    if len(value) != 2:
+        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
+    return tuple(value)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+    """The sliding blocks of (N, C, H, W) or (C, H, W), as columns of (N, C * kernel, blocks).
+
+    Each setting is a number or a pair; the image is padded with zeros. Raises RuntimeError for
+    other ranks and for settings by which not even one block fits (torch.nn.functional.unfold).
+    """
+    return tensor_ops.im2col(
+        input,
+        _pair(kernel_size, "kernel_size"),
+        _pair(dilation, "dilation"),
+        _pair(padding, "padding"),
+        _pair(stride, "stride"),
+    )
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+    """The image of size `output_size` from the columns of (N, C * kernel, blocks), which are added
+    at the positions of `unfold`. Raises RuntimeError for another number of columns or rows
+    (torch.nn.functional.fold)."""
+    return tensor_ops.col2im(
+        input,
+        _pair(output_size, "output_size"),
+        _pair(kernel_size, "kernel_size"),
+        _pair(dilation, "dilation"),
+        _pair(padding, "padding"),
+        _pair(stride, "stride"),
+    )

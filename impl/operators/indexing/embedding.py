@@ -1,0 +1,139 @@
+"""Embeddings: rows of a table selected by integer indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY
+from impl.core.grad_mode import no_grad
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.dispatch.facts import NoComplex, SavedAs
+from impl.kernels.reduced_precision import add_each_at, widened
+from impl.tensor import memory_overlap
+from impl.tensor.tensor import Tensor
+
+
+def _check_rows(indices, count: int) -> None:
+    if indices.size and not (indices.min() >= 0 and indices.max() < count):
+        raise IndexError("index out of range in self")
+
+
+@operator(
+    node="EmbeddingBackward0",
+    function=False,
+    method=False,
+    complex=NoComplex(derivative="embedding"),
+    saved_as=SavedAs(parts=("_sym_argsize_0",)),
+)
+def embedding_rows(weight: Array, indices: Array, padding_idx, scale_grad_by_freq, sparse) -> Array:
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    kind = BY_NUMPY[indices.dtype]
+    if kind.name not in ("int64", "int32"):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{kind.legacy}Tensor instead (while checking arguments for "
+            "embedding)"
+        )
+    _check_rows(indices, weight.shape[0])
+    return weight[indices]
+
+
+@operator(node="EmbeddingDenseBackwardBackward0", function=False, method=False)
+def embedding_dense_backward(
+    grad_output: Array, indices: Array, num_weights, padding_idx, scale_grad_by_freq
+) -> Array:
+    """The gradient of the table: each row sums the gradients of its occurrences in `indices`."""
+    kind = grad_output.dtype
+    rows = np.reshape(indices, -1)
+    width = grad_output.shape[-1]
+    values = grad_output.reshape(rows.size, width)
+    if scale_grad_by_freq:
+        _, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True)
+        values = values / counts[inverse][:, None].astype(values.dtype)
+    kept = rows != padding_idx
+    return add_each_at(np.zeros((num_weights, width), kind), rows[kept], values[kept])
+
+
+@formula_operation
+def number_of_rows(shape):
+    """The number of rows of a table, from its shape."""
+    return shape[0]
+
+
+tensor_ops.number_of_rows = number_of_rows
+
+embedding_rows.gradient(
+    weight=lambda F, grad, indices, weight_shape, padding_idx, scale_grad_by_freq, sparse: (
+        F.embedding_dense_backward(
+            grad, indices, F.number_of_rows(weight_shape), padding_idx, scale_grad_by_freq
+        )
+    )
+).forward("linear")
+
+
+def _looked_up(F, grad, indices, padding_idx):
+    rows = F.reshape(indices, (-1,))
+    found = F.index_select(grad, 0, rows)
+    if padding_idx >= 0:
+        hidden = F.reshape(rows == padding_idx, (rows.shape[0], 1))
+        found = F.masked_fill(found, hidden, 0)
+    return F.view(found, (*indices.shape, -1))
+
+
+embedding_dense_backward.gradient(
+    grad_output=lambda F, grad, indices, padding_idx: _looked_up(F, grad, indices, padding_idx)
+).forward("linear")
+
+
+@function(method=False)
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float):
+    """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
+    (torch.embedding_renorm_)."""
+    table = weight._array()
+    for row in np.unique(indices._raw):
+        norm = float(np.linalg.norm(widened(table[row]).astype(np.float64), norm_type))
+        if norm > max_norm:
+            table[row] = table[row] * table.dtype.type(max_norm / (norm + 1e-7))
+    weight._storage.version += 1
+    return weight
+
+
+@function("embedding", method=False)
+def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    """`functional.embedding` with torch's own order of arguments (torch.embedding)."""
+    if sparse:
+        raise NotImplementedError("embedding with sparse gradients")
+    return tensor_ops.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding(
+    input,
+    weight,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    scale_grad_by_freq=False,
+    sparse=False,
+) -> Tensor:
+    """The rows of `weight` (n, d) with the indices in `input`, int64 or int32 of any shape.
+
+    The row `padding_idx` gets no gradient; with `scale_grad_by_freq`, gradients are divided by how
+    often a row was looked up; with `max_norm`, longer rows are scaled in place first. Raises
+    IndexError for indices out of range, RuntimeError for other dtypes and ranks
+    (torch.nn.functional.embedding).
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight._raw.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    if max_norm is not None:
+        input = input.contiguous()
+        with no_grad():
+            memory_overlap.check_overlap(weight)
+            embedding_renorm_(weight, input, max_norm, norm_type)
+    return _embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)

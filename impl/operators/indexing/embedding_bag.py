@@ -1,0 +1,340 @@
+"""Embedding bags: sums, means and maxima over bags of rows of a table, without gathering the rows.
+
+A sum is the product of a sparse matrix (bags, rows) and the table; its backward multiplies by the
+transposed matrix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import SavedAs
+from impl.dispatch.not_implemented import no_derivative, not_differentiated
+from impl.kernels.reduced_precision import widened
+from impl.operators.indexing.embedding import embedding_renorm_
+from impl.tensor import memory_overlap
+from impl.tensor.tensor import Tensor
+
+_SUM, _MEAN, _MAX = 0, 1, 2
+
+
+def _check_types(weight, indices, offsets) -> None:
+    for name, raw, allowed, words in (
+        ("indices", indices, ("int64", "int32"), "Long, Int"),
+        ("indices", offsets, ("int64", "int32"), "Long, Int"),
+        (
+            "weight",
+            weight,
+            ("float16", "bfloat16", "float32", "float64"),
+            "Half, BFloat16, Float, Double",
+        ),
+    ):
+        kind = BY_NUMPY[raw.dtype]
+        if kind.name not in allowed:
+            shown = f"torch.{kind.legacy}Tensor"
+            if raw.dtype.kind == "c":
+                shown = f"CPU{kind.legacy}Type"
+            raise RuntimeError(
+                f"Expected tensor for argument #1 '{name}' to have one of the following scalar "
+                f"types: {words}; but got {shown} instead (while checking arguments for "
+                "embedding_bag)"
+            )
+
+
+def _check(weight, indices, offsets, mode: int, per_sample_weights, include_last_offset) -> None:
+    _check_types(weight, indices, offsets)
+    if offsets.size:
+        if offsets[0] != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                f"from position 0. However, got {offsets[0]}"
+            )
+        if offsets[-1] > indices.size:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {indices.size} but got "
+                f"offsets[-1] of {offsets[-1]}"
+            )
+    elif include_last_offset:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if per_sample_weights is not None and mode != _SUM:
+        raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    wrong = np.flatnonzero((indices < 0) | (indices >= weight.shape[0]))
+    if wrong.size and mode == _SUM and weight.dtype.itemsize < 8:
+        raise RuntimeError(
+            f"Index {wrong[0]} of input takes value {indices[wrong[0]]} which is not in the valid "
+            f"range [0, {weight.shape[0]})"
+        )
+    if wrong.size:
+        raise RuntimeError(
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+            f"{indices[wrong[0]]}"
+        )
+
+
+def _bags(indices, offsets, count: int) -> np.ndarray:
+    """The bag of each index."""
+    ends = np.append(offsets[1:count], indices.size)
+    return np.repeat(np.arange(count), ends - offsets[:count])
+
+
+def _sums(bags, rows, weights, count: int, size: int) -> scipy.sparse.csr_array:
+    """The sparse matrix (bags, rows of the table) of the weight of each row in each bag."""
+    return scipy.sparse.coo_array((weights, (bags, rows)), (count, size)).tocsr()
+
+
+def _maxima(weight, bags, rows, count: int):
+    """The maxima (count, d) of the bags and the row that attains each (the first at a tie); zeros
+    for empty bags."""
+    best = np.zeros((count, weight.shape[1]), weight.dtype)
+    where = np.zeros(best.shape, np.int64)
+    number = np.arange(bags.size) - np.searchsorted(bags, bags)  # position in its bag
+    for step in range(int(number.max(initial=-1)) + 1):
+        bag, row = bags[number == step], rows[number == step]
+        better = (weight[row] > best[bag]) | (step == 0)
+        best[bag] = np.where(better, weight[row], best[bag])
+        where[bag] = np.where(better, row[:, None], where[bag])
+    return best, where
+
+
+@operator(
+    node="EmbeddingBagBackward0",
+    outputs=("result0", "result1", "result2", "result3"),
+    function=False,
+    method=False,
+    saved_as=SavedAs(parts=("_sym_argsize_0",)),
+)
+def embedding_bag_op(
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    scale_grad_by_freq,
+    mode,
+    sparse,
+    per_sample_weights: Array | None,
+    include_last_offset,
+    padding_idx,
+) -> tuple:
+    """The bags' results, the bag of each index, the bags' sizes, and the rows of the maxima."""
+    _check(weight, indices, offsets, mode, per_sample_weights, include_last_offset)
+    count = offsets.size - 1 if include_last_offset else offsets.size
+    bags = _bags(indices, offsets, count)
+    kept = indices != padding_idx
+    wide = widened(weight)
+    sizes = np.bincount(bags[kept], minlength=count).astype(indices.dtype)
+    if mode == _MAX:
+        best, where = _maxima(wide, bags[kept], indices[kept], count)
+        return best.astype(weight.dtype), bags, sizes, where
+    shares = np.ones(indices.size, wide.dtype)
+    if per_sample_weights is not None:
+        shares = widened(per_sample_weights)
+    rows = wide.strides[1] == wide.itemsize
+    if mode != _MEAN and padding_idx < 0 and wide.dtype == np.float32 and rows:
+        bags = bags[:0]  # torch's kernel for this case leaves offset2bag empty
+    where_from = _bags(indices, offsets, count)
+    total = (
+        _sums(where_from[kept], indices[kept], shares[kept], count, wide.shape[0]) @ wide
+    ).astype(wide.dtype)
+    if mode == _MEAN:
+        total /= np.maximum(sizes, 1)[:, None].astype(wide.dtype)
+    else:
+        sizes = np.zeros_like(sizes)
+    return total.astype(weight.dtype, copy=False), bags, sizes, sizes.copy()
+
+
+@operator(node="EmbeddingBagBackwardBackward0", function=False, method=False)
+def embedding_bag_backward(
+    grad: Array,
+    indices: Array,
+    offsets: Array,
+    offset2bag: Array,
+    bag_size: Array,
+    maximum_indices: Array,
+    num_weights,
+    scale_grad_by_freq,
+    mode,
+    sparse,
+    per_sample_weights: Array | None,
+    padding_idx,
+) -> Array:
+    """The gradient of the table."""
+    wide = widened(grad)
+    count = grad.shape[0]
+    if mode == _MAX:
+        result = np.zeros((num_weights, grad.shape[1]), wide.dtype)
+        full = bag_size > 0
+        columns = np.broadcast_to(np.arange(grad.shape[1]), grad.shape)
+        np.add.at(result, (maximum_indices[full], columns[full]), wide[full])
+        return result.astype(grad.dtype, copy=False)
+    bags = _bags(indices, offsets, count)
+    shares = np.ones(indices.size, wide.dtype)
+    if per_sample_weights is not None:
+        shares = widened(per_sample_weights)
+    if scale_grad_by_freq:
+        shares = shares / np.bincount(indices, minlength=num_weights)[indices].astype(wide.dtype)
+    if mode == _MEAN:
+        shares = shares / np.maximum(bag_size, 1)[bags].astype(wide.dtype)
+    kept = indices != padding_idx
+    matrix = _sums(bags[kept], indices[kept], shares[kept], count, num_weights)
+    return (matrix.T @ wide).astype(grad.dtype, copy=False)
+
+
+@operator(node="NotImplemented", function=False, method=False)
+def embedding_bag_per_sample_weights_backward(
+    grad: Array, weight: Array, indices: Array, offsets: Array, offset2bag: Array, mode, padding_idx
+) -> Array:
+    """The gradient of `per_sample_weights`: the inner product of each row and its bag's
+    gradient."""
+    bags = _bags(indices, offsets, grad.shape[0])
+    result = (widened(grad)[bags] * widened(weight)[indices]).sum(1)
+    return np.where(indices != padding_idx, result, 0).astype(grad.dtype)
+
+
+embedding_bag_op.differentiable("result0").gradient(
+    weight="F.embedding_bag_backward(grad, indices, offsets, result1, result2, result3, "
+    "weight_shape[0], scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)"
+)
+embedding_bag_op.gradient(
+    per_sample_weights=lambda F, grad, weight, indices, offsets, result1, mode, padding_idx: (
+        F.embedding_bag_per_sample_weights_backward(
+            grad, weight, indices, offsets, result1, mode, padding_idx
+        )
+    )
+).forward("unsupported", name="_embedding_bag", invited=True)
+embedding_bag_backward.gradients("grad", "per_sample_weights")(
+    not_differentiated("_embedding_bag_backward")
+)
+embedding_bag_per_sample_weights_backward.gradients("grad", "weight")(
+    no_derivative("_embedding_bag_per_sample_weights_backward")
+)
+
+
+@function("embedding_bag", method=False)
+def _embedding_bag(
+    weight,
+    indices,
+    offsets,
+    scale_grad_by_freq=False,
+    mode=_SUM,
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    """`functional.embedding_bag` with torch's own order of arguments, and with all its outputs
+    (torch.embedding_bag)."""
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight._raw.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, "
+                f"but got {padding_idx}"
+            )
+        padding_idx = wrap_dim(padding_idx, rows)
+    if sparse:
+        raise NotImplementedError("embedding_bag with sparse gradients")
+    if BY_NUMPY[indices._raw.dtype].category < FLOATING and indices.dtype is not offsets.dtype:
+        indices, offsets = indices.long(), offsets.long()
+    return tensor_ops.embedding_bag_op(
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
+
+
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+) -> Tensor:
+    """The sums, means or maxima (bags, d) of rows of `weight` (n, d), by `mode`.
+
+    The bags are the rows of a 2-D `input` of int64 or int32, or begin at the `offsets` into a 1-D
+    one (of which, with `include_last_offset`, the last is the end). The row `padding_idx` does not
+    count; `per_sample_weights` scale the rows of sums; for the others see `embedding`. Raises
+    ValueError for other ranks and modes, RuntimeError for other dtypes, offsets and rows that are
+    not there (torch.nn.functional.embedding_bag).
+    """
+    input, offsets, per_sample_weights, include_last_offset = _flat(
+        input, weight, offsets, per_sample_weights, include_last_offset
+    )
+    numbers = {"sum": _SUM, "mean": _MEAN, "max": _MAX}
+    if mode not in numbers:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if max_norm is not None:
+        with no_grad():
+            memory_overlap.check_overlap(weight)
+            embedding_renorm_(weight, input, max_norm, norm_type)
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    return _embedding_bag(
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        numbers[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )[0]
+
+
+def _flat(input, weight, offsets, per_sample_weights, include_last_offset):
+    """The arguments with the indices in one dimension."""
+    given = per_sample_weights is not None
+    if given and input._raw.shape != per_sample_weights._raw.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})"
+        )
+    if weight._raw.ndim != 2:
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight._raw.ndim}"
+        )
+    if input._raw.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {type(offsets)}"
+            )
+        offsets = FUNCTIONS["arange"](0, input._raw.size, input._raw.shape[1], dtype=input.dtype)
+        weights = per_sample_weights.reshape(-1) if given else None
+        return input.reshape(-1), offsets, weights, False
+    if input._raw.ndim != 1:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._raw.ndim}"
+        )
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets._raw.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return input, offsets, per_sample_weights, include_last_offset

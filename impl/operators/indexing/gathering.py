@@ -1,0 +1,219 @@
+"""Reading by index along one dimension: gather, index_select, take_along_dim, nonzero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
+from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.out import store
+from impl.operators.indexing.index_operators import counted
+from impl.tensor.tensor import new
+
+INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
+
+
+def along(dim: int, index) -> tuple:
+    """The indexing key that addresses, for each element of `index`, its element along `dim`."""
+    grid = np.ogrid[tuple(slice(n) for n in index.shape)]
+    return (*grid[:dim], index, *grid[dim + 1 :])
+
+
+def check_along(index, dim: int, size: int, error=RuntimeError) -> None:
+    """Raise for an index below zero or not below the dimension's size."""
+    wrong = (index < 0) | (index >= size)
+    if wrong.any():
+        value = index[wrong].reshape(-1)[0] if index.ndim else index
+        raise error(f"index {int(value)} is out of bounds for dimension {dim} with size {size}")
+
+
+def with_dims(value) -> np.ndarray:
+    """A 0-dim value as an array of one element, as torch treats it here."""
+    return np.reshape(value, (1,)) if value.ndim == 0 else value
+
+
+def shaped(value, shape):
+    """The array itself if it has the shape, else its one element as a 0-dim value."""
+    return value if value.shape == tuple(shape) else value.reshape(shape)[()]
+
+
+@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
+    """For each element of `index` the element at that position along `dim` (torch.gather).
+
+    The result has the index's shape. Raises RuntimeError for an index out of range, of another
+    number of dimensions, or larger than the tensor in another dimension.
+    """
+    dim = wrap_dim(dim, self.ndim)
+    if index.size and index.dtype not in INDEX_DTYPES:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
+    if max(self.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    value, places = with_dims(self), with_dims(index)
+    for d, (n, m) in enumerate(zip(places.shape, value.shape, strict=True)):
+        if d != dim and n > m:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(index.shape)} to be "
+                f"no larger than self {list(self.shape)} apart from dimension {dim}"
+            )
+    check_along(places, dim, value.shape[dim])
+    return shaped(value[along(dim, places)], index.shape)
+
+
+gather.gradient(
+    self=written(
+        lambda F, grad, self, dim, index, sparse_grad: F.gather_backward(
+            grad, self.shape, dim, index
+        )
+    )
+)
+gather.forward("linear")
+array_ops.gather_backward = lambda grad, shape, dim, index: array_ops.scatter_add(
+    np.zeros(shape, grad.dtype), dim, index, grad
+)
+tensor_ops.gather_backward = lambda grad, shape, dim, index: counted(
+    tensor_ops.scatter_add(tensor_ops.new_zeros(grad, shape), dim, index, grad)
+)
+
+
+@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+def index_select(self: Array, dim, index: Array) -> Array:
+    """The slices along `dim` at a vector of indices (torch.index_select).
+
+    Raises IndexError for an index out of range or with more than one dimension.
+    """
+    dim = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in INDEX_DTYPES:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if not self.ndim and index.size != 1:
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
+        )
+    value, places = with_dims(self), with_dims(index)
+    wrong = (places < 0) | (places >= value.shape[dim])
+    if wrong.any():
+        if value.ndim > 1 and dim > 0:
+            raise RuntimeError(
+                f"INDICES element is out of DATA bounds, id={int(places[wrong][0])} "
+                f"axis_dim={value.shape[dim]}"
+            )
+        raise IndexError("index out of range in self")
+    result = np.take(value, places, dim)
+    return shaped(result, ()) if not self.ndim else result
+
+
+index_select.gradient(
+    self=written(
+        lambda F, grad, self_shape, dim, index: F.index_select_backward(
+            grad, self_shape, dim, index
+        )
+    )
+)
+index_select.forward("linear")
+array_ops.index_select_backward = lambda grad, shape, dim, index: array_ops.index_add(
+    np.zeros(shape, grad.dtype), dim, index, grad
+)
+tensor_ops.index_select_backward = lambda grad, shape, dim, index: counted(
+    tensor_ops.index_add(tensor_ops.new_zeros(grad, shape), dim, index, grad)
+)
+
+
+@function("take_along_dim")
+def take_along_dim(input, indices, dim=None, *, out=None):
+    """`gather` with tensor and indices broadcast, or flattened without `dim`.
+
+    Raises RuntimeError for indices that are not int64 or have another number of dimensions
+    (torch.take_along_dim).
+    """
+    result = _taken_along(input, indices, dim)
+    return result if out is None else store("take_along_dim", out, result)
+
+
+def _taken_along(input, indices, dim):
+    if indices._raw.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{BY_NUMPY[indices._raw.dtype].legacy}"
+        )
+    if dim is None:
+        return tensor_ops.gather(tensor_ops.view(input, (-1,)), 0, tensor_ops.view(indices, (-1,)))
+    ndim = input._raw.ndim
+    if ndim != indices._raw.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
+        )
+    dim = wrap_dim(dim, ndim)
+    size = input._raw.shape[dim]
+    places = indices._raw
+    indices = new(np.where(places < 0, places + size, places))
+    own, other = list(input._raw.shape), list(indices._raw.shape)
+    own_wide, other_wide = own.copy(), other.copy()
+    own_wide[dim], other_wide[dim] = other[dim], own[dim]
+    index = tensor_ops.expand(indices, broadcast_shapes(tuple(own_wide), tuple(other)))
+    spread = tensor_ops.expand(input, broadcast_shapes(tuple(other_wide), tuple(own)))
+    return tensor_ops.gather(spread, dim, index)
+
+
+@function("nonzero")
+def nonzero(input, *, as_tuple=False):
+    """The indices of the elements that are not zero, one row each (torch.nonzero).
+
+    With `as_tuple` one vector per dimension.
+    """
+    raw = input._raw
+    if as_tuple:
+        return tuple(new(i.astype(np.int64)) for i in np.nonzero(with_dims(np.asarray(raw))))
+    count = int(np.count_nonzero(raw))
+    columns = np.empty((raw.ndim, count), np.int64)
+    if raw.ndim:
+        columns[...] = np.nonzero(raw)
+    # torch stores the result column by column.
+    return new(columns.T, (1, count))
+
+
+@function("argwhere")
+def argwhere(input):
+    """The indices of the elements that are not zero (torch.argwhere)."""
+    return nonzero(input)
+
+
+def same_dtype_out(out, value, *rest) -> None:
+    """Raise RuntimeError when `out=` has another dtype than the first operand: the `validate_out`
+    of the operators that read or write by an index, with their message."""
+    if out != value.dtype:
+        expected, got = BY_NUMPY[value.dtype].c_name, BY_NUMPY[out].c_name
+        raise RuntimeError(f"Expected out tensor to have dtype {expected}, but got {got} instead")
+
+
+gather.checks_out(same_dtype_out)
+
+
+def one_hot(tensor, num_classes=-1):
+    """Rows of zeros with a one at each class (torch.nn.functional.one_hot).
+
+    int64; as many columns as classes, one more than the largest by default. Raises RuntimeError
+    for classes that are not int64, negative, or too large.
+    """
+    raw = tensor._raw
+    if raw.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not raw.size and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if raw.size and raw.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(raw.max()) + 1
+    elif raw.size and num_classes <= raw.max():
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    result = new((np.expand_dims(raw, -1) == np.arange(num_classes)).astype(np.int64))
+    result._storage.version = 2  # zeroed, then scattered into
+    return result

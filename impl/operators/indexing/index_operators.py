@@ -1,0 +1,353 @@
+"""Advanced indexing as operators: reading and writing at tensors of indices.
+
+`indices` is a list with one entry per leading dimension: a tensor of integers, a mask (which
+stands for as many dimensions as it has), or None for a whole dimension. As in NumPy the indexed
+dimensions stay in place if they are next to each other and come first otherwise.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
+from impl.core.strides import contiguous_strides, element_strides, empty_strided
+from impl.core.tensor_iterator import elementwise_strides
+from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.facts import MemoryOverlap, SavedAs
+from impl.kernels.casting import storable
+from impl.kernels.reduced_precision import add_each_at
+from impl.tensor.allocation import preserved
+from impl.tensor.memory_overlap import check_disjoint
+from impl.tensor.tensor import Tensor, new
+
+
+def expanded(shape, indices) -> list:
+    """Indices as integer arrays or None: masks become the positions they select; all are in range.
+
+    Raises IndexError for a mask of another shape, too many indices, a dtype that cannot index, and
+    an index out of range.
+    """
+    result: list = []
+    for index in indices:
+        if index is None:
+            result.append(None)
+            continue
+        if index.dtype == np.bool_ or index.dtype == np.uint8:
+            if index.dtype == np.uint8:
+                warnings.warn(
+                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                    "torch.bool instead.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+            for j in range(index.ndim):
+                at = len(result) + j
+                if at >= len(shape) or shape[at] != index.shape[j]:
+                    raise IndexError(
+                        f"The shape of the mask {list(index.shape)} at index {j} does not match "
+                        f"the shape of the indexed tensor {list(shape)} at index {at}"
+                    )
+            result += np.nonzero(index)
+        elif index.dtype.kind in "iu":
+            result.append(np.asarray(index, np.intp))
+        else:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if len(result) > len(shape):
+        raise IndexError(
+            f"too many indices for tensor of dimension {len(shape)} (got {len(result)})"
+        )
+    _check_broadcast(result)
+    present = [i for i in result if i is not None]
+    nothing = any(shape[d] == 0 for d, i in enumerate(result) if i is not None)
+    if nothing and 0 not in broadcast_shapes(*(i.shape for i in present)):
+        raise IndexError("index is out of bounds for dimension with size 0")
+    for dim, index in enumerate(result):
+        if index is not None:
+            _check_range(index, dim, shape[dim])
+    return result
+
+
+def _check_broadcast(indices) -> None:
+    shapes = [i.shape for i in indices if i is not None]
+    try:
+        broadcast_shapes(*shapes)
+    except RuntimeError:
+        texts = ", ".join(str(list(s)) for s in shapes)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {texts}"
+        ) from None
+
+
+def _check_range(index, dim: int, size: int) -> None:
+    wrong = (index < -size) | (index >= size)
+    if wrong.any():
+        value = index[wrong].reshape(-1)[0] if index.ndim else index
+        raise IndexError(
+            f"index {int(value)} is out of bounds for dimension {dim} with size {size}"
+        )
+
+
+def _key(indices) -> tuple:
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _result_operands(value, indices):
+    """Sizes of the result and the strides its operands have in it, for its layout."""
+    present = [d for d, i in enumerate(indices) if i is not None]
+    common = broadcast_shapes(*(indices[d].shape for d in present))
+    adjacent = present[-1] - present[0] == len(present) - 1
+    rest = [d for d in range(value.ndim) if d not in present]
+    before = [d for d in rest if adjacent and d < present[0]]
+    after = [d for d in rest if d not in before]
+    steps = element_strides(value)
+    shape = (*(value.shape[d] for d in before), *common, *(value.shape[d] for d in after))
+    source = (*(steps[d] for d in before), *(0 for _ in common), *(steps[d] for d in after))
+    operands = [(shape, source)]
+    for d in present:
+        index = np.broadcast_to(indices[d], common)
+        own = contiguous_strides(common) if index.flags.c_contiguous else element_strides(index)
+        operands.append(
+            (
+                (*(1 for _ in before), *common, *(1 for _ in after)),
+                (*(0 for _ in before), *own, *(1 for _ in after)),
+            )
+        )
+    return shape, operands
+
+
+@operator(function=False, method=False, node="IndexBackward0", fresh=True)
+def index_(self: Array, indices: list[Array]) -> Array:
+    places = expanded(self.shape, indices)
+    result = self[_key(places)]
+    plain = self.flags.c_contiguous and all(
+        i is None or i.ndim < 2 or i.flags.c_contiguous for i in places
+    )
+    if plain or result.ndim < 2 or not result.size:
+        return np.ascontiguousarray(result) if result.ndim else result
+    strides = elementwise_strides(*_result_operands(self, places))
+    if strides is None:
+        return np.ascontiguousarray(result)
+    laid = empty_strided(result.shape, strides, result.dtype)
+    laid[...] = result
+    return laid
+
+
+def _put(self, indices, values, accumulate: bool):
+    places = expanded(self.shape, indices)
+    if values.dtype != self.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{BY_NUMPY[self.dtype].legacy} for the destination and "
+            f"{BY_NUMPY[values.dtype].legacy} for the source."
+        )
+    result = preserved(self)
+    key = _key(places)
+    target = result[key].shape
+    try:
+        fits = broadcast_shapes(target, values.shape) == target
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(target)}"
+        )
+    if not accumulate:
+        result[key] = values
+        return result
+    return add_each_at(result, key, values)
+
+
+@operator(
+    function=False,
+    method=False,
+    node="IndexPutBackward0",
+    fresh=True,
+    writes=2,
+    saved_as=SavedAs(parts=()),
+    numbers=False,
+    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor")),
+)
+def index_put(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
+    return _put(self, indices, values, accumulate)
+
+
+@operator(
+    function=False,
+    method=False,
+    node="IndexPutImplBackward0",
+    fresh=True,
+    numbers=False,
+    memory=MemoryOverlap(within=("index_put_", "tensor[indices] = tensor")),
+)
+def index_put_impl(self: Array, indices: list[Array], values: Array, accumulate=False) -> Array:
+    return _put(self, indices, values, accumulate)
+
+
+index_.gradient(
+    self=written(lambda F, grad, self_shape, indices: F.index_backward(grad, self_shape, indices))
+)
+index_.forward("linear")
+for _op in (index_put, index_put_impl):
+    _op.gradient(
+        self=lambda F, grad, indices, values_shape, accumulate: (
+            grad
+            if accumulate
+            else F.index_put(grad, indices, F.zeros(values_shape, F.dtype_of(grad)), False)
+        ),
+        values=lambda F, grad, indices: F.index(grad, indices),
+    )
+index_put.forward("reapplied")
+index_put_impl.forward("reapplied")
+
+array_ops.dtype_of = lambda value: value.dtype
+tensor_ops.dtype_of = lambda value: value._raw.dtype
+array_ops.index_backward = lambda grad, shape, indices: _put(
+    np.zeros(shape, grad.dtype), indices, grad, True
+)
+tensor_ops.index_backward = lambda grad, shape, indices: counted(
+    index_put_impl(tensor_ops.new_zeros(grad, shape), indices, grad, True)
+)
+
+
+def counted(tensor: Tensor) -> Tensor:
+    """Increment the version once: torch's formula writes into a tensor of zeros in place."""
+    tensor._storage.version += 1
+    return tensor
+
+
+def _indices(name: str, indices) -> list:
+    if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not "
+            f"{type(indices).__name__}"
+        )
+    for i, index in enumerate(indices):
+        if not isinstance(index, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}"
+            )
+    return list(indices)
+
+
+def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write `values` at `indices` in place. Raises as every in-place operation does."""
+    check_disjoint(target, values)
+    for index in indices:
+        if index is not None:
+            check_disjoint(target, index)
+    return index_put.inplace(target, indices, values, accumulate)
+
+
+@function("index_put_")
+def index_put_inplace(input, indices, values, accumulate=False):
+    """Write values at indices in place, or add them (torch.Tensor.index_put_).
+
+    Raises IndexError for indices out of range, RuntimeError when shapes or dtypes do not fit.
+    """
+    return put_at(input, _indices("index_put_", indices), values, accumulate)
+
+
+@function("index_put")
+def index_put_copy(input, indices, values, accumulate=False):
+    """A copy with values written at indices, or added (torch.index_put)."""
+    return index_put(input, _indices("index_put", indices), values, accumulate)
+
+
+# -- flat indices -----------------------------------------------------------------------------
+
+
+def _flat_index(size: int, index):
+    if index.dtype != np.int64:
+        raise RuntimeError(
+            f"take(): Expected a long tensor for index, but got {BY_NUMPY[index.dtype].legacy}"
+        )
+    wrong = (index < -size) | (index >= size)
+    if wrong.any():
+        value = index[wrong].reshape(-1)[0] if index.ndim else index
+        raise IndexError(
+            f"out of range: tried to access index {int(value)} on a tensor of {size} elements."
+        )
+    return index
+
+
+@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+def take(self: Array, index: Array) -> Array:
+    """The elements at flat (row-major) indices, in the shape of `index` (torch.take).
+
+    Raises IndexError out of range, RuntimeError for an index that is not int64.
+    """
+    if not self.size and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    return np.reshape(self, -1)[_flat_index(self.size, index)]
+
+
+@operator(inplace=True, numbers=False, memory=MemoryOverlap(disjoint=True))
+def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
+    """A copy with `source` written at flat indices, or added (torch.put).
+
+    Raises IndexError out of range, RuntimeError when the counts or dtypes differ.
+    """
+    if index.dtype != np.int64:
+        raise RuntimeError(
+            f"put_(): Expected a long tensor for index, but got {BY_NUMPY[index.dtype].legacy}"
+        )
+    if source.dtype != self.dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{BY_NUMPY[self.dtype].legacy} and source.dtype = {BY_NUMPY[source.dtype].legacy}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source.size}, index.numel() = {index.size}"
+        )
+    if index.size and not self.size:
+        raise IndexError("put_(): tried to put elements into an empty tensor")
+    result = np.array(self, order="C")
+    flat = result.reshape(-1)
+    places = _flat_index(flat.size, index).reshape(-1)
+    values = np.reshape(source, -1)
+    if accumulate:
+        add_each_at(flat, places, values)
+    else:
+        flat[places] = values
+    return result
+
+
+def _put_gradient(F, grad, index, source, accumulate):
+    if accumulate:
+        return grad
+    return F.put(grad, index, F.zeros_like(source), False)
+
+
+@formula_operation
+def take_backward(grad, self, index):
+    result = array_ops.zeros_like(self)
+    result[...] = array_ops.put(result, index, grad, True)
+    return result
+
+
+tensor_ops.take_backward = lambda grad, self, index: put.inplace(
+    tensor_ops.zeros_like(self), index, grad, True
+)
+take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self, index)))
+take.forward("linear")
+put.gradient(
+    self=_put_gradient,
+    source=lambda F, grad, index, source: F.reshape(F.take(grad, index), source.shape),
+)
+put.forward("reapplied")
+
+
+def from_scalar(value, like: Tensor) -> Tensor:
+    """A Python number as a 0-dim tensor in the dtype of `like`."""
+    dtype = like._raw.dtype
+    value = storable(value, dtype)
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return new(np.array(value).astype(dtype)[()])

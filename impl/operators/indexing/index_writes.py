@@ -1,0 +1,251 @@
+"""Writing slices by their indices along one dimension: index_add, index_copy, index_fill."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY, COMPLEX, category_of_number
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import MemoryOverlap
+from impl.kernels.reduced_precision import add_at, add_each_at
+from impl.operators.indexing.gathering import INDEX_DTYPES, check_along, with_dims
+from impl.tensor.allocation import preserved
+from impl.tensor.tensor import Tensor, new
+
+
+def _legacy(value) -> str:
+    return BY_NUMPY[value.dtype].legacy
+
+
+def slices(dim: int, index) -> tuple:
+    """The indexing key of the slices along `dim` at `index`."""
+    return (slice(None),) * dim + (index,)
+
+
+def check_slices(name: str, self, dim, index, source) -> int:
+    """The dimension counted from the front, after checking the slices of `source` against `self`.
+
+    Raises IndexError for an index that is no vector, RuntimeError for its dtype and size, and for
+    other shapes and dtypes of the source.
+    """
+    dim = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: "
+            f"{index.ndim} with type: {_legacy(index)} and size: {list(index.shape)}"
+        )
+    if index.dtype not in INDEX_DTYPES:
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index but got: {_legacy(index)}"
+        )
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({_legacy(self)}) and source ({_legacy(source)}) must have the "
+            "same scalar type"
+        )
+    count = source.shape[dim] if source.ndim > dim else 1
+    if index.size != count:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index.size}) should be equal to "
+            f"source.size(dim): ({count}), for dim: {dim}"
+        )
+    if _without(self.shape, dim) != _without(source.shape, dim) or self.ndim != source.ndim:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
+        )
+    return dim
+
+
+@operator(inplace=True, out=True, writes=2, numbers=False, memory=MemoryOverlap(disjoint="late"))
+def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Array:
+    """A copy with alpha times the slices of `source` added at `index` (torch.index_add).
+
+    Raises RuntimeError for an index out of range, IndexError for one in a vector, and RuntimeError
+    for shapes or dtypes that do not fit.
+    """
+    dim = check_slices("index_add_", self, dim, index, source)
+    result, values, places = np.array(with_dims(self)), with_dims(source), with_dims(index)
+    if result.ndim > 1:
+        check_along(places, dim, result.shape[dim])
+    elif ((places < 0) | (places >= result.shape[0])).any():
+        raise IndexError("index out of range in self")
+    if alpha != 1:
+        values = values * self.dtype.type(alpha)
+    # In half precision torch rounds after each addition in a vector, and once per sum in a matrix.
+    add = add_at if result.ndim > 1 else add_each_at
+    result = add(result, slices(dim, places), values)
+    return result if self.ndim else result[0]
+
+
+def _without(shape, dim: int) -> tuple[int, ...]:
+    return tuple(n for d, n in enumerate(shape) if d != dim)
+
+
+def _selected(F, grad, dim, index, source, source_dim):
+    if source_dim:
+        return F.expand(F.index_select(grad, dim, index), tuple(source.shape))
+    return F.index_select(grad, dim, F.squeeze_dim(index, 0))
+
+
+def _index_add_source(F, grad, dim, index, source, source_dim, alpha):
+    picked = _selected(F, grad, dim, index, source, source_dim)
+    return picked if alpha == 1 else F.mul_scalar(picked, alpha)
+
+
+index_add.gradient(self=lambda F, grad: grad, source=_index_add_source)
+index_add.forward("linear")
+
+
+@operator(
+    inplace=True,
+    out=True,
+    autocast="promote",
+    writes=1,
+    numbers=False,
+    memory=MemoryOverlap(disjoint=True),
+)
+def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
+    """A copy with the slices of `source` written at `index` along `dim` (torch.index_copy).
+
+    Raises IndexError for an index out of range, RuntimeError for shapes that do not fit.
+    """
+    dim = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if source.ndim == 0 and index.size != 1:
+        raise IndexError(
+            "index_copy_(): When source is scalar, index should have one element (got "
+            f"{index.size})"
+        )
+    if source.ndim != self.ndim and source.ndim and self.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality "
+            f"must match. Source dimensionality ({source.ndim}), destination dimensionality "
+            f"({self.ndim})"
+        )
+    if index.dtype != np.int64:
+        raise RuntimeError(
+            f"index_copy_(): Expected a long tensor for index, but got {_legacy(index)}"
+        )
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{_legacy(self)} and (source) {_legacy(source)}"
+        )
+    slice_shape, other = _without(self.shape, dim), _without(source.shape, dim)
+    if self.ndim and source.ndim and slice_shape != other:
+        where = next(d for d, (a, b) in enumerate(zip(slice_shape, other, strict=True)) if a != b)
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            f"slice shape: {' '.join(map(str, slice_shape))} at dimension {dim} and source slice "
+            f"shape: {' '.join(map(str, other))} at dimension {0 if where is None else dim}."
+        )
+    count = source.shape[dim] if source.ndim else 1
+    if index.size != count:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) "
+            f"({count})"
+        )
+    result, values, places = np.array(with_dims(self)), with_dims(source), with_dims(index)
+    size = result.shape[dim]
+    for i in places.tolist():
+        if not 0 <= i < size:
+            raise IndexError(
+                f"index_copy_(): index {i} is out of bounds for dimension {dim} with size {size}"
+            )
+    result[slices(dim, places)] = values
+    return result if self.ndim else result[0]
+
+
+index_copy.gradient(
+    self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0),
+    source=_selected,
+)
+index_copy.forward("reapplied")
+
+
+def _filled_at(self, dim, index, value):
+    dim = wrap_dim(dim, self.ndim)
+    if index.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    result = preserved(with_dims(self))
+    places, size = with_dims(index), result.shape[dim]
+    for i in places.tolist():
+        if not -size <= i < size:
+            raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
+    result[slices(dim, places)] = value
+    return result if self.ndim else result[0]
+
+
+@operator(
+    function=False,
+    method=False,
+    node="IndexFillBackward0",
+    fresh=True,
+    numbers=False,
+    memory=MemoryOverlap(within=("index_fill_", "tensor[mask] = scalar")),
+)
+def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
+    return _filled_at(self, dim, index, value)
+
+
+@operator(
+    function=False,
+    method=False,
+    node="IndexFillBackward1",
+    fresh=True,
+    numbers=False,
+    memory=MemoryOverlap(within=("index_fill_", "tensor[mask] = scalar")),
+)
+def index_fill_tensor(self: Array, dim, index: Array, value: Array) -> Array:
+    return _filled_at(self, dim, index, value.astype(self.dtype))
+
+
+def _distinct(F, grad, dim, index):
+    return F.sum_all(F.index_select(grad, dim, F.distinct(index)))
+
+
+array_ops.distinct = lambda index: np.unique(index)
+tensor_ops.distinct = lambda index: new(np.unique(index._raw))
+
+
+for _op in (index_fill_scalar, index_fill_tensor):
+    _op.gradient(self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0))
+index_fill_tensor.gradient(value=_distinct)
+index_fill_scalar.forward("reapplied", value=0)
+index_fill_tensor.forward("reapplied")
+
+
+def _index_fill(call, self, dim, index, value):
+    if isinstance(value, Tensor):
+        if value._raw.ndim:
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._raw.ndim} dimension(s)."
+            )
+        return call(index_fill_tensor)(self, dim, index, value)
+    if category_of_number(value) == COMPLEX and not self.is_complex():
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
+    return call(index_fill_scalar)(self, dim, index, value)
+
+
+@function("index_fill")
+def index_fill(input, dim, index, value):
+    """A copy with the slices at `index` filled with a number or 0-dim tensor (torch.index_fill).
+
+    Negative indices count from the end. Raises IndexError out of range.
+    """
+    return _index_fill(lambda op: op, input, dim, index, value)
+
+
+@function("index_fill_", torch=False)
+def index_fill_(self, dim, index, value):
+    """`index_fill` in place (torch.Tensor.index_fill_)."""
+    return _index_fill(lambda op: op.inplace, self, dim, index, value)

@@ -1,0 +1,270 @@
+"""Indexing with brackets: `x[...]` and `x[...] = value`, parsed as in torch.
+
+Integers, slices, None and Ellipsis make a chain of views (select, slice, unsqueeze). The remaining
+items, tensors and lists, are passed to one operator that copies (index) or writes (index_put_).
+"""
+
+from __future__ import annotations
+
+import operator as _python
+import warnings
+
+import numpy as np
+
+from impl.core.registry import tensor_ops
+from impl.factories.creation import array_of
+from impl.operators.copies.copies import copy_, fill_
+from impl.operators.indexing.index_operators import from_scalar, index_, put_at
+from impl.operators.views import as_strided
+from impl.tensor.tensor import Tensor, new
+
+_ZERO_DIM = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+    "to convert a 0-dim tensor to a number"
+)
+_SEQUENCE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed "
+    "in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted "
+    "as tensor index, x[torch.tensor(seq)], which will result either in an error or a different "
+    "result"
+)
+_END = (1 << 63) - 1  # the end of a slice without one
+_LONGEST_SEQUENCE = 32  # lists of at least this length never stand for a tuple
+
+
+def _select(tensor: Tensor, dim: int, index: int, position: int) -> Tensor:
+    shape = tensor._raw.shape
+    if not shape:
+        raise IndexError(_ZERO_DIM)
+    size = shape[dim]
+    if not -size <= index < size:
+        raise IndexError(
+            f"index {index} is out of bounds for dimension {position} with size {size}"
+        )
+    return tensor_ops.select(tensor, dim, index)
+
+
+def _slice(tensor: Tensor, dim: int, index: slice, skip_whole: bool) -> Tensor:
+    start, stop, step = (_bound(b) for b in (index.start, index.stop, index.step))
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step is not None and step < 0:
+        raise ValueError("step must be greater than zero")
+    if not tensor._raw.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    whole = not start and step in (None, 1) and (stop is None or stop >= tensor._raw.shape[dim])
+    if skip_whole and whole:
+        return tensor
+    end = _END if stop is None else stop
+    return tensor_ops.slice(tensor, dim, start or 0, end, 1 if step is None else step)
+
+
+def _bound(value):
+    if value is None or type(value) is int:
+        return value
+    try:
+        return _python.index(value)
+    except TypeError:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method"
+        ) from None
+
+
+def _is_sequence(value) -> bool:
+    return (
+        hasattr(value, "__getitem__") and hasattr(value, "__len__") and not isinstance(value, dict)
+    )
+
+
+def _as_tuple(index) -> tuple:
+    """The index as a tuple; a list that holds indices of several dimensions counts as a tuple."""
+    if isinstance(index, (Tensor, np.ndarray)) or not _is_sequence(index):
+        return (index,)
+    if len(index) < _LONGEST_SEQUENCE:
+        for item in index:
+            if (
+                item is None
+                or item is Ellipsis
+                or isinstance(item, (Tensor, slice))
+                or _is_sequence(item)
+            ):
+                warnings.warn(_SEQUENCE, UserWarning, stacklevel=4)
+                return tuple(index)
+    return (index,)
+
+
+def _count(items) -> int:
+    """The number of dimensions that the items of an index consume."""
+    total = 0
+    for item in items:
+        if isinstance(item, Tensor):
+            total += item._raw.ndim if item._raw.dtype in (np.bool_, np.uint8) else 1
+        elif item is not None and item is not Ellipsis and not isinstance(item, bool):
+            total += 1
+    return total
+
+
+def _truth(value: bool) -> Tensor:
+    return new(np.zeros(1 if value else 0, np.int64))
+
+
+def _sliced(tensor: Tensor, items) -> tuple[Tensor, list]:
+    """The view made by the items that are not tensors, and the remaining tensor indices into it."""
+    taken = _count(items)
+    ndim = tensor._raw.ndim
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    result, dim, position = tensor, 0, 0
+    indices: dict[int, Tensor] = {}
+    for item in items:
+        if item is None:
+            result = tensor_ops.unsqueeze(result, dim)
+            dim += 1
+        elif item is Ellipsis:
+            dim += ndim - taken
+            position += ndim - taken
+        elif isinstance(item, (bool, np.bool_)):
+            result = tensor_ops.unsqueeze(result, dim)
+            indices[dim] = _truth(bool(item))
+            dim += 1
+        elif isinstance(item, slice):
+            result = _slice(result, dim, item, True)
+            dim += 1
+            position += 1
+        elif isinstance(item, (int, np.integer)):
+            result = _select(result, dim, int(item), position)
+            position += 1
+        else:
+            item = item if isinstance(item, Tensor) else _as_index(item)
+            raw = item._raw
+            if raw.ndim:
+                indices[dim] = item
+                span = raw.ndim if raw.dtype in (np.bool_, np.uint8) else 1
+                dim += span
+                position += span
+            elif raw.dtype in (np.bool_, np.uint8):
+                result = tensor_ops.unsqueeze(result, dim)
+                indices[dim] = _truth(bool(raw))
+                dim += 1
+            elif raw.dtype.kind in "iu":
+                result = _select(result, dim, int(raw), position)
+                position += 1
+            else:
+                indices[dim] = item
+                dim += 1
+                position += 1
+    if not indices:
+        return result, []
+    return result, _listed(indices)
+
+
+def _listed(indices: dict) -> list:
+    result: list = []
+    at = 0
+    for dim, index in sorted(indices.items()):
+        result += [None] * (dim - at)
+        result.append(index)
+        at = dim + (index._raw.ndim if index._raw.dtype in (np.bool_, np.uint8) else 1)
+    return result
+
+
+def _as_index(item) -> Tensor:
+    if isinstance(item, np.ndarray):
+        return new(np.array(item))
+    if not _is_sequence(item):
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+            f"valid indices (got {type(item).__name__})"
+        )
+    raw = array_of(item)
+    return new(raw.astype(np.int64) if not raw.size and raw.dtype.kind == "f" else raw)
+
+
+def getitem(self, index):
+    """`x[index]`: a view for integers, slices, None and Ellipsis, a copy with tensors and masks.
+
+    Raises IndexError for an index out of range or of a type that cannot index, ValueError for a
+    step that is not positive.
+    """
+    kind = type(index)
+    if kind is int:
+        return _select(self, 0, index, 0)
+    if kind is slice:
+        return _slice(self, 0, index, False)
+    if index is None:
+        return tensor_ops.unsqueeze(self, 0)
+    if index is Ellipsis:
+        return as_strided.alias_view(self)
+    result, indices = _sliced(self, index if kind is tuple else _as_tuple(index))
+    if indices:
+        return index_(result, indices)
+    return as_strided.alias_view(self) if result is self else result
+
+
+# -- assignment -------------------------------------------------------------------------------
+
+
+def setitem(self, index, value) -> None:
+    """`x[index] = value`: written in place through the view or the indices given by `index`.
+
+    A 0-dim value fills, others are broadcast; leading dimensions of size one are dropped. Raises
+    TypeError for a value that is neither tensor nor number, and the errors of in-place operations.
+    """
+    if not isinstance(value, Tensor):
+        if not isinstance(value, (bool, int, float, complex, np.generic)):
+            raise TypeError(
+                f"can't assign a {_type_name(value)} to a torch.{self.dtype.legacy}Tensor"
+            )
+        value = from_scalar(value, self)
+    if index is False:
+        return
+    if index is Ellipsis:
+        _write(self, value)
+        return
+    if type(index) is int:
+        _write(_select(self, 0, index, 0), value)
+        return
+    if type(index) is slice:
+        _write(_slice(self, 0, index, True) if self._raw.ndim else tensor_ops.slice(self), value)
+        return
+    if index is None or index is True:
+        _write(tensor_ops.unsqueeze(self, 0), value)
+        return
+    target, indices = _sliced(self, index if type(index) is tuple else _as_tuple(index))
+    if not indices:
+        _write(target, value)
+        return
+    shape = _without_leading_ones(value._raw.shape)
+    if shape != value._raw.shape:
+        value = tensor_ops.view(value, shape)
+    put_at(target, indices, value)
+
+
+def _type_name(value) -> str:
+    module = type(value).__module__
+    name = type(value).__name__
+    return name if module == "builtins" else f"{module}.{name}"
+
+
+def _without_leading_ones(shape) -> tuple[int, ...]:
+    first = 0
+    while first < len(shape) and shape[first] == 1:
+        first += 1
+    return shape[first:]
+
+
+def _write(target: Tensor, value: Tensor) -> None:
+    shape = value._raw.shape
+    if shape == target._raw.shape:
+        copy_(target, value)
+    elif not shape:
+        fill_(target, value)
+    else:
+        value = tensor_ops.view(value, _without_leading_ones(shape))
+        if value._raw.shape != target._raw.shape:
+            value = value.expand(target._raw.shape)
+        copy_(target, value)
+
+
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem

@@ -1,0 +1,209 @@
+"""Masks: masked_fill, masked_select and masked_scatter."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
+from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.facts import MemoryOverlap
+from impl.kernels.casting import storable
+from impl.operators.views.expansion import expand
+from impl.tensor.tensor import Tensor
+
+# -- fill -------------------------------------------------------------------------------------
+
+
+def _filled(self, mask, value):
+    if mask.dtype != np.bool_:
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{BY_NUMPY[mask.dtype].c_name}"
+        )
+    shape = broadcast_shapes(mask.shape, self.shape)
+    result = np.array(np.broadcast_to(self, shape), order="C")
+    np.copyto(result, value, where=mask, casting="unsafe")
+    return result
+
+
+@operator(
+    function=False,
+    method=False,
+    node="MaskedFillBackward0",
+    numbers=False,
+    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar")),
+)
+def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
+    return _filled(self, mask, np.array(storable(value, self.dtype)).astype(self.dtype))
+
+
+@operator(
+    function=False,
+    method=False,
+    node="MaskedFillBackward1",
+    numbers=False,
+    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar")),
+)
+def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
+    number = storable(np.asarray(value).item(), self.dtype) if value.dtype.kind == "c" else value
+    return _filled(self, mask, np.asarray(number).astype(self.dtype))
+
+
+for _op in (masked_fill_scalar, masked_fill_tensor):
+    _op.gradient(self=lambda F, grad, mask: F.masked_fill(grad, mask, 0))
+masked_fill_scalar.forward("reapplied", value=0)
+masked_fill_tensor.forward("reapplied")
+masked_fill_tensor.gradient(value=lambda F, grad, mask: F.sum_all(F.masked_select(grad, mask)))
+
+
+def _masked_fill(call, self, mask, value):
+    if isinstance(value, Tensor):
+        if value._raw.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._raw.ndim} dimension(s)."
+            )
+        return call(masked_fill_tensor)(self, mask, value)
+    return call(masked_fill_scalar)(self, mask, value)
+
+
+@function("masked_fill")
+def masked_fill(input, mask, value):
+    """A copy with `value` (a number or 0-dim tensor) where the mask is true (torch.masked_fill).
+
+    Raises RuntimeError for a mask that is not bool or does not broadcast.
+    """
+    return _masked_fill(lambda op: op, input, mask, value)
+
+
+@function("masked_fill_", torch=False)
+def masked_fill_(self, mask, value):
+    """`masked_fill` in place (torch.Tensor.masked_fill_)."""
+    return _masked_fill(lambda op: op.inplace, self, mask, value)
+
+
+tensor_ops.masked_fill = masked_fill
+array_ops.masked_fill = lambda value, mask, fill: _filled(
+    value, np.asarray(mask), np.asarray(fill).astype(value.dtype)
+)
+
+# -- select -----------------------------------------------------------------------------------
+
+
+@operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
+def masked_select(self: Array, mask: Array) -> Array:
+    """The elements where the mask is true, in one dimension (torch.masked_select).
+
+    Tensor and mask broadcast. Raises RuntimeError for a mask that is not bool.
+    """
+    if mask.dtype != np.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shapes(mask.shape, self.shape)
+    return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+
+
+@formula_operation
+def masked_select_backward(grad, self, mask):
+    shape = broadcast_shapes(mask.shape, self.shape)
+    result = array_ops.zeros_like(np.broadcast_to(self, shape))
+    result[np.broadcast_to(mask, shape)] = grad
+    return result
+
+
+def _masked_select_backward(grad, self, mask):
+    zeros = tensor_ops.zeros_like(tensor_ops.expand(self, broadcast_shapes(mask.shape, self.shape)))
+    return masked_scatter.inplace(zeros, mask, grad)
+
+
+tensor_ops.masked_select_backward = _masked_select_backward
+masked_select.gradient(
+    self=written(lambda F, grad, self, mask: F.masked_select_backward(grad, self, mask))
+)
+masked_select.forward("linear")
+
+
+def _same_dtype(out, self, mask) -> None:
+    if out != self.dtype:
+        raise RuntimeError("masked_select(): self and result must have the same scalar type")
+
+
+masked_select.checks_out(_same_dtype)
+
+
+# -- scatter ----------------------------------------------------------------------------------
+
+
+def _scattered(self, mask, source):
+    shape = broadcast_shapes(mask.shape, self.shape)
+    result = np.array(np.broadcast_to(self, shape), order="C")
+    wide = np.broadcast_to(mask, shape)
+    count = int(np.count_nonzero(wide))
+    if count > source.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    result[wide] = np.reshape(source, -1)[:count]
+    return result
+
+
+@operator(numbers=False)
+def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
+    """A copy with the elements of `source`, in order, where the mask is true.
+
+    Raises RuntimeError when the source has too few, for another dtype, and for a mask that is not
+    bool (torch.masked_scatter).
+    """
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{BY_NUMPY[self.dtype].legacy} and {BY_NUMPY[source.dtype].legacy}"
+        )
+    if mask.dtype == np.uint8:
+        warnings.warn(
+            "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
+            "deprecated,please use a mask with dtype torch.bool instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+    if mask.dtype != np.bool_:
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{BY_NUMPY[mask.dtype].legacy}"
+        )
+    return _scattered(self, mask, source)
+
+
+@function("masked_scatter_", torch=False)
+def masked_scatter_(self, mask, source):
+    """`masked_scatter` in place (torch.Tensor.masked_scatter_).
+
+    Raises RuntimeError for a mask that does not expand to the tensor's shape.
+    """
+    if isinstance(mask, Tensor):
+        expand(mask, self._raw.shape)
+    return masked_scatter.inplace(self, mask, source)
+
+
+@operator(function=False, method=False, node="MaskedScatterBackwardBackward0", numbers=False)
+def masked_scatter_backward(grad_output: Array, mask: Array, sizes) -> Array:
+    """The gradient of the source: the gradients at the true positions in order, zeros for unused
+    elements."""
+    taken = masked_select.kernel(grad_output, mask)
+    count = int(np.prod(sizes))
+    result = np.zeros(sizes, grad_output.dtype)
+    result.reshape(-1)[: taken.size] = taken[:count]
+    return result
+
+
+masked_scatter.gradient(
+    self=lambda F, grad, mask: F.masked_fill(grad, mask, 0),
+    source=lambda F, grad, mask, source_shape: F.masked_scatter_backward(grad, mask, source_shape),
+)
+masked_scatter.forward("reapplied")
+masked_scatter_backward.gradient(
+    grad_output=lambda F, grad, grad_output_shape, mask: F.masked_scatter(
+        F.new_zeros(grad, grad_output_shape), mask, grad
+    )
+)

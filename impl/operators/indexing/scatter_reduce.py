@@ -1,0 +1,257 @@
+"""Scatter with a reduction: scatter_reduce and index_reduce.
+
+The gradient of a maximum or minimum is shared by all elements that attain it. The gradient of a
+product with respect to a factor is the product of the other factors, also where that factor is
+zero. Where several factors are zero, torch returns the first derivative, zero, and raises for the
+second (scatter_reduce_backward).
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import array_ops
+from impl.dispatch.definition import Array, operator
+from impl.dispatch.facts import MemoryOverlap, NoComplex, not_implemented
+from impl.kernels.reduced_precision import add_at, combine_at
+from impl.operators.indexing.gathering import same_dtype_out, with_dims
+from impl.operators.indexing.index_writes import check_slices, slices
+from impl.operators.indexing.scattering import scattered
+
+_EXTREMA = {"amax": np.maximum, "amin": np.minimum}
+_ALIASES = {"max": "amax", "min": "amin"}
+
+
+# -- the reductions ---------------------------------------------------------------------------
+
+
+def _identity(dtype: np.dtype, reduce: str):
+    """The identity of a reduction, its initial value where `include_self` is false."""
+    if reduce not in _EXTREMA:
+        return dtype.type(reduce == "prod")
+    if dtype.kind == "b":
+        return reduce == "amin"
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if reduce == "amax" else limits.max
+    return dtype.type(-np.inf if reduce == "amax" else np.inf)
+
+
+def _reduced_at(target, key, values, reduce: str, include_self: bool):
+    """The target with values reduced into the positions of `key`."""
+    if not include_self:
+        target[key] = _identity(target.dtype, reduce)
+    if reduce == "prod":
+        return combine_at(np.multiply, target, key, values)
+    if reduce in _EXTREMA:
+        return combine_at(_EXTREMA[reduce], target, key, values)
+    total = add_at(target, key, values)
+    if reduce == "sum":
+        return total
+    counts = np.full(target.shape, int(include_self))
+    np.add.at(counts, key, 1)
+    counts = np.maximum(counts, 1)
+    if total.dtype.kind in "iu":
+        return total // counts.astype(total.dtype)
+    return total / counts.astype(total.real.dtype)
+
+
+def _check_kernel(value, reduce: str, kernel: str) -> None:
+    kind = value.dtype.kind
+    if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in _EXTREMA):
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+@operator(
+    inplace=True,
+    out=True,
+    complex=NoComplex(derivative="scatter_reduce"),
+    numbers=False,
+    memory=MemoryOverlap(disjoint="late"),
+)
+def scatter_reduce(
+    self: Array, dim, index: Array, src: Array, reduce, *, include_self=True
+) -> Array:
+    """A copy with `src` reduced into the positions of `index` along `dim`, by "sum", "prod",
+    "mean", "amax" or "amin", and with the values there unless `include_self` is false
+    (torch.scatter_reduce).
+
+    Raises RuntimeError for an index out of range, shapes that do not fit, and another dtype.
+    """
+    reduce = _ALIASES.get(reduce, reduce)
+    if reduce not in ("sum", "prod", "mean", *_EXTREMA):
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin.")
+    _check_kernel(self, reduce, f"scatter_gather_tensor_cpu_reduce_{reduce}")
+    combine = functools.partial(_reduced_at, reduce=reduce, include_self=include_self)
+    return scattered(self, dim, index, src, combine)
+
+
+@operator(inplace=True, out=True, numbers=False, memory=MemoryOverlap(disjoint="late"))
+def index_reduce(
+    self: Array, dim, index: Array, source: Array, reduce, *, include_self=True
+) -> Array:
+    """A copy with slices of `source` reduced into the slices at a vector of indices along `dim`, by
+    "prod", "mean", "amax" or "amin" (torch.Tensor.index_reduce_).
+
+    Raises RuntimeError for another reduction, an index out of range, and shapes or dtypes that do
+    not fit.
+    """
+    if reduce not in ("prod", "mean", *_EXTREMA):
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
+    warnings.warn(
+        "index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=4
+    )
+    dim = check_slices("index_reduce_", self, dim, index, source)
+    if self.dtype.kind == "c" and reduce in _EXTREMA:
+        raise not_implemented(f"{_EXTREMA[reduce].__name__}_cpu", BY_NUMPY[self.dtype])
+    result, places = np.array(with_dims(self)), with_dims(index)
+    if ((places < 0) | (places >= result.shape[dim])).any():
+        raise IndexError("index out of range in self")
+    key = slices(dim, places)
+    result = _reduced_at(result, key, with_dims(source), reduce, include_self)
+    return result if self.ndim else result[0]
+
+
+# -- derivatives ------------------------------------------------------------------------------
+
+
+class _Places:
+    """The reads and writes of an operator at its index, for the formula that both operators
+    share."""
+
+    def __init__(self, F, dim, index) -> None:
+        self.F, self.dim, self.index = F, dim, index
+
+
+class _Elements(_Places):
+    name, source = "scatter_reduce", "src"
+
+    def taken(self, value):
+        return self.F.gather(value, self.dim, self.index)
+
+    def added(self, value, source):
+        return self.F.scatter_add(value, self.dim, self.index, source)
+
+    def blanked(self, value):
+        return self.F.scatter_value(value, self.dim, self.index, 0)
+
+    def multiplied(self, value, source, include_self):
+        return self.F.scatter_reduce(
+            value, self.dim, self.index, source, "prod", include_self=include_self
+        )
+
+
+class _Slices(_Places):
+    name, source = "index_reduce", "source"
+
+    def taken(self, value):
+        return self.F.index_select(value, self.dim, self.index)
+
+    def added(self, value, source):
+        return self.F.index_add(value, self.dim, self.index, source)
+
+    def blanked(self, value):
+        return self.F.index_fill_scalar(value, self.dim, self.index, 0)
+
+    def multiplied(self, value, source, include_self):
+        return self.F.index_reduce(
+            value, self.dim, self.index, source, "prod", include_self=include_self
+        )
+
+
+def _gradients(F, places, grad, self, source, reduce: str, include_self: bool, result):
+    if reduce == "sum":
+        of_self, of_source = grad, places.taken(grad)
+    elif reduce == "mean":
+        counts = F.ones_like(grad) if include_self else F.zeros_like(grad)
+        counts = places.added(counts, F.ones_like(source))
+        counts = F.masked_fill(counts, counts == 0, 1)
+        of_self, of_source = grad / counts, places.taken(grad) / places.taken(counts)
+    elif reduce == "prod":
+        of_self, of_source = _of_product(F, places, grad, self, source, include_self, result)
+    else:
+        chosen = self == result
+        picked = source == places.taken(result)
+        ties = places.added(F.cast_like(chosen, self), F.cast_like(picked, self))
+        share = grad / ties
+        of_self, of_source = chosen * share, picked * places.taken(share)
+    return of_self if include_self else places.blanked(of_self), of_source
+
+
+def _of_product(F, places, grad, self, source, include_self: bool, result):
+    full = F.masked_fill(self, self == 0, 1)
+    of_self = grad * places.multiplied(full, source, include_self) / full
+    zero = source == 0
+    count = places.taken(places.added(F.zeros_like(self), F.cast_like(zero, self)))
+    only = F.bitwise_and(zero, count == 1)
+    others = places.multiplied(self, F.masked_fill(source, only, 1), include_self)
+    of_source = F.where(
+        only,
+        places.taken(grad * others),
+        places.taken(grad * result) / F.masked_fill(source, zero, 1),
+    )
+    several = count > 1
+    if F.count_zeros(several) < F.numel(several):
+        of_source = F.delayed_error(
+            of_source,
+            f"{places.name}(): Double backward is unsupported for {places.source} when >1 zeros in "
+            f"{places.source} are scattered to the same position in self",
+        )
+    return of_self, of_source
+
+
+@operator(node="Error", function=False, method=False)
+def delayed_error(self: Array, text) -> Array:
+    """A copy of the value whose backward raises RuntimeError with `text` (torch's DelayedError)."""
+    return self.copy()
+
+
+def _raise(F, grad, text):
+    raise RuntimeError(text)
+
+
+delayed_error.gradient(self=_raise)
+del array_ops.delayed_error  # the operator copies; the raw function need not
+array_ops.delayed_error = lambda value, text: value
+
+
+@scatter_reduce.gradients("self", "src")
+def _scatter_gradients(F, grad, self, dim, index, src, reduce, include_self, result):
+    places = _Elements(F, dim, index)
+    return _gradients(F, places, grad, self, src, reduce, include_self, result)
+
+
+@index_reduce.gradients("self", "source")
+def _index_gradients(F, grad, self, dim, index, source, reduce, include_self, result):
+    places = _Slices(F, dim, index)
+    return _gradients(F, places, grad, self, source, reduce, include_self, result)
+
+
+def _scatter_tangent(F, self_t, self, dim, index, src_t, src, reduce, include_self, result):
+    """The tangent; None for a product, for which torch silently returns no tangent."""
+    settings: dict[str, Any] = {"include_self": include_self}
+    if reduce in ("sum", "mean"):
+        return F.scatter_reduce(self_t, dim, index, src_t, reduce, **settings)
+    if reduce == "prod":
+        return None
+    chosen, picked = self == result, src == F.gather(result, dim, index)
+    ties = F.scatter_reduce(
+        F.cast_like(chosen, self_t), dim, index, F.cast_like(picked, src_t), "sum", **settings
+    )
+    total = F.scatter_reduce(
+        F.where(chosen, self_t, 0.0), dim, index, F.where(picked, src_t, 0.0), "sum", **settings
+    )
+    return total / ties
+
+
+scatter_reduce.checks_out(same_dtype_out)
+scatter_reduce.forward(_scatter_tangent)
+index_reduce.forward("unsupported", name="index_reduce", invited=True)

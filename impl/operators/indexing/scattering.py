@@ -1,0 +1,204 @@
+"""Scatter: writing along one dimension by an index per element (scatter and scatter_add)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.not_implemented import no_derivative
+from impl.kernels.casting import storable
+from impl.kernels.reduced_precision import add_at, combine_at
+from impl.operators.indexing.gathering import INDEX_DTYPES, along, check_along, with_dims
+from impl.tensor.tensor import Tensor
+
+
+def _check_scatter(self, dim: int, index, src=None) -> None:
+    if index.size and index.dtype not in INDEX_DTYPES:
+        raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
+    if src is not None and src.dtype != self.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if not index.size:
+        return
+    if max(self.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    places, target = with_dims(index), with_dims(self)
+    source = None if src is None else with_dims(src)
+    wrong = any(
+        n > m for d, (n, m) in enumerate(zip(places.shape, target.shape, strict=True)) if d != dim
+    )
+    if source is not None:
+        if max(index.ndim, 1) != max(src.ndim, 1):
+            # ATen looks up the sizes before it compares the numbers of dimensions.
+            if src.ndim and src.ndim < index.ndim and _fits(places, source, src.ndim):
+                wrap_dim(src.ndim, src.ndim)
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        wrong = wrong or any(n > m for n, m in zip(places.shape, source.shape, strict=True))
+    if wrong:
+        text = (
+            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} "
+            f"apart from dimension {dim}"
+        )
+        if src is not None:
+            text += f" and to be no larger size than src {list(src.shape)}"
+        raise RuntimeError(text)
+    check_along(places, dim, target.shape[dim])
+
+
+def _fits(places, source, ndim: int) -> bool:
+    return all(places.shape[d] <= source.shape[d] for d in range(ndim))
+
+
+def scattered(self, dim, index, src, combine):
+    """A copy into which `combine(target, key, values)` has written `src` at `index` along `dim`.
+
+    Raises RuntimeError for an index out of range, and shapes or dtypes that do not fit.
+    """
+    dim = wrap_dim(dim, self.ndim)
+    _check_scatter(self, dim, index, src if isinstance(src, (np.ndarray, np.generic)) else None)
+    result = np.array(with_dims(self), order="C")
+    if not index.size:
+        return result if self.ndim else result[0]
+    places = with_dims(index)
+    if isinstance(src, (np.ndarray, np.generic)):
+        src = with_dims(src)[tuple(slice(n) for n in places.shape)]
+    else:
+        src = np.array(src).astype(self.dtype)
+    result = combine(result, along(dim, places), src)
+    return result if self.ndim else result[0]
+
+
+def _set(target, key, values):
+    target[key] = values
+    return target
+
+
+def _multiply(target, key, values):
+    return combine_at(np.multiply, target, key, values)
+
+
+@operator(
+    function=False,
+    method=False,
+    node="ScatterBackward0",
+    writes=1,
+    numbers=False,
+    memory=MemoryOverlap(disjoint="late"),
+)
+def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
+    return scattered(self, dim, index, src, _set)
+
+
+@operator(
+    function=False,
+    method=False,
+    node="ScatterBackward1",
+    writes=1,
+    numbers=False,
+    memory=MemoryOverlap(disjoint="late"),
+)
+def scatter_value(self: Array, dim, index: Array, value) -> Array:
+    return scattered(self, dim, index, storable(value, self.dtype), _set)
+
+
+scatter_src.gradient(
+    self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0),
+    src=lambda F, grad, dim, index: F.gather(grad, dim, index),
+)
+scatter_src.forward("reapplied")
+scatter_value.forward("reapplied", value=0)
+scatter_value.gradient(self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0))
+
+
+def _reducing(name: str, aten: str, annotation: str):
+    """The operator of scatter(reduce=...), which has no derivative: its node raises in backward."""
+
+    def kernel(self: Array, dim, index: Array, src, reduce) -> Array:
+        return scattered(self, dim, index, src, add_at if reduce == "add" else _multiply)
+
+    kernel.__name__ = name
+    kernel.__annotations__["src"] = annotation
+    op = operator(function=False, method=False, node="NotImplemented", numbers=False)(kernel)
+    refuse = no_derivative(aten)
+    op.gradient(self=refuse)
+    if annotation == "Array":
+        op.gradient(src=refuse)
+    return op
+
+
+_reduce_src = {
+    inplace_: _reducing(f"scatter{inplace_}_reduce_src", f"scatter{inplace_}", "Array")
+    for inplace_ in ("", "_")
+}
+_reduce_value = {
+    inplace_: _reducing(f"scatter{inplace_}_reduce_value", f"scatter{inplace_}", "number")
+    for inplace_ in ("", "_")
+}
+
+
+def _scatter(suffix, self, dim, index, src, value, reduce):
+    def call(op):
+        return op.inplace if suffix else op
+
+    source = value if src is None else src
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if isinstance(source, Tensor):
+            warnings.warn(
+                "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+                "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+                "reduction options.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return call(_reduce_src[suffix])(self, dim, index, source, reduce)
+        return call(_reduce_value[suffix])(self, dim, index, source, reduce)
+    op = scatter_src if isinstance(source, Tensor) else scatter_value
+    return call(op)(self, dim, index, source)
+
+
+@function("scatter", out=True)
+def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+    """A copy with `src` (a tensor or a number) written at `index` along `dim` (torch.scatter).
+
+    With duplicate indices, the source that is kept is unspecified. Raises RuntimeError for an index
+    out of range, shapes that do not fit, and another dtype.
+    """
+    return _scatter("", input, dim, index, src, value, reduce)
+
+
+@function("scatter_", torch=False)
+def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
+    """`scatter` in place (torch.Tensor.scatter_)."""
+    return _scatter("_", self, dim, index, src, value, reduce)
+
+
+tensor_ops.scatter = scatter
+
+
+def _raw_scatter(self, dim, index, src):
+    return scattered(self, dim, index, src, _set)
+
+
+array_ops.scatter = _raw_scatter
+
+
+@operator(inplace=True, out=True, writes=1, numbers=False, memory=MemoryOverlap(disjoint="late"))
+def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
+    """A copy with `src` added at `index` along `dim` (torch.scatter_add).
+
+    Raises RuntimeError for an index out of range, shapes that do not fit, and another dtype.
+    """
+    return scattered(self, dim, index, src, add_at)
+
+
+scatter_add.gradient(
+    self=lambda F, grad: grad,
+    src=lambda F, grad, dim, index: F.gather(grad, dim, index),
+)
+scatter_add.forward("linear")

@@ -1,0 +1,234 @@
+"""Scaled dot-product attention: the fused flash-attention operator, and ATen's composition.
+
+A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, float32
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.dispatch.autocast import lower_precision_fp
+from impl.dispatch.definition import Array, operator
+from impl.dispatch.not_implemented import no_derivative
+from impl.kernels.reduced_precision import widened
+from impl.operators.activations.dropout import dropout
+from impl.operators.activations.softmax import checked, logsumexp_tangent
+from impl.tensor.allocation import ordered_like
+from impl.tensor.tensor import Tensor, requires_grad
+
+# -- one operator -------------------------------------------------------------------------------
+
+
+def _scale(scale, query) -> float:
+    return 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+
+
+def _repeated(value, query):
+    """A key or value with its heads repeated up to the number of the query's heads."""
+    times = query.shape[1] // value.shape[1]
+    return value if times == 1 else np.repeat(value, times, 1)
+
+
+def _gathered(grad, like):
+    """The adjoint of `_repeated`: the sum over the query's heads that share a head of `like`."""
+    batch, heads, *rest = grad.shape
+    few = like.shape[1]
+    return grad if few == heads else grad.reshape(batch, few, heads // few, *rest).sum(2)
+
+
+def _scores(query, key, is_causal: bool, mask, scale):
+    scores = np.matmul(query * query.dtype.type(_scale(scale, query)), key.swapaxes(-2, -1))
+    if is_causal:
+        kept = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
+        scores = np.where(kept, scores, -np.inf)
+    if mask is not None:
+        scores = (
+            np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + widened(mask)
+        )
+    return scores.astype(query.dtype, copy=False)
+
+
+def _exponentials(scores):
+    """The parts of a softmax over the last dimension: exponentials, their sums, and logsumexp.
+
+    The maximum is subtracted first; sums are one where no score is finite.
+    """
+    highest = scores.max(-1, keepdims=True)
+    shift = np.where(np.isinf(highest), scores.dtype.type(0), highest)
+    exponentials = np.exp(scores - shift)
+    total = exponentials.sum(-1, keepdims=True)
+    safe = np.where(total == 0, scores.dtype.type(1), total)
+    return exponentials, safe, np.log(total) + shift
+
+
+def _rounded(value, dtype):
+    """The value rounded to half precision if `dtype` is reduced, as torch rounds a product's
+    operand."""
+    return value.astype(dtype).astype(value.dtype) if dtype in REDUCED else value
+
+
+@operator(
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+    outputs=("output", "logsumexp"),
+    function=False,
+    method=False,
+    fresh=True,
+)
+def flash_attention(
+    query: Array, key: Array, value: Array, dropout_p, is_causal, attn_mask: Array | None, scale
+) -> tuple:
+    q = widened(query)
+    k, v = (_repeated(widened(t), query) for t in (key, value))
+    parts, total, logsumexp = _exponentials(_scores(q, k, is_causal, attn_mask, scale))
+    result = np.matmul(_rounded(parts, query.dtype), v) / total
+    return ordered_like(result.astype(query.dtype, copy=False), query), logsumexp[..., 0]
+
+
+@operator(
+    node="NotImplemented",
+    outputs=("grad_query", "grad_key", "grad_value"),
+    function=False,
+    method=False,
+    fresh=True,
+)
+def flash_attention_backward(
+    grad_out: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    out: Array,
+    logsumexp: Array,
+    dropout_p,
+    is_causal,
+    attn_mask: Array | None,
+    scale,
+) -> tuple:
+    """The gradients of query, key and value."""
+    q, g = widened(query), widened(grad_out)
+    k, v = (_repeated(widened(t), query) for t in (key, value))
+    shift = np.where(np.isinf(logsumexp), logsumexp.dtype.type(0), logsumexp)[..., None]
+    weights = np.exp(_scores(q, k, is_causal, attn_mask, scale) - shift)
+    of_weights = np.matmul(g, v.swapaxes(-2, -1))
+    along = (g * widened(out)).sum(-1, keepdims=True)
+    of_scores = _rounded(weights * (of_weights - along), query.dtype)
+    factor = q.dtype.type(_scale(scale, q))
+    made = (
+        np.matmul(of_scores, k) * factor,
+        _gathered(np.matmul(of_scores.swapaxes(-2, -1), q) * factor, key),
+        _gathered(np.matmul(_rounded(weights, query.dtype).swapaxes(-2, -1), g), value),
+    )
+    return tuple(_rows_first(m.astype(query.dtype, copy=False)) for m in made)
+
+
+def _rows_first(value):
+    """A copy of (batch, heads, rows, width) in memory with the rows before the heads."""
+    batch, heads, rows, width = value.shape
+    return ordered_like(value, np.empty((batch, rows, heads, width)).swapaxes(1, 2))
+
+
+@flash_attention.differentiable("output").gradients("query", "key", "value")
+def _flash_gradients(
+    F, grad, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale
+):
+    return F.flash_attention_backward(
+        grad, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale
+    )
+
+
+flash_attention.forward(
+    "unsupported", name="_scaled_dot_product_flash_attention_for_cpu", invited=True
+)
+flash_attention_backward.gradients("grad_out", "query", "key", "value", "out", "logsumexp")(
+    no_derivative("_scaled_dot_product_flash_attention_for_cpu_backward")
+)
+
+
+@operator(node="SafeSoftmaxBackward0", function=False, method=False)
+def safe_softmax(self: Array, dim) -> Array:
+    """softmax, but zeros where all scores are minus infinity."""
+    checked(self, dim, "softmax")
+    parts, total, _ = _exponentials(widened(self))
+    return (parts / total).astype(self.dtype, copy=False)
+
+
+safe_softmax.gradient(self=lambda F, grad, result, dim: F.softmax_backward_data(grad, result, dim))
+
+
+def _safe_tangent(F, self_t, self, dim, result):
+    mean = logsumexp_tangent(F, self_t, self, (dim,), True)
+    nothing = F.all_dim(self == -math.inf, dim, True)
+    return result * (self_t - F.where(nothing, F.zeros_like(mean), mean))
+
+
+safe_softmax.forward(_safe_tangent)
+
+# -- composed -----------------------------------------------------------------------------------
+
+
+def _added_mask(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask to add to the scores: minus infinity where a boolean mask is false."""
+    if mask.dtype.name != "bool":
+        return mask
+    added = FUNCTIONS["zeros_like"](mask, dtype=like.dtype)
+    added.masked_fill_(mask.logical_not(), -math.inf)
+    return added
+
+
+def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
+    if is_causal:
+        shape = (query._raw.shape[-2], key._raw.shape[-2])
+        mask = FUNCTIONS["ones"](shape, dtype=BY_NUMPY[np.dtype(bool)]).tril()
+    kind = query.dtype
+    if kind.numpy in REDUCED:
+        query, key, value = (tensor.to(float32) for tensor in (query, key, value))
+    root = math.sqrt(_scale(scale, query._raw))
+    query = tensor_ops.mul_scalar(query, root)
+    scores = FUNCTIONS["matmul"](query, tensor_ops.mul_scalar(key.transpose(-2, -1), root))
+    if mask is not None:
+        mask = _added_mask(mask, query)
+        scores = scores + mask
+    weights = safe_softmax(scores, -1)
+    if dropout_p > 0:
+        weights = dropout(weights, dropout_p)
+    return FUNCTIONS["matmul"](weights, value).to(kind)
+
+
+@lower_precision_fp
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value (torch.nn.functional).
+
+    (..., L, E), (..., S, E) and (..., S, V) give (..., L, V). A boolean mask is true for the
+    positions to attend to; a mask of floats is added to the scores. Raises RuntimeError for a mask
+    with `is_causal` and for sizes that do not fit. With `enable_gqa` each head of key and value
+    serves an equal number of the query's heads.
+    """
+    if enable_gqa and any(query._raw.shape[-3] % t._raw.shape[-3] for t in (key, value)):
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+    operands = (query, key, value)
+    whole = all(t._raw.ndim == 4 and t._raw.size for t in operands)
+    if not enable_gqa:
+        whole = whole and query._raw.shape[1] == key._raw.shape[1] == value._raw.shape[1]
+    masked = attn_mask is not None and (requires_grad(attn_mask) or attn_mask.dim() not in (2, 4))
+    same = query._raw.shape[-1] == key._raw.shape[-1] == value._raw.shape[-1]
+    floating = query.dtype.category == FLOATING
+    stepped = any(t.stride(-1) != 1 for t in operands)
+    if whole and same and floating and dropout_p == 0.0 and not (masked or stepped):
+        return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
+    if enable_gqa:
+        heads = query._raw.shape[-3]
+        key, value = (
+            t if (few := t._raw.shape[-3]) == heads else t.repeat_interleave(heads // few, -3)
+            for t in (key, value)
+        )
+    return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale)

@@ -1,0 +1,330 @@
+"""Batch normalisation: each channel by the statistics of its batch, or by running statistics.
+
+S. Ioffe and C. Szegedy, ICML 2015. The derivatives are those of `normalization`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.core.dtypes import bfloat16
+from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.facts import SavedAs
+from impl.dispatch.formula_helpers import needed, summed
+from impl.dispatch.gradient_plan import OfArguments
+from impl.dispatch.not_implemented import no_derivative, refuse_complex
+from impl.kernels.reduced_precision import widened
+from impl.operators.layers.normalization import (
+    Normalized,
+    affine_tangent,
+    elements,
+    input_gradient,
+    second_input_gradient,
+    tangent,
+)
+from impl.tensor.tensor import Tensor
+
+
+def _channels(raw, ndim: int):
+    """A vector of one number per channel, reshaped to broadcast against the input."""
+    return raw.reshape(1, -1, *(1,) * (ndim - 2))
+
+
+def _dims(ndim: int) -> tuple[int, ...]:
+    return (0, *range(2, ndim))
+
+
+@operator(
+    node="NativeBatchNormBackward0",
+    outputs=("result", "save_mean", "save_invstd"),
+    function=False,
+    method=False,
+    saved_as=SavedAs(renamed={"save_mean": "result1", "save_invstd": "result2"}),
+)
+def native_batch_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training,
+    momentum,
+    eps,
+) -> tuple:
+    refuse_complex(input, "batch_norm")
+    x = widened(input)
+    number = x.dtype.type
+    dims = _dims(x.ndim)
+    if training:
+        mean = x.mean(dims, dtype=x.dtype)
+        deviation = x - _channels(mean, x.ndim)
+        count = elements(x.shape, dims)
+        # bfloat16 is rounded here too; half precision is not.
+        coarse = input.dtype if input.dtype == bfloat16.numpy else x.dtype
+        total = np.square(deviation).sum(dims).astype(coarse).astype(x.dtype)
+        spread = (total / number(count) + number(eps)).astype(coarse).astype(x.dtype)
+        invstd = number(1) / np.sqrt(spread)
+        _update(running_mean, mean, momentum)
+        _update(running_var, total / number(count - 1), momentum)
+        # Half precision continues with the rounded statistics.
+        kind = input.dtype if weight is None else weight.dtype
+        saved = mean.astype(kind, copy=False), invstd.astype(kind, copy=False)
+        mean, invstd = map(widened, saved)
+    else:
+        mean = widened(running_mean).astype(x.dtype)
+        invstd = number(1) / np.sqrt(widened(running_var).astype(x.dtype) + number(eps))
+        saved = np.empty(0, x.dtype), np.empty(0, x.dtype)
+    scale = invstd if weight is None else invstd * widened(weight)
+    shift = -mean * scale if bias is None else widened(bias) - mean * scale
+    result = x * _channels(scale, x.ndim) + _channels(shift, x.ndim)
+    return result.astype(input.dtype, copy=False), *saved
+
+
+def _update(running, value, momentum) -> None:
+    """Update a running statistic in place; torch does not increment its version."""
+    if running is not None:
+        number = value.dtype.type
+        running[...] = number(momentum) * value + number(1 - momentum) * running
+
+
+@operator(
+    node="NativeBatchNormBackwardBackward0",
+    outputs=("grad_input", "grad_weight", "grad_bias"),
+    function=False,
+    method=False,
+)
+def native_batch_norm_backward(
+    grad_out: Array,
+    input: Array,
+    weight: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    save_mean: Array,
+    save_invstd: Array,
+    train,
+    eps,
+    output_mask,
+) -> tuple:
+    """The gradients of a batch normalisation; empty where `output_mask` is false."""
+    x, g = widened(input), widened(grad_out)
+    number = x.dtype.type
+    dims, n = _dims(x.ndim), elements(x.shape, _dims(x.ndim))
+    if train:
+        mean, invstd = widened(save_mean), widened(save_invstd)
+    else:
+        mean = widened(running_mean)
+        invstd = number(1) / np.sqrt(widened(running_var) + number(eps))
+    kind = input.dtype if weight is None else weight.dtype
+    nothing = np.empty(0, kind)
+    centred = x - _channels(mean, x.ndim)
+    along = (g * centred).sum(dims)
+    total = g.sum(dims)
+    scale = invstd if weight is None else invstd * widened(weight)
+    to_input = nothing
+    if output_mask[0]:
+        value = g
+        if train:
+            slope = _channels(along * np.square(invstd) / number(n), x.ndim)
+            value = g - _channels(total / number(n), x.ndim) - centred * slope
+        to_input = (value * _channels(scale, x.ndim)).astype(input.dtype, copy=False)
+    to_weight = (along * invstd).astype(kind, copy=False) if output_mask[1] else nothing
+    return to_input, to_weight, total.astype(kind, copy=False) if output_mask[2] else nothing
+
+
+@native_batch_norm.differentiable("result").gradients("input", "weight", "bias")
+def _gradients(
+    F, grad, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps, needs
+):
+    made = F.native_batch_norm_backward(
+        grad, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps, needs
+    )
+    return needed(made, needs)
+
+
+@native_batch_norm_backward.gradients("grad_out", "input", "weight")
+def _second_gradients(
+    F, grads, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps
+):
+    of_input, of_weight, of_bias = grads
+    ndim = input.ndim
+    column = (1, input.shape[1], *(1,) * (ndim - 2))
+    dims = _dims(ndim)
+
+    def spread(value):
+        return F.reshape(value, column)
+
+    if train:
+        mean, scale = spread(save_mean), spread(save_invstd)
+    else:
+        mean = spread(running_mean)
+        scale = F.rsqrt(F.add_scalar(spread(running_var), eps))
+    normalized = Normalized((input - mean) * scale, scale, dims, elements(input.shape, dims))
+
+    def pulled(value):
+        return input_gradient(F, value, normalized) if train else scale * value
+
+    grad = grad_out if weight is None else grad_out * spread(weight)
+    to_out = to_input = to_weight = None
+    if of_input is not None:
+        image = pulled(of_input)
+        to_out = image if weight is None else image * spread(weight)
+        if train:
+            to_input = second_input_gradient(F, of_input, grad, normalized)
+        if weight is not None:
+            to_weight = F.sum_dim(image * grad_out, dims, False)
+    if of_weight is not None:
+        to_out = summed(to_out, spread(of_weight) * normalized.value)
+        to_input = summed(to_input, pulled(spread(of_weight) * grad_out))
+    if of_bias is not None:
+        to_out = summed(to_out, F.expand(spread(of_bias), tuple(input.shape)))
+    return to_out, to_input, to_weight
+
+
+def _writes_of_input(*args):
+    """The writes to the input's gradient: with running statistics it has a single term."""
+    *_, train, _, _ = args
+    return lambda arrived, _: int(train and arrived[0] and arrived[1])
+
+
+# torch sums the terms of each gradient in place.
+written(
+    _second_gradients,
+    {
+        "grad_out": lambda arrived, _: sum(arrived) - 1,
+        "input": OfArguments(_writes_of_input),
+        "weight": 0,
+    },
+)
+
+
+native_batch_norm_backward.gradient(
+    save_mean=no_derivative("native_batch_norm_backward save_mean"),
+    save_invstd=no_derivative("native_batch_norm_backward save_invstd"),
+)
+
+
+def _tangent(
+    F,
+    input_t,
+    input,
+    weight_t,
+    weight,
+    bias_t,
+    running_mean,
+    running_var,
+    save_mean,
+    save_invstd,
+    training,
+    eps,
+):
+    ndim = input.ndim
+    column = (1, input.shape[1], *(1,) * (ndim - 2))
+    dims = _dims(ndim)
+    if training:
+        mean, scale = save_mean.view(column), save_invstd.view(column)
+        result_t = tangent(F, input, input_t, mean, scale, dims, elements(input.shape, dims))
+    else:
+        mean = running_mean.view(column)
+        scale = F.add_scalar(running_var, eps).rsqrt().view(column)
+        result_t = input_t * scale
+    result = None if weight is None else (input - mean) * scale
+    return affine_tangent(result_t, result, weight, weight_t, bias_t, column)
+
+
+native_batch_norm.forward(result=_tangent)
+
+
+def _check(input, weight, bias, running_mean, running_var, training) -> None:
+    shape = input._raw.shape
+    if training and math.prod((shape[0], *shape[2:])) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {input.shape}"
+        )
+    count = shape[1] if len(shape) > 1 else 0
+    named = {
+        "running_mean": running_mean,
+        "running_var": running_var,
+        "weight": weight,
+        "bias": bias,
+    }
+    for name, value in named.items():
+        if value is None:
+            if not training and name.startswith("running"):
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+        elif value._raw.size != count:
+            raise RuntimeError(f"{name} should contain {count} elements not {value._raw.size}")
+
+
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
+) -> Tensor:
+    """Each channel of (N, C, ...) by its mean and variance: in training those of the batch, which
+    update the running ones in place, else the running ones (torch.nn.functional.batch_norm).
+
+    Raises ValueError when a channel has one value in training, RuntimeError for other sizes.
+    """
+    _check(input, weight, bias, running_mean, running_var, training)
+    if not input._raw.size:  # ATen computes no statistics of an empty input
+        result = input.clone()
+        if weight is not None:
+            result = result * weight[0]
+        return result if bias is None else result + bias[0]
+    return native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )[0]
+
+
+@function("batch_norm", method=False)
+def _batch_norm(
+    input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
+):
+    """`functional.batch_norm` with torch's own order of arguments (torch.batch_norm)."""
+    return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def instance_norm(
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
+) -> Tensor:
+    """Each channel of each example by its own statistics: a batch normalisation of one example with
+    N * C channels (torch.nn.functional.instance_norm).
+
+    The running statistics are then averaged over the examples. Raises ValueError for one element
+    per channel, RuntimeError when there are no statistics to use.
+    """
+    shape = input._raw.shape
+    if use_input_stats and elements(shape, tuple(range(2, len(shape)))) == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.shape}"
+        )
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
+    rows = input.contiguous().view(1, shape[0] * shape[1], *shape[2:])
+    weight, bias, mean, var = (
+        v if v is None else v.repeat(shape[0]) for v in (weight, bias, running_mean, running_var)
+    )
+    result = native_batch_norm(rows, weight, bias, mean, var, use_input_stats, momentum, eps)[0]
+    for running, repeated in ((running_mean, mean), (running_var, var)):
+        if running is not None and repeated is not None:
+            running.view(running.shape).copy_(repeated.view(shape[:2]).mean(0))
+    return result.view(shape)
+
+
+@function("instance_norm", method=False)
+def _instance_norm(
+    input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled
+):
+    """`functional.instance_norm` with torch's own order of arguments (torch.instance_norm)."""
+    return instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )

@@ -1,0 +1,377 @@
+"""Convolutions over one, two or three dimensions, plain and transposed.
+
+All are one operator, whose backward is an operator too: it is linear in the incoming gradient, in
+the input and in the weight, so its own derivatives are convolutions again
+(ATen/native/Convolution.cpp). The arithmetic is in `im2col`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.dispatch.autocast import lower_precision_fp
+from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.dispatch.facts import SavedAs
+from impl.dispatch.formula_helpers import needed, summed
+from impl.kernels.reduced_precision import widened
+from impl.operators.layers.convolution_checks import (
+    check_rank,
+    check_shapes,
+    expanded,
+    scalar_types,
+    several,
+    string_padding,
+)
+from impl.operators.layers.im2col import Geometry, adjoint, correlation, gradients, kernel_gradient
+from impl.tensor.tensor import Tensor
+
+
+def _output_size(size, kernel, stride, padding, dilation, output_padding):
+    """The spatial sizes of a transposed convolution's result."""
+    numbers = zip(size, kernel, stride, padding, dilation, output_padding, strict=True)
+    return tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, d, o in numbers)
+
+
+def _expanded(weight, stride, padding, dilation, output_padding):
+    """Stride, padding, dilation and output padding with one number per spatial dimension."""
+    return expanded(
+        weight.ndim - 2,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        output_padding=output_padding,
+    )
+
+
+def _geometry(size, weight, stride, padding, dilation, groups, output=None) -> Geometry:
+    return Geometry(size, weight.shape[2:], stride, padding, dilation, groups, output)
+
+
+def _add_bias(result, bias):
+    if bias is not None:
+        result += widened(bias).reshape(-1, *(1,) * (result.ndim - 2))
+    return result
+
+
+@operator(
+    function=False,
+    method=False,
+    autocast="lower_precision_fp",
+    saved_as=SavedAs(parts=("_sym_sizes_opt",)),
+)
+def convolution(
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+) -> Array:
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
+    x, w = widened(input), widened(weight)
+    if transposed:
+        size = _output_size(x.shape[2:], w.shape[2:], stride, padding, dilation, output_padding)
+        geometry = _geometry(size, w, stride, padding, dilation, groups, x.shape[2:])
+        result = adjoint(x, w, geometry)
+    else:
+        result = correlation(x, w, _geometry(x.shape[2:], w, stride, padding, dilation, groups))
+    return _add_bias(result, bias).astype(input.dtype, copy=False)
+
+
+@convolution.checked
+def _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    check_rank(weight)
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
+    check_shapes(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    scalar_types(input, weight, bias)
+
+
+@operator(
+    node="ConvolutionBackwardBackward0",
+    outputs=("grad_input", "grad_weight", "grad_bias"),
+    function=False,
+    method=False,
+)
+def convolution_backward(
+    grad_output: Array,
+    input: Array,
+    weight: Array,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+) -> tuple:
+    """The gradients of a convolution; empty where `output_mask` is false."""
+    stride, padding, dilation, output_padding = _expanded(
+        weight, stride, padding, dilation, output_padding
+    )
+    kind = input.dtype
+    x, w, g = widened(input), widened(weight), widened(grad_output)
+    results = [np.empty(0, x.dtype), np.empty(0, x.dtype), np.empty(0, x.dtype)]
+    sliding, still = (g, x) if transposed else (x, g)
+    geometry = _geometry(sliding.shape[2:], w, stride, padding, dilation, groups, still.shape[2:])
+    if transposed:
+        if output_mask[0]:
+            results[0] = correlation(g, w, geometry)
+        if output_mask[1]:
+            results[1] = kernel_gradient(sliding, still, w.shape, geometry)
+    elif output_mask[0] and output_mask[1]:
+        results[0], results[1] = gradients(x, g, w, geometry)
+    elif output_mask[0]:
+        results[0] = adjoint(g, w, geometry)
+    elif output_mask[1]:
+        results[1] = kernel_gradient(x, g, w.shape, geometry)
+    if output_mask[2]:
+        results[2] = g.sum((0, *range(2, g.ndim)))
+    return tuple(r.astype(kind, copy=False) for r in results)
+
+
+@convolution.gradients("input", "weight", "bias")
+def _gradients(
+    F,
+    grad,
+    input,
+    weight,
+    bias_shape,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    needs,
+):
+    made = F.convolution_backward(
+        grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
+    )
+    return needed(made, needs)
+
+
+@formula_operation
+def with_room(value, sizes):
+    """A gradient in torch's layout: a view of a larger buffer with room for `sizes` in its last
+    dimensions, where these are larger."""
+    fits = all(n >= m for n, m in zip(value.shape[2:], sizes, strict=True))
+    return value if fits else _moved(value, sizes)
+
+
+def _moved(value, sizes):
+    """A copy of the value as a view of a new buffer with room for `sizes`."""
+    last = value.shape[2:]
+    memory = np.empty((*value.shape[:2], *map(max, last, sizes)), value.dtype)
+    key: Any = (..., *map(slice, last))
+    made = memory[key]
+    made[...] = value
+    return made
+
+
+@formula_operation
+def input_channels_first(weight, sizes):
+    """A weight's gradient in a new buffer with room for `sizes` and the channels first in
+    memory."""
+    return _moved(weight.swapaxes(0, 1), sizes).swapaxes(0, 1)
+
+
+tensor_ops.with_room = tensor_ops.input_channels_first = lambda value, sizes: value
+
+
+def _correlated_sizes(sliding, still, stride, padding, dilation):
+    """The spatial sizes of the full correlation of an input with an output's gradient.
+
+    With `stride` and `dilation` exchanged, its leading elements are the kernel's gradient.
+    """
+    numbers = zip(sliding[2:], still[2:], stride, padding, dilation, strict=True)
+    return [(n + 2 * p - d * (m - 1) - 1) // s + 1 for n, m, s, p, d in numbers]
+
+
+@convolution_backward.gradients("grad_output", "input", "weight")
+def _second_gradients(
+    F,
+    grads,
+    grad_output,
+    input,
+    weight,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    needs,
+):
+    """Double backward: the gradients of grad_output, input and weight from those (`grads`) of the
+    gradients of input, weight and bias."""
+    of_input, of_weight, of_bias = grads
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    stride, padding, dilation, _ = _expanded(weight, stride, padding, dilation, output_padding)
+    to_output = to_input = to_weight = None
+    if needs[0]:
+        if of_input is not None:
+            to_output = F.convolution(of_input, weight, None, *settings)
+        if of_weight is not None:
+            to_output = summed(to_output, F.convolution(input, of_weight, None, *settings))
+        if of_bias is not None:
+            shape = grad_output.shape
+            column = F.reshape(of_bias, (1, shape[1], *(1,) * (len(shape) - 2)))
+            to_output = summed(to_output, F.expand(column, tuple(shape)))
+    present = F.numel(input) > 0  # torch returns no gradient for an empty batch
+    if needs[1] and of_weight is not None and present:
+        made = F.convolution_backward(
+            grad_output, input, of_weight, *settings, (True, False, False)
+        )
+        to_input = made[0]
+        if transposed:
+            sizes = _correlated_sizes(grad_output.shape, weight.shape, stride, padding, dilation)
+            to_input = F.with_room(to_input, sizes)
+    if needs[2] and of_input is not None and present:
+        made = F.convolution_backward(
+            grad_output, of_input, weight, *settings, (False, True, False)
+        )
+        sliding, still = of_input.shape, grad_output.shape
+        if transposed:
+            sliding, still = still, sliding
+        sizes = _correlated_sizes(sliding, still, dilation, padding, stride)
+        to_weight = F.input_channels_first(made[1], sizes)
+    return to_output, to_input, to_weight
+
+
+def _tangent(
+    F,
+    input_t,
+    input,
+    weight_t,
+    weight,
+    bias_t,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+):
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    along_input = F.convolution(input_t, weight, None, *settings)
+    return along_input + F.convolution(input, weight_t, bias_t, *settings)
+
+
+convolution.forward(_tangent)
+
+
+# -- public functions -------------------------------------------------------------------------
+
+
+def _batched(name: str, input: Tensor, ndim: int) -> tuple[Tensor, bool]:
+    """The input with a batch dimension, and whether it already had one. Raises RuntimeError for
+    another rank."""
+    rank = input._raw.ndim
+    if rank not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"Expected {ndim + 1}D (unbatched) or {ndim + 2}D (batched) input to {name}, but got "
+            f"input of size: {[*input._raw.shape]}"
+        )
+    return (input, True) if rank == ndim + 2 else (tensor_ops.unsqueeze(input, 0), False)
+
+
+def _parts(value: Tensor) -> tuple[Any, Any]:
+    pairs = FUNCTIONS["view_as_real"](value.resolve_conj())
+    return pairs.select(-1, 0), pairs.select(-1, 1)
+
+
+def _applied(convolve, input, weight, bias) -> Tensor:
+    """The result of `convolve`; for complex operands, from three convolutions of real ones."""
+    if not input.is_complex():
+        return convolve(input, weight, bias)
+    scalar_types(input._raw, weight._raw, None if bias is None else bias._raw)
+    (x_r, x_i), (w_r, w_i) = _parts(input), _parts(weight)
+    b_r, b_i = (None, None) if bias is None else _parts(bias)
+    real = convolve(x_r, w_r, b_r)
+    imaginary = convolve(x_i, w_i, None)
+    b_r = b_r if b_i is None else b_r + b_i
+    crossed = convolve(x_r + x_i, w_r + w_i, b_r)
+    rest = tensor_ops.mul_scalar(crossed - real - imaginary, 1j)
+    return real - imaginary + rest
+
+
+def _convolved(ndim: int):
+    name = f"conv{ndim}d"
+
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        batch, batched = _batched(name, input, ndim)
+        step, gap = several(stride, ndim), several(dilation, ndim)
+
+        def convolve(input, weight, bias):
+            if isinstance(padding, str):
+                input, pad, extra = string_padding(input, weight, step, padding, gap)
+            else:
+                pad, extra = several(padding, ndim), (0,) * ndim
+            return tensor_ops.convolution(input, weight, bias, step, pad, gap, False, extra, groups)
+
+        result = _applied(convolve, batch, weight, bias)
+        return result if batched else tensor_ops.squeeze_dim(result, 0)
+
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"""Kernels slid over the last {ndim} dimensions (torch.nn.functional.{name}).
+
+    `input` (N, C, ...) or (C, ...), `weight` (K, C / groups, ...), `bias` (K,). `padding` is a
+    number, one per dimension, "valid" or "same". Raises RuntimeError for sizes that do not fit.
+    """
+    return function(name, method=False)(lower_precision_fp(conv))
+
+
+def _transposed(ndim: int):
+    name = f"conv_transpose{ndim}d"
+
+    def conv(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        batch, batched = _batched(name, input, ndim)
+        step, pad, gap, extra = (
+            several(value, ndim) for value in (stride, padding, dilation, output_padding)
+        )
+
+        def convolve(input, weight, bias):
+            return tensor_ops.convolution(input, weight, bias, step, pad, gap, True, extra, groups)
+
+        result = _applied(convolve, batch, weight, bias)
+        return result if batched else tensor_ops.squeeze_dim(result, 0)
+
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"""The transposed convolution: the gradient of `conv{ndim}d` as a forward pass.
+
+    `weight` is (C, K / groups, ...); `output_padding` adds to one side of the result. Errors as
+    `conv{ndim}d` (torch.nn.functional.{name}).
+    """
+    return function(name, method=False)(lower_precision_fp(conv))
+
+
+conv1d, conv2d, conv3d = _convolved(1), _convolved(2), _convolved(3)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (_transposed(n) for n in (1, 2, 3))
+
+__all__ = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+]
+
+
+@function("convolution", method=False)
+def _convolution(
+    input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+):
+    """A convolution, or a transposed one, over any number of dimensions (torch.convolution)."""
+    sizes = tuple(stride), tuple(padding), tuple(dilation)
+    return convolution(input, weight, bias, *sizes, transposed, tuple(output_padding), groups)

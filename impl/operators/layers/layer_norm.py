@@ -1,0 +1,233 @@
+"""Layer normalisation, by mean and deviation or by root mean square over the last dimensions.
+
+J. L. Ba et al., 2016; B. Zhang and R. Sennrich, NeurIPS 2019. The derivatives are those of
+`normalization`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.core.dtypes import REDUCED, float32
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import (
+    Array,
+    formula_operation,
+    function,
+    operator,
+    unless_recorded,
+    written,
+)
+from impl.dispatch.facts import SavedAs
+from impl.dispatch.formula_helpers import needed
+from impl.dispatch.not_implemented import no_derivative, refuse_complex
+from impl.kernels.reduced_precision import widened
+from impl.operators.layers.normalization import affine_tangent, elements, statistics, tangent
+from impl.operators.layers.normalized_rows import Rows, row_curvature, row_gradient, row_slope
+from impl.operators.pointwise.arithmetic import add_scalar
+from impl.tensor.tensor import Tensor
+
+# -- over the last dimensions -------------------------------------------------------------------
+
+
+@operator(
+    node="NativeLayerNormBackward0",
+    outputs=("result", "mean", "rstd"),
+    function=False,
+    method=False,
+    saved_as=SavedAs(renamed={"mean": "result1", "rstd": "result2"}),
+)
+def native_layer_norm(
+    input: Array, normalized_shape, weight: Array | None, bias: Array | None, eps
+) -> tuple:
+    refuse_complex(input, "LayerNormKernelImpl")
+    x = widened(input)
+    first = x.ndim - len(normalized_shape)
+    rows = x.reshape(math.prod(x.shape[:first]), math.prod(normalized_shape))
+    mean, rstd = statistics(rows, eps)
+    result = ((rows - mean) * rstd).reshape(x.shape)
+    if weight is not None:
+        result = result * widened(weight)
+    if bias is not None:
+        result = result + widened(bias)
+    kept = (*x.shape[:first], *(1,) * len(normalized_shape))
+    # Half precision keeps the rounded statistics for backward.
+    kind = input.dtype if weight is None else weight.dtype
+    mean, rstd = (value.astype(kind, copy=False).reshape(kept) for value in (mean, rstd))
+    return result.astype(input.dtype, copy=False), mean, rstd
+
+
+@operator(
+    node="NativeLayerNormBackwardBackward0",
+    outputs=("grad_input", "grad_weight", "grad_bias"),
+    function=False,
+    method=False,
+    layout_sensitive=True,
+)
+def native_layer_norm_backward(
+    grad_out: Array,
+    input: Array,
+    normalized_shape,
+    mean: Array,
+    rstd: Array,
+    weight: Array | None,
+    bias: Array | None,
+    output_mask,
+) -> tuple:
+    """The gradients of a layer normalisation; empty where `output_mask` wants none."""
+    x, g = widened(input), widened(grad_out)
+    first = x.ndim - len(normalized_shape)
+    outer, inner = tuple(range(first)), tuple(range(first, x.ndim))
+    kind = input.dtype if weight is None else weight.dtype
+    nothing = np.empty(0, kind)
+    mean, rstd = widened(mean), widened(rstd)
+    value = (x - mean) * rstd
+    to_input = nothing
+    if output_mask[0]:
+        scaled = g if weight is None else g * widened(weight)
+        along = (scaled * value).mean(inner, keepdims=True, dtype=x.dtype)
+        total = scaled.mean(inner, keepdims=True, dtype=x.dtype)
+        to_input = np.ascontiguousarray((scaled - total - value * along) * rstd, input.dtype)
+    to_weight = (g * value).sum(outer).astype(kind, copy=False) if output_mask[1] else nothing
+    to_bias = g.sum(outer).astype(kind, copy=False) if output_mask[2] else nothing
+    return to_input, to_weight, to_bias
+
+
+@native_layer_norm.differentiable("result").gradients("input", "weight", "bias")
+def _layer_gradients(F, grad, input, normalized_shape, weight, bias, mean, rstd, needs):
+    made = F.native_layer_norm_backward(
+        grad, input, normalized_shape, mean, rstd, weight, bias, needs
+    )
+    return needed(made, needs)
+
+
+@formula_operation
+def seen(value):
+    """A view of the whole value, which is how torch returns some gradients."""
+    return value[...]
+
+
+tensor_ops.seen = lambda value: value
+
+
+@native_layer_norm_backward.gradients("grad_out", "input", "weight")
+def _layer_second_gradients(F, grads, grad_out, input, normalized_shape, mean, rstd, weight):
+    """As ATen composes them, over rows that are normalised each by itself."""
+    shape, count = tuple(input.shape), math.prod(normalized_shape)
+    of_input, of_weight, of_bias = grads
+    if weight is None and of_input is not None and of_bias is not None:
+        # torch adds the part of the bias to one that it makes only where there is a weight.
+        raise RuntimeError(
+            "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument "
+            "#1 'other'"
+        )
+    number = math.prod(shape[: len(shape) - len(normalized_shape)])
+    rows = (number, count)
+    g, x = F.reshape(grad_out, rows), F.reshape(input, rows)
+    mean, scale = F.reshape(mean, (number, 1)), F.reshape(rstd, (number, 1))
+    factor = None if weight is None else F.reshape(weight, (1, count))
+    centred = x - mean
+    of_rows = None if of_input is None else F.reshape(of_input, rows)
+    of_factor = None if of_weight is None else F.reshape(of_weight, (1, count))
+    normalized = Rows(centred, scale, count)
+    to_out = to_input = to_weight = None
+    if of_rows is not None:
+        to_input = row_curvature(F, of_rows, g if factor is None else g * factor, normalized)
+        to_out = row_gradient(F, of_rows, factor, normalized)
+        if factor is not None:
+            image = row_gradient(F, of_rows, None, normalized)
+            to_weight = F.reshape(F.sum_dim(g * image, (0,), False), tuple(weight.shape))
+    if of_factor is not None:
+        slope = row_slope(F, g * of_factor, normalized)
+        to_input = slope if to_input is None else F.add_fresh(to_input, slope)
+        of_grad = of_factor * centred * scale
+        to_out = of_grad if to_out is None else F.add_fresh(to_out, of_grad)
+    if of_bias is not None:
+        of_grad = F.reshape(of_bias, (1, count))
+        to_out = of_grad if to_out is None else F.add_fresh(to_out, of_grad)
+    if to_input is not None:
+        to_input = F.reshape(to_input, shape)
+    to_out = F.reshape(F.expand(to_out, rows), shape)
+    return tuple(g if g is None else F.seen(g) for g in (to_out, to_input, to_weight))
+
+
+written(
+    _layer_second_gradients,
+    {
+        "grad_out": unless_recorded(lambda *arrived: sum(arrived) - 1),
+        "input": unless_recorded(
+            lambda of_input, of_weight, _: 3 * of_input + 2 * of_weight - (of_input and of_weight)
+        ),
+        "weight": 0,
+    },
+)
+
+
+native_layer_norm_backward.gradient(
+    mean=no_derivative("native_layer_norm_backward mean"),
+    rstd=no_derivative("native_layer_norm_backward rstd"),
+    bias=lambda F, grad: None,
+)
+
+
+def _layer_tangent(F, input_t, input, normalized_shape, weight_t, weight, bias_t, mean, rstd):
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    result_t = tangent(F, input, input_t, mean, rstd, dims, elements(input.shape, dims))
+    result = None if weight is None else (input - mean) * rstd
+    shape = (*(1,) * dims[0], *normalized_shape)
+    return affine_tangent(result_t, result, weight, weight_t, bias_t, shape)
+
+
+native_layer_norm.forward(result=_layer_tangent)
+
+
+def check_layer(input, normalized_shape, weight, bias, separator=", ") -> None:
+    if not normalized_shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
+            f"one element, but got normalized_shape = {[*normalized_shape]}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value._raw.shape != normalized_shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of "
+                f"shape {[*value._raw.shape]} and normalized_shape = {[*normalized_shape]}"
+            )
+    shape = input._raw.shape
+    if shape[len(shape) - len(normalized_shape) :] != normalized_shape:
+        expected = separator + ", ".join(map(str, normalized_shape))
+        raise RuntimeError(
+            f"Given normalized_shape={[*normalized_shape]}, expected input with shape "
+            f"[*{expected}], but got input of size{[*shape]}"
+        )
+
+
+@function(method=False)
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5) -> Tensor:
+    """Each example over its last dimensions, of sizes `normalized_shape` (torch.layer_norm).
+
+    Raises RuntimeError for other sizes of the input, the weight and the bias.
+    """
+    normalized_shape = tuple(normalized_shape)
+    check_layer(input, normalized_shape, weight, bias)
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+# -- by root mean square ------------------------------------------------------------------------
+
+
+@function(method=False)
+def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
+    """The input divided by its root mean square over the last dimensions, as ATen composes it
+    (torch.rms_norm)."""
+    normalized_shape = tuple(normalized_shape)
+    check_layer(input, normalized_shape, weight, None, separator="")
+    if eps is None:
+        eps = float(np.finfo(widened(input._raw).dtype).eps)
+    dims = tuple(range(-len(normalized_shape), 0))
+    kind = input.dtype
+    wide = input.to(float32) if kind.numpy in REDUCED else input
+    result = wide * add_scalar.inplace(wide.pow(2).mean(dims, True), eps).rsqrt()
+    return (result if weight is None else result * weight).to(kind).contiguous()

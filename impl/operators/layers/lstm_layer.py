@@ -1,0 +1,148 @@
+"""One layer of an LSTM in one direction as a single operator, as in torch for float32 on a CPU.
+
+The forward pass saves the gates of all steps; the backward pass processes them from the last to the
+first (backpropagation through time; S. Hochreiter and J. Schmidhuber, 1997). A second derivative is
+that of the same layer composed of products and gates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.grad_mode import enable_grad
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.dispatch.definition import Array, operator
+from impl.dispatch.formula_helpers import vjp
+from impl.kernels.reduced_precision import accumulate_dtype, widened
+from impl.operators.layers.recurrent_cells import lstm_direction
+from impl.operators.pointwise.special import expit
+
+
+def fits_recurrent_layer(input, params) -> bool:
+    """Whether torch takes the single operator: float32 or bfloat16, and operands that are not
+    empty."""
+    return input.dtype.name in ("float32", "bfloat16") and input._raw.size > 0
+
+
+def recurrent_layer(input, weights, state, reverse: bool):
+    """The layer over (L, N, input): (L, N, hidden), and the last two states (N, hidden)."""
+    if len(weights) == 2:
+        blank = FUNCTIONS["zeros"]((weights[0]._raw.shape[0],), dtype=weights[0].dtype)
+        weights = (*weights, blank, blank)
+    return recurrent_layer_op(input, *weights, *state, reverse)[:3]
+
+
+def _steps(length: int, reverse: bool):
+    return range(length - 1, -1, -1) if reverse else range(length)
+
+
+@operator(
+    node="MkldnnRnnLayerBackward0",
+    outputs=("output", "hy", "cy", "workspace"),
+    function=False,
+    method=False,
+    autocast="lower_precision_fp",
+)
+def recurrent_layer_op(
+    input: Array,
+    weight0: Array,
+    weight1: Array,
+    weight2: Array,
+    weight3: Array,
+    hx_: Array,
+    cx_: Array,
+    reverse,
+) -> tuple:
+    kind = input.dtype
+    x, w_ih, w_hh, h, c = map(widened, (input, weight0, weight1, hx_, cx_))
+    bias = widened(weight2) + widened(weight3)
+    (length, batch, _), hidden = x.shape, w_hh.shape[1]
+    given = np.matmul(x, w_ih.T) + bias
+    output = np.empty((length, batch, hidden), x.dtype)
+    workspace = np.empty((length, 6, batch, hidden), x.dtype)
+    for t in _steps(length, reverse):
+        total = (given[t] + h @ w_hh.T).reshape(batch, 4, hidden).swapaxes(0, 1)
+        gates = workspace[t]
+        gates[:2], gates[3] = expit(total[:2]), expit(total[3])
+        gates[2] = np.tanh(total[2])
+        gates[4] = c
+        c = gates[1] * c + gates[0] * gates[2]
+        gates[5] = np.tanh(c)
+        h = output[t] = gates[3] * gates[5]
+    made = (output, h.copy(), c)
+    return *(m.astype(kind, copy=False) for m in made), workspace
+
+
+def _backward(grads, input, weights, states, reverse, output, workspace, needs):
+    kind = input.dtype
+    x, w_ih, w_hh = widened(input), *(widened(w) for w in weights[:2])
+    h0 = widened(states[0])
+    length, _, batch, hidden = workspace.shape
+    blank = np.zeros((batch, hidden), accumulate_dtype(kind))
+    of_output, of_h, of_c = (None if g is None else widened(g) for g in grads[:3])
+    dh, dc = (blank if g is None else g for g in (of_h, of_c))
+    out = widened(output)
+    slopes = np.empty((length, batch, 4, hidden), blank.dtype)
+    order = list(_steps(length, reverse))
+    for step in range(length - 1, -1, -1):
+        t = order[step]
+        enter, forget, cell, leave, before, squashed = workspace[t]
+        if of_output is not None:
+            dh = dh + of_output[t]
+        dc = dc + dh * leave * (1 - squashed * squashed)
+        slope = slopes[t]
+        slope[:, 0] = dc * cell * enter * (1 - enter)
+        slope[:, 1] = dc * before * forget * (1 - forget)
+        slope[:, 2] = dc * enter * (1 - cell * cell)
+        slope[:, 3] = dh * squashed * leave * (1 - leave)
+        dh = slope.reshape(batch, 4 * hidden) @ w_hh
+        dc = dc * forget
+    rows = slopes.reshape(length * batch, 4 * hidden)
+    earlier = np.concatenate([h0[None], out[order[:-1]]])
+    aligned = slopes[order].reshape(length * batch, 4 * hidden)
+    bias = rows.sum(0)
+    made = (
+        np.matmul(slopes.reshape(length, batch, 4 * hidden), w_ih),
+        rows.T @ x.reshape(length * batch, -1),
+        aligned.T @ earlier.reshape(length * batch, hidden),
+        bias,
+        bias.copy(),
+        dh,
+        dc,
+    )
+    return tuple(
+        m.astype(kind, copy=False) if need else None for m, need in zip(made, needs, strict=True)
+    )
+
+
+def _recording_backward(grads, input, weights, states, reverse, output, workspace, needs):
+    """The recorded backward: the gradients as functions of all operands, from the composed
+    layer."""
+    with enable_grad():
+        # Each operand is wrapped in a view, so that no operand depends on another.
+        inner = [t.view_as(t) for t in (input, *weights, *states)]
+        inner = [t if t.requires_grad else t.detach() for t in inner]
+        made, (h, c) = lstm_direction(inner[0], tuple(inner[5:]), inner[1:5], reverse)
+        pairs = [(value, g) for value, g in zip((made, h, c), grads, strict=False) if g is not None]
+        wanted = [t for t, need in zip(inner, needs, strict=True) if need]
+        found = iter(vjp([value for value, _ in pairs], wanted, [g for _, g in pairs], True))
+    return tuple(next(found) if need else None for need in needs)
+
+
+array_ops.recurrent_layer_backward = _backward
+tensor_ops.recurrent_layer_backward = _recording_backward
+
+
+@recurrent_layer_op.differentiable("output", "hy", "cy").gradients(
+    "input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"
+)
+def _gradients(
+    F, grads, input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, output, workspace, needs
+):
+    weights, states = (weight0, weight1, weight2, weight3), (hx_, cx_)
+    return F.recurrent_layer_backward(
+        grads, input, weights, states, reverse, output, workspace, needs
+    )
+
+
+recurrent_layer_op.forward("unsupported", name="mkldnn_rnn_layer", invited=True)

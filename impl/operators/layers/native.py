@@ -1,0 +1,67 @@
+"""Operators that ATen gives under a name of its own: the normalisations with their statistics, and
+the backward of a dropout."""
+
+from __future__ import annotations
+
+from impl.core.memory_formats import channels_last, contiguous_format
+from impl.dispatch.definition import Array, function, operator
+from impl.operators.layers import batch_norm, group_norm, layer_norm
+
+
+@function(method=False)
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """`layer_norm`, the means, and the inverse deviations (torch.native_layer_norm).
+
+    Raises RuntimeError for other sizes of the input, the weight and the bias.
+    """
+    normalized_shape = tuple(normalized_shape)
+    layer_norm.check_layer(input, normalized_shape, weight, bias)
+    return layer_norm.native_layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+@function(method=False)
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """`group_norm` of N examples of C channels of HxW elements, the means, and the inverse
+    deviations (torch.native_group_norm).
+
+    Raises RuntimeError for an input that is neither contiguous nor has its channels last.
+    """
+    layouts = (contiguous_format, channels_last) if input._raw.ndim == 4 else (contiguous_format,)
+    if not any(input.is_contiguous(memory_format=layout) for layout in layouts):
+        raise RuntimeError(
+            "Expected X.is_contiguous(memory_format) to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    return group_norm.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
+
+
+@function(method=False, out=True)
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """`batch_norm`, the means, and the inverse deviations, which are empty unless in training
+    (torch.native_batch_norm)."""
+    return batch_norm.native_batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+
+
+@operator(node="NativeDropoutBackwardBackward0", function=False, method=False, elementwise=True)
+def native_dropout_backward(grad_output: Array, mask: Array, scale) -> Array:
+    """The cotangent times the mask times `scale`, in the cotangent's dtype."""
+    return (grad_output * (mask.astype(grad_output.dtype) * scale)).astype(grad_output.dtype)
+
+
+def _refuse_mask(F, grad):
+    raise NotImplementedError(
+        "the derivative for 'native_dropout_backward: mask' is not implemented."
+    )
+
+
+# The formula needs no cotangent, but torch's node keeps it.
+native_dropout_backward.gradient(
+    grad_output=lambda F, grad, grad_output, mask, scale: (
+        grad * F.mul_scalar(F.cast_like(mask, grad_output), scale)
+    ),
+    mask=_refuse_mask,
+)
+native_dropout_backward.forward("unsupported", name="native_dropout_backward", invited=True)
+native_dropout_backward.numbers = False

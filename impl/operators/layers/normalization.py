@@ -1,0 +1,87 @@
+"""Derivatives shared by the normalisations, and checks of their weights.
+
+Let mean and inverse deviation r be taken over some of the elements, and y = (x - mean) r. The
+differential of y is r P(dx), where P subtracts from a tensor its mean and its component along y. P
+is its own adjoint, from which the gradients of first and second order follow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Normalized(NamedTuple):
+    """A normalised tensor `value`, its inverse deviation `scale`, and the dimensions and number of
+    elements that both are taken over."""
+
+    value: Any
+    scale: Any
+    dims: tuple[int, ...]
+    number: int
+
+
+def statistics(rows, eps):
+    """Mean and inverse deviation of each row, as columns."""
+    number = rows.dtype.type
+    mean = rows.mean(1, keepdims=True, dtype=rows.dtype)
+    variance = np.square(rows - mean).mean(1, keepdims=True, dtype=rows.dtype)
+    return mean, number(1) / np.sqrt(variance + number(eps))
+
+
+def mean_over(F, value, normalized: Normalized):
+    """The mean over the normalised elements, with their dimensions kept."""
+    return F.mul_scalar(F.sum_dim(value, normalized.dims, True), 1.0 / normalized.number)
+
+
+def projected(F, value, normalized: Normalized):
+    """The projection P of the module's docstring."""
+    along = mean_over(F, value * normalized.value, normalized)
+    return value - mean_over(F, value, normalized) - normalized.value * along
+
+
+def input_gradient(F, grad, normalized: Normalized):
+    """The gradient of x from that of y."""
+    return normalized.scale * projected(F, grad, normalized)
+
+
+def second_input_gradient(F, outer, grad, normalized: Normalized):
+    """The gradient of x from that of `input_gradient(grad)`, which is `outer`."""
+    a = mean_over(F, grad * normalized.value, normalized)
+    b = mean_over(F, outer * normalized.value, normalized)
+    product = mean_over(F, outer * grad, normalized)
+    means = mean_over(F, outer, normalized) * mean_over(F, grad, normalized)
+    bent = normalized.value * (product - means - a * b)
+    spread = b * projected(F, grad, normalized) + a * projected(F, outer, normalized)
+    return -(normalized.scale * normalized.scale) * (bent + spread)
+
+
+def tangent(F, x, x_t, mean, normalized_scale, dims, count: int):
+    """The tangent of (x - mean) * scale, in new memory, with ATen's in-place operations."""
+    centred = x_t - F.mean_dim(x_t, dims, True)
+    cubed = -normalized_scale.pow(3)
+    along = F.sum_dim((centred * (x - mean)) * cubed, dims, True)
+    slope = F.div_scalar(along, count)
+    if x_t._zero:  # ATen does not write into a zero tangent
+        return centred * normalized_scale + (x - mean) * slope
+    result = x_t - F.mean_dim(x_t, dims, True)
+    return result.mul_(normalized_scale).add_((x - mean) * slope)
+
+
+def affine_tangent(result_t, result, weight, weight_t, bias_t, shape):
+    """The tangent of result * weight + bias, either of which may be None.
+
+    `result_t` and `result` are overwritten, unless the weight has no tangent.
+    """
+    if weight is not None and weight_t._zero:
+        result_t = result_t * weight.view(shape) + result * weight_t.view(shape)
+    elif weight is not None:
+        result_t.mul_(weight.view(shape)).add_(result.mul_(weight_t.view(shape)))
+    return result_t if bias_t is None else result_t.add_(bias_t.view(shape))
+
+
+def elements(shape, dims) -> int:
+    """The number of elements along some dimensions."""
+    return math.prod(shape[d] for d in dims)

@@ -1,0 +1,205 @@
+"""Eigenvalues and eigenvectors of square matrices, general and Hermitian.
+
+The derivatives are those of C. Boeddeker et al., "On the computation of complex-valued gradients
+with application to statistically optimum beamforming" (2017), with the projections by which torch
+makes the eigenvectors' derivative independent of their lengths and phases (linalg_eig_backward).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+
+import numpy as np
+
+from impl.core.dtypes import FLOATING
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.autocast import fp32
+from impl.dispatch.definition import Array, owned
+from impl.dispatch.out import store
+from impl.operators.linalg import lapack
+from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
+from impl.operators.linalg.linear_systems import solve
+from impl.operators.linalg.matrices import diagonals, differentiated, gaps
+from impl.tensor.tensor import Tensor, new
+
+Eig = namedtuple("Eig", ("eigenvalues", "eigenvectors"))
+Eigh = namedtuple("Eigh", ("eigenvalues", "eigenvectors"))
+
+
+def _check_phase(F, name: str, diagonal) -> None:
+    """Raise RuntimeError if the loss depends on the phases of eigenvectors, which are free."""
+    if F.is_complex(diagonal) and not F.are_close(F.imaginary_part(diagonal), 0):
+        raise RuntimeError(
+            f"{name}: The eigenvectors in the complex case are specified up to multiplication by "
+            "e^{i phi}. The specified loss function depends on this quantity, so it is "
+            "ill-defined."
+        )
+
+
+array_ops.solution = lambda A, B: owned(lapack.column_major(np.linalg.solve(A, B)))
+tensor_ops.solution = lambda A, B: solve(A, B)
+
+# -- general matrices ---------------------------------------------------------------------------
+
+
+@lapack.factorisation("LinalgEigBackward0", "eigenvalues", "eigenvectors")
+def linalg_eig(self: Array) -> tuple:
+    values, vectors = np.linalg.eig(self)
+    kind = _complex(self)
+    return values.astype(kind), lapack.column_major(vectors, kind)
+
+
+def _complex(A) -> np.dtype:
+    return np.result_type(A.dtype, np.complex64)
+
+
+@linalg_eig.gradients("self")
+def _eig_gradient(F, grads, self_dtype, eigenvalues, eigenvectors):
+    of_values, of_vectors = grads
+    adjoint = functools.partial(F.adjoint_matrix, eigenvectors)
+    if of_vectors is None:
+        if of_values is None:
+            return None
+        inner = F.unsqueeze(of_values, -1) * adjoint()
+    else:
+        inner = F.matrix_product(adjoint(), of_vectors)
+        along = diagonals(F, inner)
+        _check_phase(F, "linalg_eig_backward", along)
+        lengths = eigenvectors * F.unsqueeze(F.real_part(along), -2)
+        inner = inner - F.matrix_product(adjoint(), lengths)
+        inner = F.with_diagonal(inner / gaps(F, F.conj(eigenvalues)), of_values)
+        inner = F.matrix_product(inner, adjoint())
+    result = F.solution(adjoint(), inner)
+    return F.real_part(result) if self_dtype.kind != "c" else result
+
+
+def _eig_tangent(F, self_t, eigenvectors):
+    product = F.matrix_product(F.cast_to(self_t, F.dtype_of(eigenvectors)), eigenvectors)
+    return F.solution(eigenvectors, product)
+
+
+def _eigenvectors_tangent(F, self_t, eigenvalues, eigenvectors):
+    inner = _eig_tangent(F, self_t, eigenvectors) / gaps(F, eigenvalues)
+    inner = F.with_diagonal(inner, None)
+    result = F.matrix_product(eigenvectors, inner)
+    along = diagonals(F, F.matrix_product(F.adjoint_matrix(eigenvectors), result))
+    return result - eigenvectors * F.unsqueeze(F.real_part(along), -2)
+
+
+linalg_eig.forward(
+    eigenvalues=lambda F, self_t, eigenvectors: diagonals(F, _eig_tangent(F, self_t, eigenvectors)),
+    eigenvectors=_eigenvectors_tangent,
+)
+
+
+def _check_general(name: str, A: Tensor) -> None:
+    lapack.check_square(name, A._raw)
+    if A.dtype.category < FLOATING:
+        raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
+    lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
+    if lapack.first_not_finite(A._raw) >= 0:
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
+@fp32
+def eig(A, *, out=None):
+    """Eigenvalues (..., n) and eigenvectors (..., n, n), always complex (torch.linalg.eig).
+
+    Raises RuntimeError for matrices that are not square, integers, infinities and NaN; backward
+    for a complex loss that depends on the eigenvectors' phases.
+    """
+    _check_general("linalg.eig", A)
+    result = Eig(*linalg_eig(A))
+    return result if out is None else store("linalg_eig", out, result)
+
+
+@fp32
+def eigvals(A, *, out=None):
+    """The eigenvalues alone (torch.linalg.eigvals). Errors as `eig`."""
+    if differentiated(A):
+        result = eig(A)[0]
+    else:
+        _check_general("linalg.eigvals", A)
+        result = new(np.linalg.eigvals(A._raw).astype(_complex(A._raw)))
+    return result if out is None else store("linalg_eigvals", out, result)
+
+
+# -- Hermitian matrices -------------------------------------------------------------------------
+
+
+@lapack.factorisation("LinalgEighBackward0", "eigenvalues", "eigenvectors")
+def linalg_eigh(A: Array, UPLO="L", compute_v=True) -> tuple:
+    broken = lapack.first_not_finite(A) if A.size else -1
+    if broken >= 0:
+        raise LinAlgError(
+            f"linalg.eigh: {lapack.batch_element(A, broken)}The algorithm failed to converge "
+            "because the input matrix is ill-conditioned or has too many repeated eigenvalues "
+            "(error code: "
+            f"{A.shape[-1] - 1 if compute_v else 1})."
+        )
+    wide, real = lapack.widened(A), A.real.dtype
+    if not compute_v:
+        return np.linalg.eigvalsh(wide, UPLO).astype(real, copy=False), np.empty(0, A.dtype)
+    values, vectors = np.linalg.eigh(wide, UPLO)
+    return values.astype(real, copy=False), lapack.column_major(vectors, A.dtype)
+
+
+@linalg_eigh.gradients("A")
+def _eigh_gradient(F, grads, eigenvalues, eigenvectors):
+    of_values, of_vectors = grads
+    if of_vectors is None:
+        if of_values is None:
+            return None
+        lengths = eigenvectors * F.unsqueeze(of_values, -2)
+        return F.matrix_product(lengths, F.adjoint_matrix(eigenvectors))
+    inner = F.matrix_product(F.adjoint_matrix(eigenvectors), of_vectors)
+    _check_phase(F, "linalg_eigh_backward", diagonals(F, inner))
+    inner = F.mul_scalar(inner - F.adjoint_matrix(inner), 0.5)
+    inner = F.with_diagonal(inner / gaps(F, eigenvalues), of_values)
+    turned = F.matrix_product(inner, F.adjoint_matrix(eigenvectors))
+    return F.matrix_product(eigenvectors, turned)
+
+
+def _eigh_tangent(F, A_t, eigenvectors):
+    product = F.matrix_product(F.adjoint_matrix(eigenvectors), A_t)
+    return F.matrix_product(product, eigenvectors)
+
+
+linalg_eigh.forward(
+    eigenvalues=lambda F, A_t, eigenvectors: F.real_part(
+        diagonals(F, _eigh_tangent(F, A_t, eigenvectors))
+    ),
+    eigenvectors=lambda F, A_t, eigenvalues, eigenvectors: F.matrix_product(
+        eigenvectors,
+        F.with_diagonal(_eigh_tangent(F, A_t, eigenvectors) / gaps(F, eigenvalues), None),
+    ),
+)
+
+
+def _hermitian(A: Tensor, UPLO: str, compute_v: bool) -> tuple:
+    lapack.check_square("linalg.eigh", A._raw)
+    if len(UPLO) != 1 or UPLO.upper() not in "LU":
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    if A._raw.size:
+        lapack.require_kernel(A._raw, "linalg_eigh_cpu")
+    return linalg_eigh(A, UPLO.upper(), compute_v)
+
+
+@fp32
+def eigh(A, UPLO="L", *, out=None):
+    """Real eigenvalues (..., n) in ascending order, and eigenvectors (..., n, n), of symmetric or
+    Hermitian matrices, of which the lower or upper (UPLO) half is read (torch.linalg.eigh).
+
+    Raises RuntimeError for matrices that are not square and another UPLO, LinAlgError for matrices
+    that are not finite; backward for a complex loss that depends on the eigenvectors' phases.
+    """
+    result = Eigh(*_hermitian(A, UPLO, True))
+    return result if out is None else store("linalg_eigh", out, result)
+
+
+@fp32
+def eigvalsh(A, UPLO="L", *, out=None):
+    """The eigenvalues alone (torch.linalg.eigvalsh). Errors as `eigh`."""
+    result = _hermitian(A, UPLO, differentiated(A))[0]
+    return result if out is None else store("linalg_eigvalsh", out, result)

@@ -1,0 +1,119 @@
+"""LDL factors of symmetric and Hermitian matrices, and solutions from them: not differentiable."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.dispatch import not_implemented
+from impl.dispatch.definition import Array
+from impl.dispatch.not_implemented import no_derivative
+from impl.dispatch.out import stored
+from impl.operators.linalg import lapack
+from impl.operators.linalg.triangular_systems import check_together
+from impl.tensor.tensor import Tensor
+
+
+def _routine(action: str, value, hermitian: bool):
+    kind = "he" if hermitian and value.dtype.kind == "c" else "sy"
+    return lapack.lapack(kind + action, value.dtype)
+
+
+@lapack.factorisation("NotImplemented", "LD", "pivots", "info")
+def linalg_ldl_factor_ex(self: Array, hermitian) -> tuple:
+    *batch, rows, _ = self.shape
+    factors = lapack.column_major(np.tril(self))
+    pivots, infos = np.empty((*batch, rows), np.int32), np.zeros(batch, np.int32)
+    if factors.size:
+        lapack.require_kernel(self, "ldl_factor_kernel_cpu")
+        factor = _routine("trf", self, hermitian)
+        for i in np.ndindex(infos.shape):
+            factors[i], pivots[i], infos[i] = factor(factors[i], True, overwrite_a=True)
+    return factors, pivots, lapack.number(infos)
+
+
+linalg_ldl_factor_ex.differentiable("LD").gradient(self=no_derivative("linalg_ldl_factor_ex"))
+
+
+class _Factors(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+
+
+class _FactorsEx(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
+    """L and D in one matrix with P^T input P = L D L^T, or L^H if `hermitian`, the row exchanges,
+    and error codes (torch.linalg.ldl_factor_ex).
+
+    (..., n, n), of which the lower triangle is read; `pivots` (..., n) and `info` (...) are int32.
+    Raises RuntimeError for other shapes, for integers, and if `check_errors` for a zero in D.
+    """
+    lapack.check_square("torch.linalg.ldl_factor_ex", input._raw)
+    not_implemented.check_floating("torch.linalg.ldl_factor_ex", input._raw)
+    result = _FactorsEx(*linalg_ldl_factor_ex(input, hermitian))
+    if check_errors:
+        _check_infos("torch.linalg.ldl_factor_ex", result.info._raw)
+    return stored("linalg_ldl_factor_ex", out, result)
+
+
+def ldl_factor(input, *, hermitian=False, out=None):
+    """`ldl_factor_ex` that raises RuntimeError for a zero in D (torch.linalg.ldl_factor)."""
+    LD, pivots, infos = ldl_factor_ex(input, hermitian=hermitian)
+    _check_infos("torch.linalg.ldl_factor", infos._raw)
+    result = _Factors(LD, pivots)
+    return stored("linalg_ldl_factor", out, result)
+
+
+def _check_infos(name: str, infos) -> None:
+    wrong = np.reshape(infos, -1)[np.reshape(infos, -1) != 0]
+    if wrong.size:
+        raise RuntimeError(f"{name}: Unknown error code: {wrong[0]}.")
+
+
+@lapack.factorisation("NotImplemented")
+def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian) -> Array:
+    def solve(LD, pivots, B):
+        return _routine("trs", B, hermitian)(LD, pivots, B, True, True)
+
+    return lapack.solved(solve, LD, pivots, B, "ldl_solve_kernel_cpu")
+
+
+linalg_ldl_solve.gradient(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve"))
+
+
+def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
+    """X with A X = B, from the factors of `ldl_factor` (torch.linalg.ldl_solve).
+
+    LD (..., n, n), pivots (..., n), B (..., n, k); the batches broadcast. Raises RuntimeError for
+    other shapes and dtypes and for pivots out of range.
+    """
+    factors, given, right = LD._raw, pivots._raw, B._raw
+    lapack.check_square("torch.linalg.ldl_solve", factors)
+    not_implemented.check_floating("torch.linalg.ldl_solve", factors)
+    wrap_dim(-2, right.ndim)
+    check_together("torch.linalg.ldl_solve", right, factors)
+    if given.shape != factors.shape[:-1]:
+        raise RuntimeError(
+            "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but "
+            f"got pivots with shape {[*given.shape]} instead"
+        )
+    if given.dtype.kind not in "iu":
+        raise RuntimeError(
+            f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype.legacy}"
+        )
+    size = np.abs(given)
+    for wrong, bound in ((size < 1, ">= 1"), (size > factors.shape[-1], "<= LD.size(-2)")):
+        if np.any(wrong):
+            raise RuntimeError(
+                f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly "
+                "pass the result of ldl_factor?"
+            )
+    result = linalg_ldl_solve(LD, pivots, B, hermitian)
+    return stored("linalg_ldl_solve", out, result)

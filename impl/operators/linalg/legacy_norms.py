@@ -1,0 +1,124 @@
+"""Norms by their older names, which record nodes of their own (torch.norm and its kin)."""
+
+from __future__ import annotations
+
+import warnings
+
+from impl.core.dims import wrap_dims
+from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import store
+from impl.operators.linalg.norms import (
+    matrix_norm,
+    norm_backward,
+    norm_tangent,
+    raw_norm,
+    vector_norm,
+)
+
+
+def require_real_or_complex(kind) -> None:
+    d = BY_NUMPY[kind]
+    if d.category < FLOATING:
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. "
+            f"Got {d.legacy} instead."
+        )
+
+
+@operator(node="NormBackward1", function=False, method=False, layout_sensitive=True)
+def norm_dims(self: Array, p, dim, keepdim) -> Array:
+    require_real_or_complex(self.dtype)
+    return raw_norm(self, float(p), wrap_dims(dim, self.ndim), keepdim)
+
+
+norm_dims.gradient(
+    self=lambda F, grad, self, p, result, dim, keepdim: norm_backward(
+        F, grad, self, float(p), result, dim, keepdim
+    )
+)
+norm_dims.forward(
+    lambda F, self_t, self, p, result, dim, keepdim: norm_tangent(
+        F, self_t, self, float(p), result, dim, keepdim
+    )
+)
+
+
+@operator(node="NormBackward0", function=False, method=False, layout_sensitive=True)
+def norm_all(self: Array, p) -> Array:
+    require_real_or_complex(self.dtype)
+    return raw_norm(self, float(p), None, False)
+
+
+norm_all.gradient(
+    self=lambda F, grad, self, p, result: norm_backward(F, grad, self, float(p), result, (), True)
+)
+norm_all.forward(
+    lambda F, self_t, self, p, result: norm_tangent(F, self_t, self, float(p), result, (), True)
+)
+
+
+@function()
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """A vector norm of any order, or "fro" for order 2 (torch.norm, torch.Tensor.norm)."""
+    result = _named_norm(input, p, dim, keepdim, dtype)
+    return result if out is None else store("norm", out, result)
+
+
+def _named_norm(input, p, dim, keepdim, dtype):
+    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if isinstance(p, str):
+        if p == "fro" and (dims is None or len(dims) <= 2):
+            return vector_norm(input, 2, dims, keepdim, dtype=dtype)
+        if dims is None:
+            dims = tuple(range(input._raw.ndim))
+        return matrix_norm(input, p, dims, keepdim, dtype=dtype)
+    return vector_norm(input, 2.0 if p is None else p, dims, keepdim, dtype=dtype)
+
+
+def _left_for_jit(name: str, instead: str) -> None:
+    warnings.warn(
+        f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed "
+        f"in a future PyTorch release. Please use `linalg.{instead}` instead",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+@function(method=False)
+def frobenius_norm(input, dim, keepdim=False):
+    """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
+    deprecated)."""
+    _left_for_jit("frobenius_norm", "vector_norm(A, 2., dim, keepdim)")
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(
+            f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead."
+        )
+    return norm_dims(input, 2, dims, keepdim)
+
+
+@function(method=False)
+def nuclear_norm(input, dim=None, keepdim=False):
+    """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
+    deprecated)."""
+    _left_for_jit("nuclear_norm", "matrix_norm(A, 'nuc', dim, keepdim)")
+    if isinstance(dim, bool):
+        dim, keepdim = None, dim
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
+
+
+@function(method=False)
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm over all dimensions but one, which is kept; over all for -1
+    (torch.norm_except_dim)."""
+    rank = v._raw.ndim
+    if dim == -1:
+        return norm_all(v, pow)
+    if dim not in (0, rank - 1):
+        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
+    size = v._raw.shape[dim]
+    rows, across = ((size, -1), 1) if dim == 0 else ((-1, size), 0)
+    shape = [1] * rank
+    shape[dim] = size
+    return norm_dims(v.contiguous().view(*rows), pow, (across,), False).view(*shape)

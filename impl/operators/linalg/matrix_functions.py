@@ -1,0 +1,116 @@
+"""Functions of square matrices: exponentials and integer powers."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch import not_implemented
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import store
+from impl.operators.linalg import lapack
+from impl.operators.linalg.linear_systems import inv
+from impl.operators.products.products import matmul
+from impl.tensor.tensor import Tensor, new
+
+# -- exponentials -------------------------------------------------------------------------------
+
+
+@operator(function=False, method=False)
+def linalg_matrix_exp(self: Array) -> Array:
+    if not self.size:
+        return self.copy()
+    # The squarings amplify rounding errors: single precision is computed in double.
+    wide = self.astype(np.complex128 if self.dtype.kind == "c" else np.float64)
+    finite = np.isfinite(wide).all((-2, -1), keepdims=True)
+    exponentials = scipy.linalg.expm(np.where(finite, wide, 0))
+    return np.where(finite, exponentials, np.nan).astype(self.dtype)
+
+
+def _blocks(F, A, B):
+    """The matrix [[A, B], [0, A]], whose exponential contains the differential at A in direction B
+    in its upper right block (A. H. Al-Mohy and N. J. Higham, "Computing the Frechet derivative of
+    the matrix exponential", 2009)."""
+    size = A.shape[-1]
+    whole = F.new_zeros(B, (*A.shape[:-2], 2 * size, 2 * size))
+    for row, column, block in ((0, 0, A), (size, size, A), (0, size, B)):
+        whole = F.with_block(whole, row, column, block)
+    return whole
+
+
+def _block(F, value, row: int, column: int, size: int):
+    return F.narrow(F.narrow(value, -2, row, size), -1, column, size)
+
+
+def _with_block(F, whole, row: int, column: int, block):
+    """The value, which has no other reference, with a square block written into its matrices."""
+    place = _block(F, whole, row, column, block.shape[-1])
+    if F is array_ops:
+        place[...] = block
+    else:
+        place.copy_(block)
+    return whole
+
+
+array_ops.with_block = lambda *args: _with_block(array_ops, *args)
+tensor_ops.with_block = lambda *args: _with_block(tensor_ops, *args)
+
+
+def _differential(F, A, direction):
+    size = A.shape[-1]
+    return _block(F, F.linalg_matrix_exp(_blocks(F, A, direction)), 0, size, size)
+
+
+linalg_matrix_exp.gradient(
+    self=lambda F, grad, self: _differential(F, F.adjoint_matrix(self), grad)
+)
+linalg_matrix_exp.forward(lambda F, self_t, self: _differential(F, self, self_t))
+
+
+@function()
+def matrix_exp(input):
+    """The exponentials of square matrices (torch.linalg.matrix_exp).
+
+    Raises RuntimeError for matrices that are not square, and for integers.
+    """
+    lapack.check_square("linalg.matrix_exp", input._raw)
+    not_implemented.check_floating("linalg.matrix_exp", input._raw)
+    return linalg_matrix_exp(input)
+
+
+# -- powers -------------------------------------------------------------------------------------
+
+
+@function()
+def matrix_power(input, n, *, out=None):
+    """The product of `n` times the same square matrices, or their inverses
+    (torch.linalg.matrix_power).
+
+    Raises RuntimeError for matrices that are not square, and the errors of `linalg.inv` for
+    negative `n`.
+    """
+    lapack.check_square("linalg.matrix_power", input._raw)
+    result = _power(input, n)
+    return result if out is None else store("linalg_matrix_power", out, result.contiguous())
+
+
+def _power(A: Tensor, n: int):
+    if n == 0:
+        return A.clone().copy_(new(np.eye(A._raw.shape[-1], dtype=A._raw.dtype)))
+    if n == 1:
+        return A.clone()
+    if n == -1:
+        return inv(A)
+    square = A if n > 0 else inv(A)
+    n = abs(n)
+    if n == 3:
+        return matmul(matmul(square, square), square)
+    result = None
+    while n:
+        if n % 2:
+            result = square if result is None else matmul(result, square)
+        n //= 2
+        if n:
+            square = matmul(square, square)
+    return result

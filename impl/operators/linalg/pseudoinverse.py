@@ -1,0 +1,184 @@
+"""Pseudoinverses and ranks, by singular values or eigenvalues.
+
+The derivative is that of G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and
+nonlinear least squares problems whose variables separate" (1973).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import COMPLEX, FLOATING, REDUCED, real_of
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.autocast import fp32, lowering
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import store
+from impl.operators.linalg import lapack
+from impl.operators.linalg.eigenvalues import eigvalsh, linalg_eigh
+from impl.operators.linalg.singular_values import linalg_svd, svdvals
+from impl.operators.products.matmul import check_alike
+from impl.tensor.tensor import Tensor, new
+
+# -- tolerances ---------------------------------------------------------------------------------
+
+
+def _tolerance(name: str, argument: str, value, kind: np.dtype):
+    """A tolerance as an array of a real dtype; None if it is not given."""
+    if value is None:
+        return None
+    if not isinstance(value, Tensor):
+        return np.asarray(value, kind)
+    if value.dtype.category == COMPLEX:
+        raise RuntimeError(
+            f"{name}: {argument} tensor of complex type is not supported. Got {value.dtype.legacy}"
+        )
+    return value._raw.astype(kind)
+
+
+def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
+    """The absolute and the relative tolerance as arrays.
+
+    The relative one is zero by default where a positive absolute one is given, else the machine
+    epsilon times the larger size.
+    """
+    kind = real_of(A.dtype).numpy
+    absolute, relative = (
+        _tolerance(name, label, value, kind) for label, value in (("atol", atol), ("rtol", rtol))
+    )
+    if relative is None:
+        roundings = np.finfo(kind).eps * max(A._raw.shape[-2:])
+        relative = np.asarray(roundings, kind)
+        if absolute is not None:
+            relative = np.where(absolute > 0, kind.type(0), relative)
+    return np.zeros((), kind) if absolute is None else absolute, relative
+
+
+def _threshold(values, atol, rtol):
+    """The threshold above which singular values count, from their magnitudes (..., k)."""
+    largest = values.max(-1, keepdims=True)
+    return np.maximum(atol[..., None], rtol[..., None] * largest)
+
+
+# -- pseudoinverses -----------------------------------------------------------------------------
+
+
+@operator(function=False, method=False, node="LinalgPinvBackward0")
+def linalg_pinv(self: Array, atol=None, rtol=None, hermitian=False) -> Array:
+    if not self.size:
+        nothing = np.zeros((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)
+        return lowering(np.positive)(nothing)
+    if hermitian:
+        values, right = linalg_eigh.definition(self)
+        left = array_ops.adjoint_matrix(right)
+    else:
+        U, values, Vh = linalg_svd.definition(self)
+        left, right = array_ops.adjoint_matrix(U), array_ops.adjoint_matrix(Vh)
+    sizes = np.abs(values)
+    counted = sizes > _threshold(sizes, atol, rtol)
+    inverted = np.divide(1, values, out=np.zeros_like(values), where=counted)
+    # ATen's kernel calls matmul, which autocast lowers.
+    return lowering(np.matmul)(right * inverted[..., None, :], left)
+
+
+def pinv_gradient(F, grad, result, self):
+    product, adjoint = F.matrix_product, F.adjoint_matrix(result)
+    transposed = F.adjoint_matrix(grad)
+    if F is array_ops:  # the arrays' product mixes dtypes; under autocast `result` may have another
+        check_alike(result, self)
+    rows, columns = self.shape[-2:]
+    if rows <= columns:
+        K = product(transposed, result)
+        last = product(K, adjoint)
+        return (
+            -F.adjoint_matrix(product(result, K))
+            + last
+            - product(product(self, result), last)
+            + product(product(adjoint, result), transposed - product(K, self))
+        )
+    K = product(result, transposed)
+    last = product(adjoint, K)
+    return (
+        -F.adjoint_matrix(product(K, result))
+        + product(product(transposed - product(self, K), result), adjoint)
+        + last
+        - product(product(last, result), self)
+    )
+
+
+def pinv_tangent(F, self_t, self, result):
+    product, adjoint = F.matrix_product, F.adjoint_matrix(result)
+    transposed = F.adjoint_matrix(self_t)
+    right = product(product(result, adjoint), transposed)
+    left = product(product(transposed, adjoint), result)
+    return (
+        right
+        - product(product(right, self), result)
+        + left
+        - product(result, product(self, left))
+        - product(product(result, self_t), result)
+    )
+
+
+# A sum has the layout of its first term, which here is the transpose of a product.
+array_ops.in_columns = lapack.column_major
+tensor_ops.in_columns = lambda value: value
+
+linalg_pinv.gradient(
+    self=lambda F, grad, result, self: F.in_columns(pinv_gradient(F, grad, result, self))
+)
+linalg_pinv.forward(pinv_tangent)
+
+
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """The Moore-Penrose inverse (..., n, m) of (..., m, n) (torch.linalg.pinv).
+
+    Singular values (or, if `hermitian`, magnitudes of eigenvalues) up to `atol`, and up to `rtol`
+    (once `rcond`) times the largest, count as zero. Raises RuntimeError for integers and for less
+    than two dimensions; LinAlgError for infinities and NaN.
+    """
+    if A._raw.ndim < 2 or A.dtype.category < FLOATING or A._raw.dtype in REDUCED:
+        sizes = ", ".join(map(str, A._raw.shape))
+        raise RuntimeError(
+            f"linalg.pinv({A.dtype.legacy}{{[{sizes}]}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types"
+        )
+    if rcond is not None:
+        atol, rtol = 0.0, rcond
+    if hermitian:
+        lapack.check_square("linalg.eigh", A._raw)
+    result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
+    return result if out is None else store("linalg_pinv", out, result)
+
+
+@function()
+@fp32
+def pinverse(input, rcond=1e-15):
+    """`linalg.pinv` with a relative tolerance (torch.pinverse)."""
+    return pinv(input, rcond)
+
+
+# -- ranks --------------------------------------------------------------------------------------
+
+
+@fp32
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """How many singular values of each matrix exceed the tolerances of `pinv`, an int64 of shape
+    (...) (torch.linalg.matrix_rank); `tol` is an absolute one.
+
+    Raises RuntimeError as `pinv`.
+    """
+    name = "torch.linalg.matrix_rank"
+    lapack.check_matrices(name, A._raw, "input")
+    if A.dtype.category < FLOATING or A._raw.dtype in REDUCED:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    absolute, relative = _tolerances(name, A, atol, rtol)
+    if A._raw.size:
+        found = eigvalsh(A.detach()) if hermitian else svdvals(A.detach())
+        sizes = np.abs(found._raw)
+        ranks = np.sum(sizes > _threshold(sizes, absolute, relative), -1, dtype=np.int64)
+    else:
+        ranks = np.zeros(A._raw.shape[:-2], np.int64)
+    result = new(np.asarray(ranks))
+    return result if out is None else store("linalg_matrix_rank", out, result)

@@ -1,0 +1,72 @@
+"""Slices scaled down to a norm (torch.renorm)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY, REDUCED
+from impl.dispatch.definition import Array, operator
+from impl.kernels.reduced_precision import accumulate_dtype
+from impl.operators.linalg.norms import norm_backward, norm_tangent, raw_norm, require_identity
+
+
+def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
+    dim = wrap_dim(dim, ndim)
+    return tuple(d for d in range(ndim) if d != dim)
+
+
+def _accumulation(kind):
+    """The NumPy dtype in which a renorm's lengths are computed on the CPU."""
+    if kind in REDUCED:
+        return accumulate_dtype(kind)
+    return np.dtype(np.complex128 if kind.kind == "c" else np.float64)
+
+
+@operator(inplace=True, out=True, layout_sensitive=True)
+def renorm(self: Array, p, dim, maxnorm) -> Array:
+    """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
+
+    Raises RuntimeError for p <= 0, a negative norm, and fewer than two dimensions.
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    axes = _other_dims(self.ndim, dim)
+    require_identity(self, float(p), axes)
+    length = raw_norm(self.astype(_accumulation(self.dtype)), float(p), axes, True)
+    factor = np.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
+    return self * factor.astype(length.dtype if self.dtype.kind == "c" else self.dtype)
+
+
+def _renorm_backward(F, grad, value, p, dim, maxnorm):
+    axes = _other_dims(value.ndim, dim)
+    kind = BY_NUMPY[_accumulation(F.dtype_of(grad))]
+    length = F.vector_norm_dims(value, p, axes, True, kind)
+    along = F.sum_dim(F.conj(value) * grad, axes, True, kind)
+    if F.is_complex(value):
+        along = F.real_part(along)
+    inner = norm_backward(F, along, value, float(p), length, axes, True)
+    inverse = F.reciprocal(F.add_scalar(length, 1e-7))
+    scaled = F.mul_scalar(inverse, maxnorm) * (grad - inverse * inner)
+    return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(grad)), grad)
+
+
+def _renorm_tangent(F, tangent, value, p, dim, maxnorm):
+    axes = _other_dims(value.ndim, dim)
+    length = F.vector_norm_dims(value, p, axes, True, BY_NUMPY[_accumulation(F.dtype_of(tangent))])
+    inverse = F.reciprocal(F.add_scalar(length, 1e-7))
+    of_length = norm_tangent(F, tangent, value, float(p), length, axes, True)
+    scaled = F.mul_scalar(inverse, maxnorm) * (tangent - value * (inverse * of_length))
+    return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(tangent)), tangent)
+
+
+renorm.gradient(
+    self=lambda F, grad, self, p, dim, maxnorm: _renorm_backward(F, grad, self, p, dim, maxnorm)
+)
+renorm.forward(
+    lambda F, self_t, self, p, dim, maxnorm: _renorm_tangent(F, self_t, self, p, dim, maxnorm)
+)

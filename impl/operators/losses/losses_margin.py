@@ -1,0 +1,263 @@
+"""Losses that ask for a margin between the scores of right and wrong classes.
+
+The formulas are those of torch.nn.functional's documentation; the ones whose second derivative
+torch does not have refuse it in its words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype
+from impl.core.registry import array_ops
+from impl.dispatch.definition import Array, operator
+from impl.dispatch.not_implemented import no_derivative, require_full_precision
+from impl.operators.losses.losses import MEAN, NONE, of_mean, reduced
+from impl.tensor.memory_overlap import check_cast
+
+# -- the logistic margin -----------------------------------------------------------------------
+
+
+@operator(
+    function=False, method=False, numbers=False, elementwise=True, autocast="fp32", reduces=True
+)
+def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
+    """log(1 + exp(-target * self)), rounded at each step; it overflows as torch's does."""
+    check_cast(target.dtype, self.dtype)
+    if BY_NUMPY[self.dtype].category < FLOATING:
+        check_cast(get_default_dtype().numpy, self.dtype)
+    if np.broadcast_shapes(self.shape, target.shape) != self.shape:
+        raise RuntimeError(
+            f"output with shape {list(self.shape)} doesn't match the broadcast shape "
+            f"{list(np.broadcast_shapes(self.shape, target.shape))}"
+        )
+    return reduced(_softened(self, target.astype(self.dtype, copy=False)), reduction)
+
+
+def _softened(self, target):
+    with np.errstate(over="ignore"):
+        return np.log1p(np.exp(-self * target))
+
+
+@operator(
+    node="SoftMarginLossBackwardBackward0",
+    function=False,
+    method=False,
+    numbers=False,
+    elementwise=True,
+)
+def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, reduction) -> Array:
+    """The gradient of a soft margin loss, of the input's shape and dtype."""
+    share = -1.0 / self.size if reduction == MEAN and self.size else -1.0
+    return _soft_slope(grad_output, self, target.astype(self.dtype, copy=False), share)
+
+
+def _soft_slope(grad_output, self, target, share):
+    with np.errstate(over="ignore", invalid="ignore"):
+        power = np.exp(-target * self)
+        slope = array_ops.mul_scalar(target * power, share)
+        return slope / (power + self.dtype.type(1)) * grad_output
+
+
+soft_margin_loss_backward.laid_out_as(lambda args: [])  # row-major, whatever the operands' layouts
+soft_margin_loss.gradient(self="F.soft_margin_loss_backward(grad, self, target, reduction)")
+soft_margin_loss.forward(
+    lambda F, self_t, self, target, reduction: F.reduced_gradient(
+        F.soft_margin_loss_backward(self_t, self, target, NONE), self, reduction
+    )
+)
+
+
+def _soft_of_cotangent(F, grad, grad_output, self, target, reduction):
+    if reduction == NONE:
+        return F.soft_margin_loss_backward(grad, self, target, reduction)
+    ones = F.ones_like(grad_output)
+    return F.sum_all(F.soft_margin_loss_backward(ones, self, target, reduction) * grad)
+
+
+def _soft_curvature(F, grad, grad_output, self, target, reduction):
+    value = grad * grad_output
+    power = F.exp(self * -target)
+    above = F.add_scalar(power, 1)
+    bent = value * (target * target) * power / (above * above)
+    return F.div_scalar(bent, F.numel(self)) if reduction == MEAN else bent
+
+
+soft_margin_loss_backward.gradient(
+    grad_output=_soft_of_cotangent,
+    self=of_mean(_soft_curvature),
+)
+
+
+# -- one right class ---------------------------------------------------------------------------
+
+
+def _rows(self):
+    return self.reshape(1, -1) if self.ndim < 2 else self
+
+
+def _scaled(slope, grad_output, shape):
+    """The slope of each row times the gradient of the row's loss, as memory of its own."""
+    gradient = np.empty(shape, slope.dtype)
+    np.multiply(slope, grad_output.reshape(-1, 1), out=_rows(gradient))
+    return gradient
+
+
+def _check_scores(self) -> None:
+    """Raise RuntimeError unless the scores are (N, C), (C,) or a number, with classes."""
+    if self.ndim < 3 and (self.ndim == 0 or self.shape[-1]):
+        return
+    raise RuntimeError(
+        "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+        f"{list(self.shape)}"
+    )
+
+
+def _excess(self, target, margin):
+    """By how much each score comes too near to that of the right class, which itself does not."""
+    rows, places = _rows(self), np.arange(target.size)
+    excess = rows - rows[places, target][:, None] + rows.dtype.type(margin)
+    excess[places, target] = 0
+    return np.maximum(excess, 0), places
+
+
+def _checked_target(self, target, weight):
+    _check_scores(self)
+    rows = _rows(self)
+    if target.ndim > 1 or target.size != rows.shape[0]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{rows.shape[0]}], but got "
+            f"{list(target.shape)}. Input has shape {list(self.shape)}."
+        )
+    if weight is not None and weight.size != rows.shape[1]:
+        raise RuntimeError(
+            f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}"
+        )
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {BY_NUMPY[target.dtype].legacy}")
+    if weight is not None and weight.dtype != self.dtype:
+        found = BY_NUMPY[weight.dtype].legacy
+        raise RuntimeError(f"expected scalar type {BY_NUMPY[self.dtype].legacy} but found {found}")
+    if ((target < 0) | (target >= rows.shape[1])).any():
+        raise RuntimeError("target out of range")
+    return target.reshape(-1)
+
+
+@operator(function=False, method=False, numbers=False, autocast="fp32")
+def multi_margin_loss(
+    self: Array, target: Array, p, margin, weight: Array | None, reduction
+) -> Array:
+    """For each row the mean over the wrong classes of max(0, margin - right + wrong) ** p."""
+    require_full_precision(self, "multi_margin_loss_cpu_kernel")
+    right = _checked_target(self, target, weight)
+    excess, _ = _excess(self, right, margin)
+    losses = (excess if p == 1 else excess * excess).sum(1)
+    if weight is not None:
+        losses = losses * weight[right]
+    losses = losses / losses.dtype.type(excess.shape[1])
+    return reduced(losses.reshape(target.shape), reduction)
+
+
+@operator(node="NotImplemented", function=False, method=False, numbers=False)
+def multi_margin_loss_backward(
+    grad_output: Array, self: Array, target: Array, p, margin, weight: Array | None, reduction
+) -> Array:
+    """The gradient of a multi-class margin loss, of the input's shape and dtype."""
+    target = _checked_target(self, target, weight)
+    excess, places = _excess(self, target, margin)
+    slope = (excess > 0).astype(excess.dtype) if p == 1 else 2 * excess
+    if weight is not None:
+        slope = slope * weight[target][:, None]
+    slope[places, target] = -slope.sum(1)
+    averaged = excess.shape[0] if reduction == MEAN else 1
+    slope = slope / slope.dtype.type(excess.shape[1] * averaged)
+    return _scaled(slope, grad_output, self.shape)
+
+
+multi_margin_loss.gradient(
+    self="F.multi_margin_loss_backward(grad, self, target, p, margin, weight, reduction)"
+)
+multi_margin_loss.forward("unsupported", name="multi_margin_loss", invited=True)
+multi_margin_loss_backward.gradients("grad_output", "self", "weight")(
+    no_derivative("multi_margin_loss_backward")
+)
+
+
+# -- several right classes ---------------------------------------------------------------------
+
+
+def _right_classes(self, target):
+    """Which classes of each row stand in its target, which ends at its first negative number."""
+    rows, named = _rows(self), _rows(target)
+    listed = np.logical_and.accumulate(named >= 0, axis=1)
+    right = np.zeros(rows.shape, bool)
+    row, place = np.nonzero(listed)
+    right[row, named[row, place]] = True
+    return listed, right
+
+
+def _check_listed(self, target) -> None:
+    _check_scores(self)
+    if self.shape != target.shape:
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
+        )
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {BY_NUMPY[target.dtype].legacy}")
+    if target.size and (target.min() < -1 or target.max() >= _rows(self).shape[1]):
+        raise RuntimeError("argument #2 'target' is out of range")
+
+
+def _shortfall(self, target):
+    """1 - right + wrong for each listed and each wrong class, zero for the others."""
+    rows, named = _rows(self), _rows(target)
+    listed, right = _right_classes(self, target)
+    scores = np.take_along_axis(rows, np.where(listed, named, 0), 1)
+    short = 1 - scores[:, :, None] + rows[:, None, :]
+    return np.where(listed[:, :, None] & ~right[:, None, :], np.maximum(short, 0), 0), right
+
+
+@operator(
+    node="MultilabelMarginLossBackward0",
+    outputs=("output", "is_target"),
+    function=False,
+    method=False,
+    numbers=False,
+    autocast="fp32",
+    torch_name="multilabel_margin_loss",
+)
+def multilabel_margin_loss_forward(self: Array, target: Array, reduction) -> tuple:
+    """The mean of max(0, 1 - right + wrong) over pairs of classes, and which ones are right."""
+    _check_listed(self, target)
+    require_full_precision(self, "multilabel_margin_loss_forward_out_frame")
+    short, right = _shortfall(self, target)
+    losses = short.sum((1, 2)) / short.dtype.type(max(short.shape[2], 1))
+    is_target = right.reshape(target.shape).astype(self.dtype)
+    return reduced(losses if self.ndim > 1 else losses[0], reduction), is_target
+
+
+@operator(node="NotImplemented", function=False, method=False, numbers=False)
+def multilabel_margin_loss_backward(
+    grad_output: Array, self: Array, target: Array, reduction, is_target: Array
+) -> Array:
+    """The gradient of a multi-label margin loss, of the input's shape and dtype."""
+    short, _ = _shortfall(self, target)
+    near = (short > 0).astype(short.dtype)
+    slope = near.sum(1)
+    row, place = np.nonzero(near.any(2))
+    np.add.at(slope, (row, _rows(target)[row, place]), -near.sum(2)[row, place])
+    averaged = short.shape[0] if reduction == MEAN else 1
+    slope = slope / slope.dtype.type(max(short.shape[2] * averaged, 1))
+    return _scaled(slope, grad_output, self.shape)
+
+
+multilabel_margin_loss_forward.differentiable("output").gradient(
+    self="F.multilabel_margin_loss_backward(grad, self, target, reduction, is_target)"
+)
+multilabel_margin_loss_forward.forward(
+    "unsupported", name="multilabel_margin_loss_forward", invited=True
+)
+multilabel_margin_loss_backward.gradients("grad_output", "self")(
+    no_derivative("multilabel_margin_loss_backward")
+)

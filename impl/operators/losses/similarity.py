@@ -1,0 +1,101 @@
+"""Distances and similarities of tensors, and normalisation by norms."""
+
+from __future__ import annotations
+
+from impl.core import dtypes
+from impl.core.dtypes import FLOATING
+from impl.core.registry import tensor_ops
+from impl.core.sizes import broadcast_shapes
+from impl.dispatch.batching_rules import by_example
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import store
+from impl.operators.linalg.legacy_norms import norm, norm_dims, require_real_or_complex
+from impl.operators.linalg.norms import (
+    norm_backward,
+    norm_tangent,
+    raw_norm,
+    require_identity,
+    vector_norm,
+)
+
+
+@operator(promote="arithmetic", fresh=True, layout_sensitive=True)
+def dist(self: Array, other: Array, p=2) -> Array:
+    """The norm of order p of the difference; shapes broadcast (torch.dist).
+
+    Raises RuntimeError for integers.
+    """
+    broadcast_shapes(self.shape, other.shape)
+    require_real_or_complex(self.dtype)
+    difference = self - other
+    require_identity(difference, float(p), None)
+    return raw_norm(difference, float(p), None, False)
+
+
+def _negated_distance_gradient(F, grad, difference, p, result):
+    gradient = norm_backward(F, grad, difference, float(p), result, (), True)
+    if gradient is None:
+        raise RuntimeError(
+            "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument "
+            "#0 'self'"
+        )
+    return -gradient
+
+
+dist.gradient(
+    self=lambda F, grad, self, other, p, result: norm_backward(
+        F, grad, self - other, float(p), result, (), True
+    ),
+    other=lambda F, grad, self, other, p, result: _negated_distance_gradient(
+        F, grad, self - other, p, result
+    ),
+)
+dist.forward(
+    lambda F, self_t, self, other_t, other, p, result: norm_tangent(
+        F, self_t - other_t, self - other, float(p), result, (), False
+    )
+)
+
+
+@function(method=False)
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The norm of x1 - x2 + eps over the last dimension (torch.nn.functional.pairwise_distance)."""
+    difference = x1 - x2
+    if difference.dtype.category < FLOATING:
+        difference = difference.to(dtypes.get_default_dtype())
+    difference = tensor_ops.add_scalar(difference, eps)
+    return norm_dims(difference, float(p), (difference._raw.ndim - 1,), keepdim)
+
+
+@function(method=False)
+@by_example
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between two tensors along `dim` (torch.cosine_similarity).
+
+    Norms below `eps` count as `eps`. Raises RuntimeError for integers and shapes that do not
+    broadcast.
+    """
+    common = dtypes.promote_types(x1.dtype, x2.dtype)
+    if common.category != FLOATING:
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is " + common.legacy
+        )
+    shape = broadcast_shapes(x1._raw.shape, x2._raw.shape)
+    directions = []
+    for x in (x1, x2):
+        if x1._raw.shape != x2._raw.shape:
+            x = tensor_ops.expand(x, shape)
+        x = x if x.dtype is common else x.to(common)
+        length = vector_norm(x, 2, (dim,), True).clone()
+        bounded = length.detach()
+        bounded.clamp_min_(eps)
+        directions.append(x / length)
+    return (directions[0] * directions[1]).sum((dim,))
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """`input` divided by its norm along `dim`, clamped to at least `eps`
+    (torch.nn.functional.normalize)."""
+    length = norm(input, p, dim, True)
+    result = input / length.clamp_min(eps).expand_as(input)
+    return result if out is None else store("div", out, result)

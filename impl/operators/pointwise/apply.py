@@ -1,0 +1,44 @@
+"""In-place application of a Python function to elements: apply_, map_, map2_; not recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.dispatch.definition import function
+from impl.tensor import write
+from impl.tensor.tensor import Tensor, requires_grad
+
+
+def _written(name: str, target: Tensor, others, call) -> Tensor:
+    if any(requires_grad(t) for t in (target, *others)):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+            "instead."
+        )
+    raws = [np.broadcast_to(t._raw, target._raw.shape) for t in (target, *others)]
+    values = [call(*elements) for elements in zip(*(r.ravel().tolist() for r in raws), strict=True)]
+    result = np.array(values).astype(target._raw.dtype).reshape(target._raw.shape)
+    write.write(target, result)
+    return target
+
+
+@function(torch=False)
+def apply_(self, callable):
+    """Replace each element x by callable(x) (torch.Tensor.apply_).
+
+    Raises RuntimeError for a tensor that requires grad.
+    """
+    return _written("apply_", self, (), callable)
+
+
+@function(torch=False)
+def map_(self, tensor, callable):
+    """Replace each element x by callable(x, y), y the element of `tensor`, which broadcasts
+    (torch.Tensor.map_)."""
+    return _written("map_", self, (tensor,), callable)
+
+
+@function(torch=False)
+def map2_(self, x, y, callable):
+    """`map_` with two other tensors, of a function of three elements (torch.Tensor.map2_)."""
+    return _written("map2_", self, (x, y), callable)

@@ -1,0 +1,307 @@
+"""Addition, subtraction, multiplication, and the Scalar overloads that gradient formulas use."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import blas
+
+from impl.core.dtypes import BOOL, CATEGORY, COMPLEX, FLOATING, REDUCED, WIDE, category_of_number
+from impl.core.messages import (
+    ADD_BOOL_ALPHA,
+    ADD_COMPLEX_ALPHA,
+    ADD_FLOAT_ALPHA,
+    NEGATE_BOOL,
+    SUBTRACT_BOOL,
+    SUBTRACT_BOOLS,
+)
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.definition import Array, alias, formula_operation, function, operator
+from impl.dispatch.formula_helpers import multiplied, times
+from impl.dispatch.out import same_dtype_out
+from impl.dispatch.overloads import refusal
+from impl.kernels.reduced_precision import rounded_once
+from impl.tensor.tensor import Tensor, new
+
+
+@formula_operation
+def conj(value):
+    """The conjugate of a complex value or number; any other value, None included, unchanged."""
+    if isinstance(value, np.ndarray):
+        return value.conjugate() if value.dtype.kind == "c" else value
+    return value.conjugate() if isinstance(value, _COMPLEX) else value
+
+
+def _taped_conj(value):
+    if isinstance(value, Tensor):
+        return value.conj() if value.is_complex() else value
+    return conj(value)
+
+
+_COMPLEX = (complex, np.complexfloating)
+tensor_ops.conj = _taped_conj
+
+
+def _conj_operand(value):
+    """The conjugate of an operand of a formula.
+
+    That of a complex number is a 0-dim tensor, not a wrapped number, as in torch: type promotion
+    with another 0-dim tensor counts its dtype.
+    """
+    if isinstance(value, complex):
+        return new(np.array(value.conjugate(), np.complex128))
+    return _taped_conj(value)
+
+
+array_ops.conj_operand, tensor_ops.conj_operand = conj, _conj_operand
+
+
+def require_tensor(name: str, value) -> None:
+    """Raise TypeError unless the first argument is a tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}"
+        )
+
+
+def category(value) -> int:
+    """The category of a raw value's dtype or of a Python number."""
+    d = getattr(value, "dtype", None)
+    return category_of_number(value) if d is None else CATEGORY[d]
+
+
+# -- Scalar overloads, which gradient formulas use ----------------------------------------------
+#
+# In Python `x * 2` wraps the number as a tensor (MulBackward0); a formula in torch's C++ that
+# multiplies by a number records MulBackward1. The number is not rounded to half or bfloat16.
+
+
+@operator(node="MulBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
+@rounded_once
+def mul_scalar(self: Array, other) -> Array:
+    return self * other
+
+
+@operator(node="AddBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
+@rounded_once
+def add_scalar(self: Array, other) -> Array:
+    return self + other
+
+
+@operator(node="SubBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
+@rounded_once
+def sub_scalar(self: Array, other) -> Array:
+    return self - other
+
+
+@operator(node="DivBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
+@rounded_once
+def div_scalar(self: Array, other) -> Array:
+    return self / other
+
+
+mul_scalar.gradient(self="F.mul_scalar(grad, other_conj)")
+add_scalar.gradient(self="grad").forward(lambda F, self_t: self_t.clone())
+sub_scalar.gradient(self="grad")
+div_scalar.gradient(self="F.div_scalar(grad, other_conj)")
+
+
+def _multiple(value, alpha, beside):
+    """value * alpha in the dtype of the operands; `value` or `beside` may be a Python number."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        dtype = beside.dtype
+        value = dtype.type(value)
+    if dtype in REDUCED:
+        alpha = dtype.type(alpha)
+    product = value * alpha
+    return product if product.dtype is dtype else product.astype(dtype)
+
+
+# -- addition and subtraction ------------------------------------------------------------------
+
+
+def _is_plain(self, other, alpha) -> bool:
+    """Fast path of the checks: one dtype, float32 or float64, and a real alpha are always valid."""
+    kind = getattr(self, "dtype", None)
+    return kind in WIDE and getattr(other, "dtype", None) is kind and type(alpha) in (int, float)
+
+
+def _check_alpha(self, other, alpha) -> None:
+    if _is_plain(self, other, alpha) or (alpha == 1 and not isinstance(alpha, bool)):
+        return
+    highest = max(category(self), category(other))
+    if isinstance(alpha, bool) and highest != BOOL:
+        raise RuntimeError(ADD_BOOL_ALPHA)
+    if highest < FLOATING and not isinstance(alpha, int):
+        raise RuntimeError(ADD_FLOAT_ALPHA)
+    if highest < COMPLEX and isinstance(alpha, complex):
+        raise RuntimeError(ADD_COMPLEX_ALPHA)
+
+
+def _accumulate(memory, other, alpha) -> None:
+    """memory += alpha * other, fused and in place; an array has the memory's dtype and layout.
+
+    BLAS's axpy takes zero times NaN for zero, hence the test of alpha.
+    """
+    if alpha == 1:
+        np.add(memory, other, out=memory)
+    elif alpha == -1:
+        np.subtract(memory, other, out=memory)
+    elif alpha and type(other) is np.ndarray and memory.size and memory.dtype in _AXPY:
+        _AXPY[memory.dtype](other.reshape(-1), memory.reshape(-1), a=alpha)
+    else:
+        np.add(memory, _multiple(other, alpha, memory), out=memory)
+
+
+_AXPY = {np.dtype(np.float32): blas.saxpy, np.dtype(np.float64): blas.daxpy}
+
+
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    validated_numbers=("alpha",),
+    takes_real_part=True,
+)
+def add(self: Array, other: Array, *, alpha=1) -> Array:
+    """self + alpha * other; shapes broadcast, dtypes promote, bools are or-ed (torch.add).
+
+    Raises RuntimeError for a floating `alpha` with integers, and a bool one with numbers.
+    """
+    return self + other if alpha == 1 else self + _multiple(other, alpha, self)
+
+
+add.checked(_check_alpha)
+add.in_memory(lambda self, other, alpha=1: _accumulate(self, other, alpha))
+add.gradient(
+    self="grad",
+    other=lambda F, grad, alpha: grad if alpha == 1 else F.mul_scalar(grad, F.conj(alpha)),
+)
+add.forward(lambda F, self_t, other_t, alpha: self_t + times(F, other_t, alpha))
+
+
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    validated_numbers=("alpha",),
+    takes_real_part=True,
+)
+def sub(self: Array, other: Array, *, alpha=1) -> Array:
+    """self - alpha * other; shapes broadcast, dtypes promote (torch.sub).
+
+    Raises RuntimeError when an operand is bool.
+    """
+    return self - other if alpha == 1 else self - _multiple(other, alpha, self)
+
+
+@sub.checked
+def _check_subtraction(self, other, alpha) -> None:
+    if _is_plain(self, other, alpha):
+        return
+    bools = (category(self) == BOOL) + (category(other) == BOOL)
+    if bools:
+        raise RuntimeError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
+    _check_alpha(self, other, alpha)
+
+
+# Of floats there is nothing else to refuse.
+sub.in_memory(lambda self, other, alpha=1: _accumulate(self, other, -alpha))
+sub.gradient(
+    self="grad",
+    other="-grad if alpha == 1 else F.mul_scalar(-grad, F.conj(alpha))",
+)
+sub.forward(lambda F, self_t, other_t, alpha: self_t - times(F, other_t, alpha))
+
+
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    takes_real_part=True,
+)
+def rsub(self: Array, other: Array, *, alpha=1) -> Array:
+    return other - self if alpha == 1 else other - _multiple(self, alpha, other)
+
+
+@operator(
+    node="RsubBackward1",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    torch_name="rsub",
+    takes_real_part=True,
+)
+def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
+    return other - self if alpha == 1 else other - _multiple(self, alpha, other)
+
+
+# Computed as other - self: layouts and errors follow that order of the operands.
+rsub.tensor_positions = rsub_scalar.tensor_positions = (1, 0)
+rsub.checked(_check_subtraction)
+rsub_scalar.checked(_check_subtraction)
+rsub.gradient(
+    self=lambda F, grad, alpha: multiplied(F, -grad, alpha),
+    other=lambda F, grad: grad,
+)
+rsub.forward(lambda F, self_t, other_t, alpha: -times(F, self_t, alpha) + other_t)
+rsub_scalar.gradient(self=lambda F, grad, alpha: multiplied(F, -grad, alpha))
+
+
+@function("rsub")
+def rsub_(input, other, *, alpha=1):
+    """other - alpha * input, where `other` is a tensor or a number (torch.rsub)."""
+    if not isinstance(input, Tensor):
+        texts = ("Tensor other, *, Number alpha = 1", "Number other, Number alpha = 1")
+        raise refusal("rsub", (input, other), *(f"Tensor input, {text}" for text in texts))
+    return (rsub if isinstance(other, Tensor) else rsub_scalar)(input, other, alpha)
+
+
+@operator(elementwise=True, inplace=True, out=True)
+def neg(self: Array) -> Array:
+    """-self. Raises RuntimeError for bools (torch.neg)."""
+    if self.dtype.kind == "b":
+        raise RuntimeError(NEGATE_BOOL)
+    return -self
+
+
+neg.checks_out(same_dtype_out)
+neg.gradient(self="-grad")
+
+
+@function()
+def positive(input):
+    """The tensor itself. Raises RuntimeError for bools (torch.positive)."""
+    if input._raw.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+# -- multiplication ---------------------------------------------------------------------------
+
+
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    exact_number=True,
+    takes_real_part=True,
+)
+def mul(self: Array, other: Array) -> Array:
+    """The product; shapes broadcast, dtypes promote (torch.mul)."""
+    return self * other
+
+
+mul.in_memory(lambda self, other: np.multiply(self, other, out=self))
+mul.gradient(self="grad * other_conj", other="grad * self_conj")
+mul.forward(lambda F, self_t, self, other_t, other: other_t * self + self_t * other)
+
+
+alias("sub", "subtract")
+alias("mul", "multiply")
+alias("neg", "negative")

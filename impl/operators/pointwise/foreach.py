@@ -1,0 +1,44 @@
+"""Operators over lists of tensors (`torch._foreach_add_` and others), as optimizers use them.
+
+Each applies the operator of that name to the tensors of the list in turn; torch's kernels differ
+in speed only. An operand that is a list is paired with the list of tensors.
+"""
+
+from __future__ import annotations
+
+from impl.core.registry import FUNCTIONS
+from impl.tensor.tensor import Tensor
+
+_NAMES = (
+    *("abs", "add", "addcdiv", "addcmul", "div", "exp", "lerp", "log", "maximum", "minimum"),
+    *("mul", "neg", "pow", "reciprocal", "sigmoid", "sign", "sqrt", "sub", "tanh"),
+)
+_ONLY_NEW = ("maximum", "minimum")
+
+
+def _publish(name: str, in_place: bool) -> None:
+    spelled = name + "_" if in_place else name
+
+    def each(self, *operands, **options):
+        tensors = tuple(self)
+        columns = [o if isinstance(o, (list, tuple)) else [o] * len(tensors) for o in operands]
+        for column in columns:
+            if len(column) != len(tensors):
+                raise RuntimeError(
+                    "Tensor lists must have the same number of tensors, got "
+                    f"{len(tensors)} and {len(column)}"
+                )
+        call = getattr(Tensor, spelled)
+        results = [call(*row, **options) for row in zip(tensors, *columns, strict=True)]
+        return results if in_place else tuple(results)
+
+    each.__name__ = each.__qualname__ = f"_foreach_{spelled}"
+    each.__doc__ = f"`{spelled}` on every tensor of a list; operands that are lists are paired."
+    FUNCTIONS[each.__name__] = each
+
+
+for _name in _NAMES:
+    _publish(_name, False)
+    if _name not in _ONLY_NEW:
+        _publish(_name, True)
+_publish("zero", True)

@@ -1,0 +1,151 @@
+"""Floating-point representation (frexp, ldexp, nextafter), and degrees and radians."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+
+from impl.core.dtypes import FLOATING, get_default_dtype, int32
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.strides import contiguous_strides
+from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.not_implemented import require_floating
+from impl.dispatch.out import store
+from impl.kernels.reduced_precision import rounded_once, widened
+from impl.operators.pointwise.arithmetic import require_tensor
+from impl.tensor.tensor import Tensor
+
+# -- neighbours ---------------------------------------------------------------------------------
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def nextafter(self: Array, other: Array) -> Array:
+    """The number next to `self` in the direction of `other` (torch.nextafter)."""
+    require_floating(self, "nextafter_cpu")
+    return np.nextafter(self, other)
+
+
+nextafter.gradient(
+    self=lambda F, grad, self, other: F.where(self != other, grad, 0),
+    other=written(lambda F, other: F.zeros_like(other)),
+)
+nextafter.forward(lambda F, self_t, self, other: F.where(self != other, self_t, 0))
+
+# -- mantissa and exponent ----------------------------------------------------------------------
+
+FloatParts = namedtuple("FloatParts", ("mantissa", "exponent"))
+
+
+@operator(
+    node="FrexpBackward0",
+    outputs=("mantissa", "exponent"),
+    fresh=True,
+    function=False,
+    method=False,
+)
+def frexp_parts(self: Array) -> tuple:
+    mantissa, exponent = np.frexp(widened(self))
+    return mantissa.astype(self.dtype), exponent.astype(np.int32)
+
+
+frexp_parts.differentiable("mantissa")
+frexp_parts.gradient(self=lambda F, grad, exponent: grad / F.exp2_of_integers(exponent))
+frexp_parts.forward(mantissa=lambda F, self_t, exponent: self_t / F.exp2_of_integers(exponent))
+
+
+@formula_operation
+def exp2_of_integers(value):
+    """2 ** value, in the default dtype."""
+    return np.exp2(value.astype(get_default_dtype().numpy))
+
+
+tensor_ops.exp2_of_integers = lambda value: tensor_ops.exp2(value)
+
+
+@function()
+def frexp(input, *, out=None):
+    """The mantissa, in [1/2, 1), and the exponent of 2 (int32) of each number (torch.frexp).
+
+    Raises RuntimeError for integers and complex numbers.
+    """
+    require_tensor("frexp", input)
+    if input.dtype.category != FLOATING:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    result = FloatParts(*frexp_parts(input))
+    if out is None:
+        return result
+    if isinstance(out, Tensor):
+        raise TypeError("frexp(): argument 'out' must be tuple of Tensors, not Tensor")
+    if out[1].dtype is not int32:
+        raise RuntimeError(
+            f"torch.frexp() expects exponent to have int dtype but got {out[1].dtype.c_name}"
+        )
+    return store("frexp", out, result)
+
+
+# -- times a power of two -----------------------------------------------------------------------
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True, numbers=False)
+@rounded_once
+def ldexp(self: Array, other: Array) -> Array:
+    """self * 2 ** other (torch.ldexp)."""
+    return self * np.exp2(other)
+
+
+@formula_operation
+def power_of_two(exponent):
+    """2 ** exponent in the exponent's dtype; 0 for a negative integer, as in torch's formula."""
+    return array_ops.pow_of_scalar(exponent.dtype.type(2), exponent)
+
+
+tensor_ops.power_of_two = lambda exponent: tensor_ops.pow_of_scalar(2, exponent)
+
+
+def _with_power_in_rows(args):
+    """The operands' layouts for `ldexp`; torch makes the power of two in row-major memory."""
+    tensor, exponent = args
+    shape = exponent._raw.shape
+    return [(tensor._raw.shape, tensor.stride()), (shape, contiguous_strides(shape))]
+
+
+ldexp.laid_out_as(_with_power_in_rows)
+ldexp.gradient(
+    self=lambda F, grad, other: grad * F.conj(F.power_of_two(other)),
+    other=lambda F, grad, result_conj: F.mul_scalar(grad * result_conj, math.log(2)),
+)
+ldexp.forward(
+    lambda F, self_t, other_t, other, result: (
+        self_t * F.power_of_two(other) + F.mul_scalar(other_t * result, math.log(2))
+    )
+)
+
+
+# -- angles -------------------------------------------------------------------------------------
+
+
+def _refuse_complex(value, name: str) -> None:
+    if value.dtype.kind == "c":
+        raise RuntimeError(f"{name} is not supported for complex tensors.")
+
+
+@operator(node="Deg2RadBackward0", promote="float", elementwise=True, inplace=True, out=True)
+@rounded_once
+def deg2rad(self: Array) -> Array:
+    """Radians of degrees (torch.deg2rad)."""
+    _refuse_complex(self, "deg2rad")
+    return self * self.dtype.type(math.pi / 180)
+
+
+@operator(node="Rad2DegBackward0", promote="float", elementwise=True, inplace=True, out=True)
+@rounded_once
+def rad2deg(self: Array) -> Array:
+    """Degrees of radians (torch.rad2deg)."""
+    _refuse_complex(self, "rad2deg")
+    return self * self.dtype.type(180 / math.pi)
+
+
+deg2rad.gradient(self=lambda F, grad: F.mul_scalar(grad, math.pi / 180))
+rad2deg.gradient(self=lambda F, grad: F.mul_scalar(grad, 180 / math.pi))

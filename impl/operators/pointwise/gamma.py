@@ -1,0 +1,164 @@
+"""Functions related to gamma: mvlgamma, Hurwitz's zeta, the incomplete gamma functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.definition import Array, formula_operation, operator
+from impl.dispatch.not_implemented import (
+    not_differentiated,
+    refuse_complex,
+    require_floating,
+    require_full_precision,
+)
+from impl.dispatch.overloads import chosen
+from impl.kernels.reduced_precision import at_least_float32, rounded_once, widened
+from impl.tensor.tensor import Tensor, new
+
+# -- the multivariate gamma function ------------------------------------------------------------
+
+
+def _halves(p: int, dtype) -> np.ndarray:
+    """The shifts (1 - p) / 2, (2 - p) / 2, …, 0."""
+    return (np.arange(1 - p, 1) / 2).astype(dtype)
+
+
+@operator(promote="float", inplace=True, out=True)
+def mvlgamma(self: Array, p) -> Array:
+    """The logarithm of the multivariate gamma function of dimension p (torch.mvlgamma).
+
+    Raises RuntimeError for a p below 1 and for bools.
+    """
+    refuse_complex(self, "arange_cpu")
+    return _log_multigamma(self, p)
+
+
+@at_least_float32
+def _log_multigamma(value, p: int):
+    terms = scipy.special.gammaln(value[..., None] + _halves(p, value.dtype))
+    constant = p * (p - 1) / 4 * math.log(math.pi)
+    return (terms.sum(-1) + value.dtype.type(constant)).astype(value.dtype)
+
+
+@mvlgamma.checked
+def _check_dimension(self, p) -> None:
+    if self.dtype.kind == "b":
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+
+
+@formula_operation
+def multigamma_slope(value, p):
+    """The derivative of `mvlgamma`: a sum of digammas."""
+    shifted = widened(value)[..., None]
+    return array_ops.digamma(shifted + _halves(p, shifted.dtype)).sum(-1).astype(value.dtype)
+
+
+def _multigamma_slope(value: Tensor, p) -> Tensor:
+    halves = new(_halves(p, value._raw.dtype))
+    return tensor_ops.sum_dim(
+        tensor_ops.digamma(halves + tensor_ops.unsqueeze(value, -1)), -1, False, None
+    )
+
+
+tensor_ops.multigamma_slope = _multigamma_slope
+mvlgamma.gradient(self=lambda F, grad, self, p: grad * F.multigamma_slope(self, p))
+
+# -- zeta ---------------------------------------------------------------------------------------
+
+_ZETA: dict[str, Any] = {
+    "promote": "float",
+    "elementwise": True,
+    "function": False,
+    "method": False,
+}
+
+
+def _zeta(x, q):
+    dtype = (x if hasattr(x, "dtype") else q).dtype
+    require_full_precision(dtype.type(0), "zeta_cpu")
+    return np.asarray(scipy.special.zeta(x, q)).astype(dtype)[()]
+
+
+@operator(**_ZETA)
+def special_zeta(self: Array, other: Array) -> Array:
+    return _zeta(self, other)
+
+
+@operator(node="SpecialZetaBackward1", **_ZETA, torch_name="special_zeta")
+def special_zeta_of_scalar(self: Array, other: Array) -> Array:
+    return _zeta(self, other)
+
+
+@operator(node="SpecialZetaBackward2", **_ZETA, torch_name="special_zeta")
+def special_zeta_scalar(self: Array, other: Array) -> Array:
+    return _zeta(self, other)
+
+
+special_zeta.gradient(
+    self=not_differentiated("zeta"),
+    other=lambda F, grad, self, other: (
+        grad * -self * F.special_zeta(F.add_scalar(self, 1.0), other)
+    ),
+)
+special_zeta_of_scalar.gradient(
+    other=lambda F, grad, self, other: F.mul_scalar(grad, -self) * F.zeta_of_number(self + 1, other)
+)
+special_zeta_scalar.gradient(self=not_differentiated("zeta"))
+
+
+@formula_operation
+def zeta_of_number(x, q):
+    """zeta of a number and an array."""
+    return _zeta(x, q)
+
+
+tensor_ops.zeta_of_number = lambda x, q: special_zeta_of_scalar(x, q)
+zeta = chosen(
+    "special_zeta",
+    special_zeta,
+    special_zeta_scalar,
+    special_zeta_of_scalar,
+    doc="Hurwitz's zeta function, the sum of (k + other) ** -input (torch.special.zeta).",
+)
+
+# -- incomplete gamma functions -----------------------------------------------------------------
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def igamma(self: Array, other: Array) -> Array:
+    """The regularized lower incomplete gamma function P(self, other) (torch.igamma)."""
+    require_floating(self, "igamma_cpu")
+    return _incomplete(self, other)
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def igammac(self: Array, other: Array) -> Array:
+    """1 - igamma(self, other), exact where igamma is nearly 1 (torch.igammac)."""
+    require_floating(self, "igammac_cpu")
+    return _incomplete_from(self, other)
+
+
+_incomplete = rounded_once(lambda a, x: scipy.special.gammainc(a, x))
+_incomplete_from = rounded_once(lambda a, x: scipy.special.gammaincc(a, x))
+
+
+def _density(F, self, other):
+    """The derivative of P by `other`: other ** (self - 1) exp(-other) / gamma(self)."""
+    return F.exp(F.sub_scalar(self, 1) * F.log(other) - other - F.lgamma(self))
+
+
+igamma.gradient(
+    self=not_differentiated("igamma: input"),
+    other=lambda F, grad, self, other: grad * _density(F, self, other),
+)
+igammac.gradient(
+    self=not_differentiated("igammac: input"),
+    other=lambda F, grad, self, other: -grad * _density(F, self, other),
+)

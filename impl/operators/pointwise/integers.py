@@ -1,0 +1,69 @@
+"""Operators of integers: gcd, lcm, isin and unravel_index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.not_implemented import not_implemented
+from impl.tensor.tensor import Tensor, new
+
+
+def _require_integers(value, kernel: str) -> None:
+    if value.dtype.kind not in "iu":
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def gcd(self: Array, other: Array) -> Array:
+    """The greatest common divisor (torch.gcd). NotImplementedError for all but integers."""
+    _require_integers(self, "gcd_cpu")
+    return np.gcd(self, other)
+
+
+@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+def lcm(self: Array, other: Array) -> Array:
+    """The least common multiple (torch.lcm). NotImplementedError for all but integers."""
+    _require_integers(self, "lcm_cpu")
+    return np.lcm(self, other)
+
+
+@function(method=False, batching="by_example")
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
+
+    Raises RuntimeError for complex numbers.
+    """
+    raws = [v._raw if isinstance(v, Tensor) else v for v in (elements, test_elements)]
+    common = result_dtype(raws)
+    for raw in raws:
+        if isinstance(raw, (np.ndarray, np.generic)):
+            d = BY_NUMPY[raw.dtype]
+            if d.category > FLOATING or d.name == "bool":
+                raise RuntimeError(f"Unsupported input type encountered for isin(): {d.legacy}")
+    whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
+    found = np.isin(whole, others, invert=invert)
+    return new(found if found.ndim else found[()])
+
+
+@function(method=False)
+def unravel_index(indices, shape):
+    """The coordinates, one tensor for each dimension, of indices into a flattened tensor
+    (torch.unravel_index).
+
+    Raises TypeError for indices that are not integers, and ValueError for negative sizes.
+    """
+    if indices.is_complex() or indices.is_floating_point() or indices.dtype.name == "bool":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for size in sizes:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+        if size < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    result, step = [], 1
+    for size in reversed(sizes):
+        result.append((indices // step) % size)
+        step *= size
+    return tuple(reversed(result))

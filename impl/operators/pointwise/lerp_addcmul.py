@@ -1,0 +1,166 @@
+"""Weighted sums, element by element: lerp, addcmul, addcdiv."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import FUNCTIONS, array_ops
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.formula_helpers import times
+from impl.dispatch.not_implemented import refuse_bool, refuse_integers
+from impl.dispatch.out import same_dtype_out
+from impl.kernels.reduced_precision import rounded_once
+from impl.tensor.tensor import Tensor
+
+
+def _between(start, end, weight):
+    # Computed from the nearer end, so that weight 1 gives exactly `end` (ATen's lerp).
+    step = end - start
+    return np.where(np.abs(weight) < 0.5, start + weight * step, end - step * (1 - weight))
+
+
+@operator(node="LerpBackward0", elementwise=True, function=False, method=False, torch_name="lerp")
+@rounded_once
+def lerp_number(self: Array, end: Array, weight) -> Array:
+    refuse_integers(self, "lerp_kernel_scalar")
+    return _between(self, end, weight).astype(self.dtype)
+
+
+@operator(node="LerpBackward1", elementwise=True, function=False, method=False, torch_name="lerp")
+@rounded_once
+def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
+    refuse_integers(self, "lerp_kernel_tensor")
+    return _between(self, end, weight).astype(self.dtype)
+
+
+@lerp_number.checked
+def _check_lerp(self, end, weight) -> None:
+    if isinstance(weight, complex) and self.dtype.kind != "c":
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    for name, value in (("end", end), ("weight", weight)):
+        d = getattr(value, "dtype", self.dtype)
+        if d != self.dtype:
+            raise RuntimeError(
+                f"expected dtype {BY_NUMPY[self.dtype].c_name} for `{name}` but got dtype "
+                f"{BY_NUMPY[d].c_name}"
+            )
+
+
+lerp_tensor.checked(_check_lerp)
+
+
+lerp_number.gradient(
+    self=lambda F, grad, weight_conj: F.mul_scalar(grad, 1 - weight_conj),
+    end=lambda F, grad, weight_conj: F.mul_scalar(grad, weight_conj),
+)
+lerp_tensor.gradient(
+    self=lambda F, grad, weight: grad * F.conj(F.sub(1, weight)),
+    end=lambda F, grad, weight_conj: grad * weight_conj,
+    weight=lambda F, grad, self, end: grad * F.conj(end - self),
+)
+lerp_number.forward("linear")
+lerp_tensor.forward(
+    lambda F, self_t, self, end_t, end, weight_t, weight: (
+        F.lerp_tensor(self_t, end_t, weight) + weight_t * (end - self)
+    )
+)
+lerp_number.checks_out(same_dtype_out)
+lerp_tensor.checks_out(same_dtype_out)
+
+
+@function()
+def lerp(input, end, weight, *, out=None):
+    """input + weight * (end - input), `weight` a number or a tensor (torch.lerp).
+
+    Raises RuntimeError for different dtypes.
+    """
+    op = lerp_tensor if isinstance(weight, Tensor) else lerp_number
+    return op(input, end, weight) if out is None else op.call_out(out, (input, end, weight))
+
+
+@function()
+def lerp_(input, end, weight):
+    """`lerp` in place."""
+    op = lerp_tensor if isinstance(weight, Tensor) else lerp_number
+    return op.inplace(input, end, weight)
+
+
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    numbers=False,
+    takes_real_part=True,
+)
+@rounded_once
+def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
+    """self + value * tensor1 * tensor2 (torch.addcmul)."""
+    refuse_bool(self, "addcmul_cpu_out")
+    return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
+
+
+addcmul.gradient(
+    self=lambda F, grad: grad,
+    tensor1=lambda F, grad, tensor2, value: grad * F.conj(F.mul_scalar(tensor2, value)),
+    tensor2=lambda F, grad, tensor1, value: grad * F.conj(F.mul_scalar(tensor1, value)),
+)
+addcmul.forward(
+    lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
+        self_t + times(F, tensor1_t * tensor2, value) + times(F, tensor2_t * tensor1, value)
+    )
+)
+
+
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    numbers=False,
+    takes_real_part=True,
+)
+@rounded_once
+def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
+    """self + value * tensor1 / tensor2 (torch.addcdiv). Raises RuntimeError for integers."""
+    return self + value * tensor1 / tensor2
+
+
+@addcdiv.checked
+def _check_addcdiv(self, tensor1, tensor2, value) -> None:
+    if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release "
+            "addcdiv will perform a true division of tensor1 and tensor2. The historic addcdiv "
+            "behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to("
+            "input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float "
+            "inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+
+
+def _to_divisor(F, grad, tensor1, tensor2, value):
+    square = tensor2 * tensor2  # recorded before the product, as in torch's graph
+    slope = F.conj(F.mul_scalar(tensor1, value) / square)
+    return -grad * slope
+
+
+addcdiv.gradient(
+    self=lambda F, grad: grad,
+    tensor1=lambda F, grad, tensor2, value: grad * F.conj(_over(F, value, tensor2)),
+    tensor2=lambda F, grad, tensor1, tensor2, value: _to_divisor(F, grad, tensor1, tensor2, value),
+)
+addcdiv.forward(
+    lambda F, self_t, tensor1_t, tensor1, tensor2_t, tensor2, value: (
+        self_t
+        + times(F, tensor1_t / tensor2, value)
+        - times(F, tensor2_t * (tensor1 / tensor2) / tensor2, value)
+    )
+)
+
+
+def _over(F, number, value):
+    if F is array_ops:
+        return value.dtype.type(number) / value
+    return FUNCTIONS["true_divide"](number, value)

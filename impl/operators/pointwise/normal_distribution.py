@@ -1,0 +1,73 @@
+"""The cumulative distribution function of the normal distribution (ndtr), its logarithm and
+inverse, and the scaled complementary error function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import scipy.special
+
+from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, operator
+from impl.dispatch.not_implemented import require_full_precision
+from impl.dispatch.out import copy_out
+from impl.operators.pointwise.arithmetic import require_tensor
+
+_SPECIAL: dict[str, Any] = {
+    "promote": "float",
+    "elementwise": True,
+    "function": False,
+    "method": False,
+    "out": True,
+}
+
+
+@operator(**_SPECIAL)
+def special_erfcx(self: Array) -> Array:
+    """exp(self ** 2) erfc(self) (torch.special.erfcx)."""
+    require_full_precision(self, "erfcx_cpu")
+    return scipy.special.erfcx(self)
+
+
+@operator(**_SPECIAL)
+def special_ndtri(self: Array) -> Array:
+    """The inverse of `ndtr`; NaN outside [0, 1] (torch.special.ndtri)."""
+    require_full_precision(self, "ndtri_cpu")
+    return scipy.special.ndtri(self)
+
+
+@operator(**_SPECIAL)
+def special_log_ndtr(self: Array) -> Array:
+    """log(ndtr(self)), exact where `ndtr` is nearly 0 or 1 (torch.special.log_ndtr)."""
+    require_full_precision(self, "log_ndtr_cpu")
+    return scipy.special.log_ndtr(self)
+
+
+special_erfcx.gradient(
+    self=lambda F, grad, self, result: (
+        F.sub_scalar(F.mul_scalar(self, 2.0) * result, 2.0 / math.sqrt(math.pi)) * grad
+    )
+)
+_WIDTH = math.sqrt(2 * math.pi)
+special_ndtri.gradient(
+    self=lambda F, grad, result: (
+        F.mul_scalar(grad, _WIDTH) * F.exp(F.div_scalar(F.pow_scalar(result, 2), 2))
+    )
+)
+special_log_ndtr.gradient(
+    self=lambda F, grad, self, result: (
+        F.div_scalar(grad, _WIDTH) * F.exp(-(result + F.div_scalar(F.pow_scalar(self, 2), 2)))
+    )
+)
+
+
+def ndtr(input, *, out=None):
+    """The cumulative distribution function, (1 + erf(input / sqrt(2))) / 2 (torch.special.ndtr)."""
+    require_tensor("special_ndtr", input)
+    if input.dtype.category < FLOATING:
+        input = input.to(get_default_dtype())
+    scaled = tensor_ops.mul_scalar(input, math.sqrt(0.5))
+    result = tensor_ops.mul_scalar(tensor_ops.add_scalar(tensor_ops.erf(scaled), 1), 0.5)
+    return result if out is None else copy_out("special_ndtr", out, result)

@@ -1,0 +1,276 @@
+"""Powers and roots: pow with its three overloads, square, sqrt, rsqrt, float_power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from impl.core.dtypes import REDUCED, bfloat16, complex128, float64, result_dtype
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.dispatch.facts import SavedAs
+from impl.dispatch.not_implemented import refuse_bool
+from impl.dispatch.overloads import of_numbers
+from impl.kernels.reduced_precision import rounded_once
+from impl.operators.pointwise.arithmetic import require_tensor
+from impl.tensor.tensor import Tensor
+
+# The exponents that torch computes without pow. The results differ at zeros and infinities:
+# pow(-0., .5) is 0., the square root of -0. is -0.
+_EXACT: dict[float, Callable] = {
+    0.5: np.sqrt,
+    -0.5: lambda x: 1 / np.sqrt(x),
+    -1: lambda x: array_ops.reciprocal(x),
+    2: lambda x: x * x,
+    -2: lambda x: 1 / (x * x),
+    3: lambda x: x * x * x,
+}
+
+
+@operator(
+    node="PowBackward0",
+    elementwise=True,
+    function=False,
+    method=False,
+    torch_name="pow",
+    takes_real_part=True,
+)
+def pow_scalar(self: Array, exponent) -> Array:
+    target = result_dtype([self, exponent])
+    base = self if self.dtype == target.numpy else self.astype(target.numpy)
+    if target is bfloat16 and exponent in (3, -2, -0.5):  # rounded at each step, unlike all others
+        return _EXACT[exponent](base)
+    if target.numpy in REDUCED and exponent not in _EXACT:
+        exponent = float(target.numpy.type(exponent))  # rounded to the reduced dtype, too
+    return _power_by_number(base, exponent)
+
+
+@rounded_once
+def _power_by_number(base, exponent):
+    if exponent == 0:
+        return np.ones_like(base)
+    if exponent == 1:
+        return np.array(base, order="K")
+    if base.dtype.kind in "iub":
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return base ** base.dtype.type(exponent)
+    exact = _EXACT.get(exponent)
+    if exact is None:
+        return _complex_power(base, exponent) if base.dtype.kind == "c" else base**exponent
+    return exact(base)
+
+
+def _complex_power(base, exponent):
+    """base ** exponent; at base 0 exp(exponent * log(base)), NaN included, as in C."""
+    result = np.power(base, exponent)
+    zero = base == 0
+    if np.any(zero):
+        result = np.where(zero, np.exp(exponent * np.log(base)), result)
+    return result.astype(base.dtype)
+
+
+@operator(
+    node="PowBackward1",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    torch_name="pow",
+    takes_real_part=True,
+)
+def pow_tensor(self: Array, exponent: Array) -> Array:
+    return _power(self, exponent)
+
+
+@operator(
+    node="PowBackward2",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    saved_as=SavedAs(numbers_as_tensors=False),
+    torch_name="pow",
+    takes_real_part=True,
+)
+def pow_of_scalar(self: Array, exponent: Array) -> Array:
+    one = np.ndim(self) == 0 and self == 1 and exponent.dtype.kind != "b"
+    return np.ones_like(exponent) if one else _power(self, exponent)
+
+
+pow_of_scalar.laid_out_as(lambda args: [])  # row-major, whatever the exponent's layout
+
+
+def _power(base, exponent):
+    refuse_bool(exponent, "pow")
+    if base.dtype.kind == "c":
+        return _complex_power(base, exponent)
+    if base.dtype.kind not in "iu" and exponent.dtype.kind in "biu":  # only in a formula
+        exponent = exponent.astype(base.dtype)
+    if exponent.dtype.kind not in "iu" or not np.any(exponent < 0):
+        return np.power(base, exponent)
+    # Rounded towards zero: only 1 and -1 have an inverse.
+    negative = exponent < 0
+    positive = np.power(base, np.where(negative, 0, exponent).astype(exponent.dtype))
+    inverse = np.where(base == 1, 1, np.where(base == -1, 1 - 2 * (exponent & 1), 0))
+    return np.where(negative, inverse, positive).astype(exponent.dtype)
+
+
+@formula_operation
+def log_beside(value, other):
+    """The logarithm, in the dtype of `other`."""
+    return np.log(value if value.dtype == other.dtype else value.astype(other.dtype))
+
+
+tensor_ops.log_beside = lambda value, other: (
+    value if value.dtype is other.dtype else value.to(other.dtype)
+).log()
+
+
+def _not_negative(F, exponent):
+    if not F.is_complex(exponent):
+        return exponent >= 0
+    return (F.imaginary_part(exponent) == 0) & (F.real_part(exponent) >= 0)
+
+
+def _of_base_by_number(F, grad, self, exponent):
+    if exponent == 0:
+        return F.zeros_like(grad)
+    return grad * F.conj(F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
+
+
+def _of_base(F, grad, self, exponent):
+    slope = exponent * F.pow_tensor(self, F.sub_scalar(exponent, 1))
+    return F.where(exponent == 0, 0.0, grad * F.conj(slope))
+
+
+def _of_exponent(F, grad, self, exponent, result):
+    # 0 ** e is 0 for every positive e, so the derivative is 0; log(0) would give NaN.
+    slope = result * F.log_beside(self, result)
+    at_zero = (self == 0) & _not_negative(F, exponent)
+    return grad * F.where(at_zero, 0.0, F.conj(slope))
+
+
+def _of_exponent_over_number(F, grad, self, exponent, result):
+    slope = F.conj(F.mul_scalar(result, _log(self)))
+    if self == 0:
+        slope = F.where(_not_negative(F, exponent), 0.0, slope)
+    return grad * slope
+
+
+def _log(number) -> complex | float:
+    return complex(np.log(number)) if isinstance(number, complex) else float(np.log(float(number)))
+
+
+pow_scalar.gradient(self=_of_base_by_number)
+pow_tensor.gradient(self=_of_base, exponent=_of_exponent)
+pow_tensor.forward(
+    lambda F, self_t, self, exponent_t, exponent, result: F.conj(
+        _as_input(F, _of_base(F, F.conj(self_t), self, exponent), self)
+        + _as_input(F, _of_exponent(F, F.conj(exponent_t), self, exponent, result), exponent)
+    )
+)
+
+
+def _as_input(F, slope, value):
+    # The tangent reuses the gradient formula, which drops the imaginary part for a real input.
+    return slope if F.is_complex(value) else F.real_part(slope)
+
+
+pow_of_scalar.gradient(exponent=_of_exponent_over_number)
+
+
+def _overload(input, exponent):
+    if not isinstance(input, Tensor):
+        return pow_of_scalar
+    return pow_tensor if isinstance(exponent, Tensor) else pow_scalar
+
+
+def _check_overload(name: str, input, exponent) -> None:
+    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
+        raise of_numbers(name, input, exponent, ("input", "exponent"))
+
+
+@function("pow")
+def pow_(input, exponent, *, out=None):
+    """input ** exponent; one of them may be a number, dtypes promote (torch.pow).
+
+    Raises RuntimeError for an integer tensor and a negative integer.
+    """
+    _check_overload("pow", input, exponent)
+    op = _overload(input, exponent)
+    return op(input, exponent) if out is None else op.call_out(out, (input, exponent))
+
+
+@function("pow_")
+def pow_inplace(input, exponent):
+    """`pow` in place."""
+    return _overload(input, exponent).inplace(input, exponent)
+
+
+@function()
+def float_power(input, exponent, *, out=None):
+    """`pow` computed in float64, or complex128 (torch.float_power)."""
+    _check_overload("float_power", input, exponent)
+    wide, number = _widest(input, exponent)
+    input = input.to(wide) if isinstance(input, Tensor) else number(input)
+    exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
+    return pow_(input, exponent, out=out)
+
+
+def _is_complex(value) -> bool:
+    return value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
+
+
+@function()
+def float_power_(input, exponent):
+    """`float_power` in place. Raises RuntimeError unless the base has the result's dtype."""
+    wide, number = _widest(input, exponent)
+    if input.dtype is not wide:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {input.dtype.legacy} but the operation's "
+            f"result requires dtype {wide.legacy}"
+        )
+    exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
+    return pow_inplace(input, exponent)
+
+
+def _widest(input, exponent):
+    """The dtype in which `float_power` computes, and the Python type of its numbers."""
+    if _is_complex(input) or _is_complex(exponent):
+        return complex128, complex
+    return float64, float
+
+
+@function()
+def square(input, *, out=None):
+    """input ** 2, recorded as PowBackward0 (torch.square)."""
+    require_tensor("square", input)
+    return pow_(input, 2, out=out)
+
+
+@function()
+def square_(input):
+    """`square` in place."""
+    return pow_inplace(input, 2)
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def sqrt(self: Array) -> Array:
+    """The square root; NaN below zero, integers give the default floating dtype (torch.sqrt)."""
+    return np.sqrt(self)
+
+
+sqrt.gradient(self=lambda F, grad, result_conj: grad / F.mul_scalar(result_conj, 2))
+
+
+@operator(promote="float", elementwise=True, inplace=True, out=True)
+def rsqrt(self: Array) -> Array:
+    """1 / sqrt(self) (torch.rsqrt)."""
+    return 1 / np.sqrt(self)
+
+
+rsqrt.gradient(
+    self=lambda F, grad, result: F.mul_scalar(grad, -0.5) * F.conj(F.pow_scalar(result, 3))
+)

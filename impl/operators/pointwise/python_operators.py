@@ -1,0 +1,133 @@
+"""Python's operators on tensors: the dunder methods, mapped to operators as in torch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import impl.operators.pointwise.comparison  # noqa: F401  defines eq, bitwise_and and their like
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import FUNCTIONS
+from impl.dispatch import fast_path
+from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
+from impl.operators.pointwise.division import true_div
+from impl.operators.pointwise.power import pow_, pow_inplace
+from impl.tensor.tensor import Tensor, new
+
+_OPERANDS = (Tensor, bool, int, float, complex, np.generic)
+
+
+def binary(call, name: str):
+    """Define a dunder method that returns NotImplemented for operands of an unknown type."""
+
+    def dunder(self, other):
+        return call(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    dunder.__name__ = name
+    dunder.__qualname__ = f"Tensor.{name}"
+    setattr(Tensor, name, dunder)
+    return dunder
+
+
+def fast_binary(op, name: str, symbol: str, **constants) -> None:
+    """Define a dunder method with a fast path for a primitive, whose other parameters are
+    `constants`."""
+    general = binary(lambda self, other: op.slow_path(self, other, *constants.values()), name)
+    made = fast_path.function(
+        op,
+        name,
+        f"def {name}(input, other):\n",
+        "general(input, other)",
+        {"kernel": op.definition, "general": general},
+        constants,
+        f"r0 {symbol} r1",
+    )
+    made.__qualname__ = general.__qualname__
+    setattr(Tensor, name, made)
+
+
+def _of(name: str):
+    return FUNCTIONS[name]
+
+
+def _swapped(call):
+    return lambda self, other: call(other, self)
+
+
+fast_binary(add, "__add__", "+", alpha=1)
+fast_binary(add, "__radd__", "+", alpha=1)
+fast_binary(sub, "__sub__", "-", alpha=1)
+binary(rsub_, "__rsub__")
+fast_binary(mul, "__mul__", "*")
+fast_binary(mul, "__rmul__", "*")
+fast_binary(true_div, "__truediv__", "/")
+# torch has no operator for a number divided by a tensor; it composes one.
+for _name in ("__rtruediv__", "__rdiv__"):
+    setattr(Tensor, _name, lambda self, other: _of("reciprocal")(self) * other)
+binary(_of("floor_divide"), "__floordiv__")
+binary(_swapped(_of("floor_divide")), "__rfloordiv__")
+binary(_of("remainder"), "__mod__")
+binary(_swapped(_of("remainder")), "__rmod__")
+binary(pow_, "__pow__")
+binary(_swapped(pow_), "__rpow__")
+
+binary(lambda self, other: add.inplace(self, other, 1), "__iadd__")
+binary(lambda self, other: sub.inplace(self, other, 1), "__isub__")
+binary(mul.inplace, "__imul__")
+binary(true_div.inplace, "__itruediv__")
+binary(_of("floor_divide_"), "__ifloordiv__")
+binary(_of("remainder_"), "__imod__")
+binary(pow_inplace, "__ipow__")
+
+for _dunder, _name in {
+    "__eq__": "eq",
+    "__ne__": "ne",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift",
+    "__rshift__": "bitwise_right_shift",
+    "__iand__": "bitwise_and_",
+    "__ior__": "bitwise_or_",
+    "__ixor__": "bitwise_xor_",
+    "__ilshift__": "bitwise_left_shift_",
+    "__irshift__": "bitwise_right_shift_",
+}.items():
+    binary(_of(_name), _dunder)
+# Other operators of a tensor and an array are NumPy's (`__array_wrap__`); == converts the array.
+_equal = Tensor.__eq__
+
+
+def _eq(self, other):
+    if isinstance(other, np.ndarray) and other.dtype in BY_NUMPY:
+        other = new(np.array(other, order="C"))
+    return _equal(self, other)
+
+
+Tensor.__eq__ = _eq  # type: ignore[method-assign]
+for _name in ("and", "or", "xor"):
+    binary(_of(f"bitwise_{_name}"), f"__r{_name}__")
+binary(_swapped(_of("bitwise_left_shift")), "__rlshift__")
+binary(_swapped(_of("bitwise_right_shift")), "__rrshift__")
+
+
+def _invert(self):
+    if self._raw.dtype.kind not in "iub":
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return _of("bitwise_not")(self)
+
+
+for _name, _unary in (
+    ("__neg__", lambda self: _of("neg")(self)),
+    ("__pos__", lambda self: _of("positive")(self)),
+    ("__abs__", lambda self: _of("abs")(self)),
+    ("__invert__", _invert),
+):
+    setattr(Tensor, _name, _unary)
+# Operands that are NumPy's scalars and arrays defer to the tensor's reflected methods.
+Tensor.__array_priority__ = 1000

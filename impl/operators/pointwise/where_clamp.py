@@ -1,0 +1,345 @@
+"""Choosing between values: where, clamp and nan_to_num."""
+
+from __future__ import annotations
+
+import warnings
+from operator import and_, or_
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from impl.core import messages
+from impl.core.dtypes import BY_NUMPY, WIDE, bfloat16, result_dtype
+from impl.core.registry import FUNCTIONS, array_ops
+from impl.dispatch.definition import Array, alias, function, operator
+from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.overloads import OUT, refusal
+from impl.kernels.reduced_precision import kept_where
+from impl.kernels.vectorized import beyond
+from impl.tensor.tensor import Tensor
+
+
+@operator(node="WhereBackward0", elementwise=True, function=False, method=False)
+def where(condition: Array, self: Array, other: Array) -> Array:
+    target = result_dtype([self, other]).numpy
+    return np.where(condition, _cast(self, target), _cast(other, target))
+
+
+def _cast(value, target):
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value if value.dtype == target else value.astype(target)
+    return target.type(value)
+
+
+def _same_as_promoted(out, condition, self, other) -> None:
+    target = result_dtype([self, other])
+    if out != target.numpy:
+        raise RuntimeError(
+            f"Expected out type to be {target.legacy} but got {BY_NUMPY[out].legacy}"
+        )
+
+
+where.checks_out(_same_as_promoted)
+where.gradient(
+    self=lambda F, grad, condition: F.where(condition, grad, 0),
+    other=lambda F, grad, condition: F.where(condition, 0, grad),
+)
+where.forward(lambda F, condition, self_t, other_t: F.where(condition, self_t, other_t))
+del array_ops.where
+
+
+def _where(condition, a, b):
+    """np.where in formulas; a number on one side takes the dtype of the other side."""
+    if type(b) is int and b == 0 and isinstance(a, np.ndarray):
+        return kept_where(condition, a)
+    result = np.where(condition, a, b)
+    dtype = a.dtype if hasattr(a, "dtype") else getattr(b, "dtype", None)
+    # NumPy does not convert a Python number to bfloat16.
+    return result.astype(dtype) if dtype == bfloat16.numpy else result
+
+
+array_ops.where = _where
+
+
+def _select(condition, self, other, out):
+    if not isinstance(condition, Tensor):
+        raise TypeError(
+            "where(): argument 'condition' (position 1) must be Tensor, "
+            f"not {type(condition).__name__}"
+        )
+    d = condition._raw.dtype
+    if d == np.uint8:
+        warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=3)
+    elif d.kind != "b":
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{BY_NUMPY[d].legacy}"
+        )
+    args = (condition, *_beside_number(self, other))
+    return where(*args) if out is None else where.into(out, args)
+
+
+def _beside_number(self, other):
+    """The operands of `where`; a tensor beside a number is cast to the promoted dtype, recorded."""
+    d = result_dtype([v._raw if isinstance(v, Tensor) else v for v in (self, other)])
+    if not isinstance(other, Tensor) and isinstance(self, Tensor):
+        return self.to(d), other
+    if not isinstance(self, Tensor) and isinstance(other, Tensor):
+        return self, other.to(d)
+    return self, other
+
+
+_UNSET = object()
+
+
+@function("where", method=False)
+def where_(condition, input=_UNSET, other=_UNSET, *, out=None):
+    """`input` where the condition holds, else `other`; either may be a number (torch.where).
+
+    With a condition alone, the indices where it holds. Raises RuntimeError for a condition that
+    is not bool.
+    """
+    if input is _UNSET and other is _UNSET:
+        return FUNCTIONS["nonzero"](condition, as_tuple=True)
+    return _select(condition, input, other, out)
+
+
+Tensor.where = lambda self, condition, other: _select(condition, self, other, None)
+
+
+# -- clamp -------------------------------------------------------------------------------------
+
+
+def _inside(self, min, max):
+    if min is None:
+        return self <= max
+    if max is None:
+        return self >= min
+    return _joined(self >= min, self <= max, and_)
+
+
+def _joined(first, second, join):
+    """Two masks combined by `join`, in torch an in-place operation on the first.
+
+    Raises RuntimeError unless the result has the first mask's shape.
+    """
+    result = join(first, second)
+    if result.shape != first.shape:
+        raise RuntimeError(
+            f"output with shape {list(first.shape)} doesn't match the broadcast shape "
+            f"{list(result.shape)}"
+        )
+    return result
+
+
+def _of_value(F, grad, self, min, max):
+    return F.where(_inside(self, min, max), grad, 0)
+
+
+def at_least(value, bound):
+    """The larger of the two; the value where they are equal, so that a zero keeps its sign."""
+    if getattr(value, "dtype", None) in WIDE:
+        return beyond(np.maximum, bound, value)  # np.maximum returns the second of equal operands
+    return np.where((value >= bound) | np.isnan(value), value, bound)
+
+
+def at_most(value, bound):
+    """The smaller of the two; the value where they are equal."""
+    if getattr(value, "dtype", None) in WIDE:
+        return beyond(np.minimum, bound, value)
+    return np.where((value <= bound) | np.isnan(value), value, bound)
+
+
+def _clamped(value, low, high):
+    if low is not None:
+        value = at_least(value, low)
+    return value if high is None else at_most(value, high)
+
+
+@operator(
+    node="ClampBackward1",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    complex=NoComplex(text="clamp is not supported for complex types", error=NotImplementedError),
+    saved_as=SavedAs(numbers_as_tensors=False),
+    torch_name="clamp",
+)
+def clamp_numbers(self: Array, min: Array | None, max: Array | None) -> Array:
+    return _clamped(self, min, max)
+
+
+@operator(
+    node="ClampBackward0",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    numbers=False,
+    complex=NoComplex(text="clamp is not supported for complex types", error=NotImplementedError),
+    torch_name="clamp",
+)
+def clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
+    return _clamped(self, min, max)
+
+
+def _of_minimum(F, grad, self, min, max):
+    if min is None:
+        return None
+    chosen = self < min if max is None else _joined(self < min, min < max, and_)
+    return F.where(chosen, grad, 0)
+
+
+def _of_maximum(F, grad, self, min, max):
+    if max is None:
+        return None
+    chosen = self > max if min is None else _joined(self > max, max < min, or_)
+    return F.where(chosen, grad, 0)
+
+
+def _clamped_tangent(F, self_t, self, min_t, min, max_t, max):
+    if max is None:
+        return F.where(self >= min, self_t, min_t)
+    if min is None:
+        return F.where(self <= max, self_t, max_t)
+    return F.where(min > max, max_t, F.where(self < min, min_t, F.where(self > max, max_t, self_t)))
+
+
+clamp_numbers.gradient(self=_of_value)
+clamp_tensors.gradient(self=_of_value, min=_of_minimum, max=_of_maximum)
+clamp_tensors.forward(_clamped_tangent)
+
+
+def _one_bound(which: str):
+    """clamp_min or clamp_max: the primitives for a number and for a tensor."""
+    low = which == "min"
+    node = f"Clamp{which.capitalize()}Backward"
+
+    def kernel(self: Array, bound: Array) -> Array:
+        return at_least(self, bound) if low else at_most(self, bound)
+
+    def value(F, grad, self, bound):
+        return F.where(self >= bound if low else self <= bound, grad, 0)
+
+    def limit(F, grad, self, bound):
+        return F.where(self < bound if low else self > bound, grad, 0)
+
+    settings: dict[str, Any] = {
+        "promote": "arithmetic",
+        "elementwise": True,
+        "function": False,
+        "method": False,
+        "torch_name": f"clamp_{which}",
+        "saved_as": SavedAs(renamed={"bound": which}),
+    }
+    refused = NoComplex(text="clamp is not supported for complex types")
+    kernel.__name__ = f"clamp_{which}_number"
+    number = operator(node=f"{node}0", complex=refused, **settings)(kernel).gradient(self=value)
+    refused = NoComplex("maximum_cpu" if low else "minimum_cpu")
+    kernel.__name__ = f"clamp_{which}_tensor"
+    tensor = operator(node=f"{node}1", complex=refused, **settings)(kernel)
+    tensor.gradient(self=value, bound=limit)
+    tensor.forward(
+        lambda F, self_t, self, bound_t, bound: F.where(
+            self >= bound if low else self <= bound, self_t, bound_t
+        )
+    )
+    return number, tensor
+
+
+_MIN_NUMBER, _MIN_TENSOR = _one_bound("min")
+_MAX_NUMBER, _MAX_TENSOR = _one_bound("max")
+
+
+def _clamp_overload(input, min, max):
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return clamp_tensors
+    return clamp_numbers
+
+
+@function()
+def clamp(input, min=None, max=None, *, out=None):
+    """`input` limited to [min, max]; numbers or tensors, `max` where they cross (torch.clamp).
+
+    The gradient passes on the closed interval. Raises RuntimeError without any bound.
+    """
+    op = _clamp_overload(input, min, max)
+    return op(input, min, max) if out is None else op.call_out(out, (input, min, max))
+
+
+@function()
+def clamp_(input, min=None, max=None):
+    """`clamp` in place."""
+    return _clamp_overload(input, min, max).inplace(input, min, max)
+
+
+def _check_clamped(name: str, input, bound) -> None:
+    if not isinstance(input, Tensor):
+        which = name[-3:]
+        signatures = (f"Tensor input, {kind} {which}{OUT}" for kind in ("Tensor", "Number"))
+        raise refusal(name, (input, bound), *signatures)
+
+
+@function()
+def clamp_min(input, min, *, out=None):
+    """The larger of `input` and `min`, NaN if one is (torch.clamp_min)."""
+    _check_clamped("clamp_min", input, min)
+    op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
+    return op(input, min) if out is None else op.call_out(out, (input, min))
+
+
+@function()
+def clamp_min_(input, min):
+    """`clamp_min` in place."""
+    return (_MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER).inplace(input, min)
+
+
+@function()
+def clamp_max(input, max, *, out=None):
+    """The smaller of `input` and `max`, NaN if one is (torch.clamp_max)."""
+    _check_clamped("clamp_max", input, max)
+    op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
+    return op(input, max) if out is None else op.call_out(out, (input, max))
+
+
+@function()
+def clamp_max_(input, max):
+    """`clamp_max` in place."""
+    return (_MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER).inplace(input, max)
+
+
+alias("clamp", "clip")
+
+
+# -- nan_to_num --------------------------------------------------------------------------------
+
+
+@operator(
+    elementwise=True, inplace=True, out=True, writes=1, complex=NoComplex(derivative="nan_to_num")
+)
+def nan_to_num(self: Array, nan=None, posinf=None, neginf=None) -> Array:
+    """NaN and infinities replaced by numbers: 0 and the largest of the dtype (torch.nan_to_num)."""
+    if self.dtype.kind in "iub":
+        return self.copy()
+    limits = ml_dtypes.finfo(self.dtype)  # NumPy's does not know bfloat16
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    result = np.where(np.isnan(self), self.dtype.type(0 if nan is None else nan), self)
+    result = np.where(self == np.inf, self.dtype.type(high), result)
+    return np.where(self == -np.inf, self.dtype.type(low), result)
+
+
+def _same_as_input(out, self, *rest) -> None:
+    if out != self.dtype:
+        raise RuntimeError(
+            f"nan_to_num: dtype of out: {BY_NUMPY[out].legacy} should be same as input: "
+            f"{BY_NUMPY[self.dtype].legacy}"
+        )
+
+
+nan_to_num.checks_out(_same_as_input)
+nan_to_num.gradient(self=lambda F, grad, self: grad * F.isfinite(self))

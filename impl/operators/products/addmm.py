@@ -1,0 +1,360 @@
+"""Matrix products added to a tensor: addmm, addmv, addr, addbmm, baddbmm, and in place.
+
+With beta 0 the added tensor is ignored, so that its NaNs do not propagate (torch.addmm).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import SavedAs
+from impl.dispatch.formula_helpers import multiplied
+from impl.kernels.reduced_precision import widened
+from impl.operators.products.matmul import (
+    c_name_of,
+    check_batch_sizes,
+    check_batches,
+    check_multipliable,
+    left_gradient,
+    legacy,
+    matrices,
+    no_bool,
+    product,
+    reject_vector_dtypes,
+    reject_vector_sizes,
+    right_gradient,
+    same_batch_dtypes,
+)
+
+
+def _scaled_sum(beta, base, alpha, term):
+    """beta * base + alpha * term in the base's dtype; with beta 0 the base is ignored.
+
+    The term may be in float32 where the base is half or bfloat16; then only the sum is rounded.
+    """
+    kind = base.dtype
+    if BY_NUMPY[kind].category <= INTEGRAL:
+        beta, alpha = int(beta), int(alpha)
+    elif kind in REDUCED:
+        base = base.astype(term.dtype)
+    scaled = term if alpha == 1 else term * alpha
+    if beta == 0:
+        return np.array(scaled, kind)
+    return (scaled + (base if beta == 1 else base * beta)).astype(kind, copy=False)
+
+
+def _exact_product(a, b):
+    """The product in the accumulation dtype, before rounding."""
+    return np.matmul(widened(a), widened(b))
+
+
+def _expanded(base, shape, target=None):
+    """The added tensor in the product's shape. Raises RuntimeError if it cannot be expanded."""
+    lead = len(shape) - base.ndim
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.{legacy(base)}Tensor{{{[*base.shape]}}}, size={[*shape]}): the number "
+            f"of sizes provided ({len(shape)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({base.ndim})"
+        )
+    for dim in range(base.ndim - 1, -1, -1):
+        have, want = base.shape[dim], shape[lead + dim]
+        if have not in (1, want):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}) "
+                f"at non-singleton dimension {lead + dim}.  Target sizes: {[*shape]}.  "
+                f"Tensor sizes: {[*base.shape]}"
+            )
+    return np.broadcast_to(base, shape)
+
+
+def _same_dtype(base, mat1, mat2) -> None:
+    if base.dtype != mat2.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {legacy(base)} and {legacy(mat2)}"
+        )
+    if mat1.dtype != mat2.dtype:
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {legacy(mat1)} and {legacy(mat2)}"
+        )
+
+
+@operator(out=True, numbers=False, autocast="lower_precision_fp", writes=1)
+def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * (mat1 @ mat2), self broadcast to the product (torch.addmm).
+
+    With beta 0, NaN in self does not propagate. Raises RuntimeError on ranks, sizes and dtypes.
+    """
+    kind = self.dtype
+    if (  # the common case, a layer's bias
+        kind in WIDE
+        and mat1.dtype is kind
+        and mat2.dtype is kind
+        and beta == alpha == 1
+        and mat1.ndim == mat2.ndim == 2
+        and mat1.shape[1] == mat2.shape[0]
+        and self.shape == (mat2.shape[1],)
+    ):
+        result = matrices(mat1, mat2)
+        result += self
+        return result
+    _same_dtype(self, mat1, mat2)
+    for name, value in (("mat1", mat1), ("mat2", mat2)):
+        if value.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {value.ndim}-D tensor")
+    check_multipliable(mat1, mat2)
+    base = _expanded(self, (mat1.shape[0], mat2.shape[1]))
+    no_bool("addmm_impl_cpu_", mat1, mat2)
+    return _scaled_sum(beta, base, alpha, _exact_product(mat1, mat2))
+
+
+addmm.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    mat1=lambda F, grad, mat2, mat1_layout, alpha: left_gradient(F, grad, mat2, mat1_layout, alpha),
+    mat2=lambda F, grad, mat1, mat2_layout, alpha: right_gradient(
+        F, grad, mat1, mat2_layout, alpha
+    ),
+)
+addmm.forward(
+    lambda F, self_t, mat1_t, mat1, mat2_t, mat2, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.mm(mat1_t, mat2), F.mm(mat1, mat2_t)
+    )
+)
+
+
+@operator(out=True, numbers=False)
+def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * (mat @ vec), self broadcast to the product (torch.addmv)."""
+    if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {self.ndim}, {mat.ndim}, {vec.ndim}"
+        )
+    if mat.shape[1] != vec.shape[0] or self.size not in (1, mat.shape[0]):
+        reject_vector_sizes(self.size, mat, vec)
+    if not self.dtype == mat.dtype == vec.dtype:
+        reject_vector_dtypes(self, mat, vec)
+    no_bool("addmv_impl_cpu", mat, vec)
+    base, kind = np.broadcast_to(self, mat.shape[:1]), self.dtype
+    if kind in REDUCED:
+        beta, alpha = kind.type(beta), np.float32(kind.type(alpha))
+        base = base if beta == 1 else base * beta
+        return _scaled_sum(1 if beta else 0, base, alpha, _exact_product(mat, vec))
+    return _scaled_sum(beta, base, alpha, product(mat, vec))
+
+
+addmv.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    mat=lambda F, grad, vec_conj, alpha: multiplied(F, F.outer(grad, vec_conj), alpha),
+    vec=lambda F, grad, mat, alpha: multiplied(F, F.mv(F.conj(F.t(mat)), grad), alpha),
+)
+addmv.forward(
+    lambda F, self_t, mat_t, mat, vec_t, vec, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.mv(mat_t, vec), F.mv(mat, vec_t)
+    )
+)
+
+
+def _check_vectors(vec1, vec2) -> None:
+    for name, value in (("vec1", vec1), ("vec2", vec2)):
+        if value.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {value.ndim}-D")
+
+
+@operator(out=True, numbers=False, elementwise=True)
+def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * outer(vec1, vec2), self broadcast to it (torch.addr)."""
+    _check_vectors(vec1, vec2)
+    base = _expanded(self, (vec1.shape[0], vec2.shape[0]))
+    kind = result_dtype([base, vec1, vec2]).numpy
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if BY_NUMPY[kind].category <= INTEGRAL and isinstance(factor, float):
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
+    column, row, base = vec1.astype(kind), vec2.astype(kind), base.astype(kind)
+    if kind in REDUCED:  # rounded at each step
+        term = np.multiply.outer(column * kind.type(alpha), row)
+        return base * kind.type(beta) + term if beta else term
+    return _scaled_sum(beta, base, alpha, np.multiply.outer(column, row))
+
+
+def _addr_layouts(args):
+    """The operands as element-wise kernels read them: a matrix, a column and a row."""
+    base, column, row = args[:3]
+    n, m = column._raw.shape[0], row._raw.shape[0]
+    return [
+        (base._raw.shape, base.stride()),
+        ((n, 1), (column.stride(0), 0)),
+        ((1, m), (0, row.stride(0))),
+    ]
+
+
+addr.laid_out_as(_addr_layouts)
+addr.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    vec1=lambda F, grad, vec2_conj, alpha: multiplied(F, F.mv(grad, vec2_conj), alpha),
+    vec2=lambda F, grad, vec1_conj, alpha: multiplied(F, F.mv(F.t(grad), vec1_conj), alpha),
+)
+addr.forward(
+    lambda F, self_t, vec1_t, vec1, vec2_t, vec2, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.outer(vec1_t, vec2), F.outer(vec1, vec2_t)
+    )
+)
+
+
+@operator(
+    out=True,
+    numbers=False,
+    autocast="lower_precision_fp",
+    saved_as=SavedAs(
+        parts=("batch1_sym_argsize_0", "batch1_sym_argsize_1", "batch2_sym_argsize_2")
+    ),
+    grows=True,
+)
+def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
+    check_batches(batch1, batch2)
+    if batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError(
+            "batch1 and batch2 must have same number of batches, got "
+            f"{batch1.shape[0]} and {batch2.shape[0]}"
+        )
+    if batch1.shape[2] != batch2.shape[1]:
+        first, second = ("x".join(map(str, b.shape[1:])) for b in (batch1, batch2))
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({first} and {second})")
+    base = _expanded(self, (batch1.shape[1], batch2.shape[2]))
+    _same_dtype(self, batch1, batch2)
+    no_bool("addmm_impl_cpu_", batch1, batch2)
+    if self.dtype in REDUCED:  # one matrix product after another, each partial sum rounded
+        for left, right in zip(batch1, batch2, strict=True):
+            base = _scaled_sum(beta, base, alpha, _exact_product(left, right))
+            beta = 1
+        return base if len(batch1) else _scaled_sum(beta, base, alpha, np.zeros_like(base))
+    return _scaled_sum(beta, base, alpha, np.matmul(batch1, batch2).sum(0, dtype=self.dtype))
+
+
+def _spread(F, grad, batch1_shape, batch2_shape):
+    return F.expand(F.unsqueeze(grad, 0), (batch1_shape[0], batch1_shape[1], batch2_shape[2]))
+
+
+addbmm.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    batch1=lambda F, grad, batch2, batch1_shape, batch2_shape, alpha: multiplied(
+        F,
+        F.bmm(_spread(F, grad, batch1_shape, batch2_shape), F.conj(F.transpose(batch2, 1, 2))),
+        alpha,
+    ),
+    batch2=lambda F, grad, batch1, batch1_shape, batch2_shape, alpha: multiplied(
+        F,
+        F.bmm(F.conj(F.transpose(batch1, 1, 2)), _spread(F, grad, batch1_shape, batch2_shape)),
+        alpha,
+    ),
+)
+addbmm.forward(
+    lambda F, self_t, batch1_t, batch1, batch2_t, batch2, beta, alpha: _weighted_sum(
+        F,
+        self_t,
+        beta,
+        alpha,
+        F.sum_dim(F.bmm(batch1_t, batch2), (0,)),
+        F.sum_dim(F.bmm(batch1, batch2_t), (0,)),
+    )
+)
+
+
+@operator(out=True, numbers=False, autocast="lower_precision_fp", writes=1)
+def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
+    """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
+    base = self
+    if batch1.ndim > 1 and batch2.ndim > 2:
+        base = _expanded(self, (*batch1.shape[:2], batch2.shape[2]))
+    if self.dtype != batch1.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {c_name_of(self)}, batch1: "
+            f"{c_name_of(batch1)}, batch2: {c_name_of(batch2)}"
+        )
+    check_batches(batch1, batch2)
+    check_batch_sizes(batch1, batch2)
+    same_batch_dtypes(batch1, batch2)
+    no_bool("baddbmm", batch1, batch2)
+    return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2))
+
+
+baddbmm.gradient(
+    self=lambda F, grad, beta: multiplied(F, grad, beta),
+    batch1=lambda F, grad, batch2, alpha: multiplied(
+        F, F.bmm(grad, F.conj(F.transpose(batch2, 1, 2))), alpha
+    ),
+    batch2=lambda F, grad, batch1, alpha: multiplied(
+        F, F.bmm(F.conj(F.transpose(batch1, 1, 2)), grad), alpha
+    ),
+)
+baddbmm.forward(
+    lambda F, self_t, batch1_t, batch1, batch2_t, batch2, beta, alpha: _weighted_sum(
+        F, self_t, beta, alpha, F.bmm(batch1_t, batch2), F.bmm(batch1, batch2_t)
+    )
+)
+
+
+def _weighted_sum(F, first, beta, alpha, *others):
+    total = first if beta == 1 else F.mul_scalar(first, beta)
+    for term in others:
+        total = total + (term if alpha == 1 else F.mul_scalar(term, alpha))
+    return total
+
+
+# -- written in place -------------------------------------------------------------------------
+
+
+def _check_written_size(target, size) -> None:
+    """Raise RuntimeError when the product does not have the size of the tensor written to."""
+    if [*target._raw.shape] != [*size]:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor size {[*target._raw.shape]} and output tensor size "
+            f"{[*size]} should match"
+        )
+
+
+@function("addmm_", torch=False)
+def addmm_inplace(self, mat1, mat2, *, beta=1, alpha=1):
+    """`addmm` written into the tensor, which must have the product's size."""
+    a, b = mat1._raw.shape, mat2._raw.shape
+    if len(a) == len(b) == 2 and a[1] == b[0]:
+        _check_written_size(self, (a[0], b[1]))
+    return addmm.inplace(self, mat1, mat2, beta, alpha)
+
+
+@function("addmv_")
+def addmv_inplace(self, mat, vec, *, beta=1, alpha=1):
+    """`addmv` written into the tensor, which must have the product's size."""
+    a, b = mat._raw.shape, vec._raw.shape
+    if len(a) == 2 and a[1:] == b and self._raw.ndim <= 1 and self._raw.size in (1, a[0]):
+        _check_written_size(self, a[:1])
+    return addmv.inplace(self, mat, vec, beta, alpha)
+
+
+@function("addr_", torch=False)
+def addr_inplace(self, vec1, vec2, *, beta=1, alpha=1):
+    """`addr` written into the tensor, which must have the product's size."""
+    _check_vectors(vec1, vec2)
+    if self._raw.ndim != 2:
+        raise RuntimeError(f"2D tensor expected, got {self._raw.ndim}D tensor for input")
+    return addr.inplace(self, vec1, vec2, beta, alpha)
+
+
+@function("addbmm_", torch=False)
+def addbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
+    """`addbmm` written into the tensor, which must have the product's size."""
+    return addbmm.inplace(self, batch1, batch2, beta, alpha)
+
+
+@function("baddbmm_", torch=False)
+def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
+    """`baddbmm` written into the tensor, which must have the product's size."""
+    a, b = batch1._raw.shape, batch2._raw.shape
+    if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2]:
+        _expanded(self._raw, (a[0], a[1], b[2]))
+        _check_written_size(self, (a[0], a[1], b[2]))
+    return baddbmm.inplace(self, batch1, batch2, beta, alpha)

@@ -1,0 +1,215 @@
+"""einsum: sums of products by an equation, contracted from left to right.
+
+Each operand is permuted to a common order of dimensions (those of the output, then those summed
+over), with size one for names it lacks; two operands are then multiplied by one bmm. This is ATen's
+composition (Linear.cpp, einsum and sumproduct_pair), which is visible in the recorded graph.
+"""
+
+from __future__ import annotations
+
+import math
+
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import function
+from impl.operators.products.matmul import bmm
+from impl.tensor.tensor import Tensor
+
+
+@function(method=False)
+def einsum(equation, *operands):
+    """The sum of products that `equation` describes, such as "ij,jk->ik" (torch.einsum).
+
+    A name given twice in an operand is its diagonal; an ellipsis stands for dimensions that
+    broadcast. Raises RuntimeError for an equation that does not fit its operands.
+    """
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    if not operands:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    _check_letters(equation)
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if len(terms) < len(operands):
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    if len(terms) > len(operands):
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    names = [
+        _names(term, tensor, i)
+        for i, (term, tensor) in enumerate(zip(terms, operands, strict=True))
+    ]
+    kept = _output_names(output, names) if arrow else _implied_names(names)
+    summed = sorted({n for term in names for n in term if n not in kept}, key=str)
+    order = [*kept, *summed]
+    aligned = [_align(t, term, order) for t, term in zip(operands, names, strict=True)]
+    _check_sizes(aligned, order)
+    return _contract(aligned, len(kept), len(order))
+
+
+def _check_letters(equation: str) -> None:
+    """Raise RuntimeError for a subscript that is not an ASCII letter."""
+    for i, character in enumerate(equation.replace("->", "  ")):
+        if character not in " ,." and not (character.isascii() and character.isalpha()):
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {i} in the equation string, "
+                "subscripts must be in [a-zA-Z]"
+            )
+
+
+def _names(term: str, tensor: Tensor, position: int) -> list:
+    """The name of each dimension; those of an ellipsis are numbered from the right."""
+    ndim = tensor._raw.ndim
+    before, dots, after = term.partition("...")
+    if "." in before + after:
+        raise RuntimeError(
+            f"einsum(): found '.' for operand {position} that is not part of any ellipsis"
+        )
+    count = len(before) + len(after)
+    if dots and ndim < count:
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({count}) is more than the "
+            f"number of dimensions ({ndim}) for operand {position}"
+        )
+    if not dots and ndim != count:
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({count}) does not match the "
+            f"number of dimensions ({ndim}) for operand {position} and no ellipsis was given"
+        )
+    covered = list(range(ndim - count, 0, -1)) if dots else []
+    return [*before, *covered, *after]
+
+
+def _output_names(output: str, names: list[list]) -> list:
+    before, dots, after = output.partition("...")
+    given = {n for term in names for n in term}
+    for name in before + after:
+        if (before + after).count(name) > 1:
+            raise RuntimeError(
+                f"einsum(): output subscript {name} appears more than once in the output"
+            )
+        if name not in given:
+            raise RuntimeError(
+                f"einsum(): output subscript {name} does not appear in the equation for any input "
+                "operand"
+            )
+    return [*before, *(_covered(names) if dots else []), *after]
+
+
+def _implied_names(names: list[list]) -> list:
+    """The output's names without `->`: those of the ellipsis, then names that appear once, in
+    alphabetical order."""
+    every = [n for term in names for n in term]
+    once = sorted(n for n in every if isinstance(n, str) and every.count(n) == 1)
+    return [*_covered(names), *once]
+
+
+def _covered(names: list[list]) -> list[int]:
+    most = max((n for term in names for n in term if isinstance(n, int)), default=0)
+    return list(range(most, 0, -1))
+
+
+def _align(tensor: Tensor, names: list, order: list) -> Tensor:
+    """The operand with its diagonals taken and its dimensions in `order`; size one for missing
+    names."""
+    place: dict = {}
+    for name in names:
+        if name not in place:
+            place[name] = len(place)
+            continue
+        first, second = place[name], len(place)
+        a, b = tensor._raw.shape[first], tensor._raw.shape[second]
+        if a != b:
+            raise RuntimeError(
+                f"einsum(): subscript {name} is repeated for operand 0 but the sizes don't match, "
+                f"{b} != {a}"
+            )
+        tensor = tensor.diagonal(0, first, second).movedim(-1, first)
+    position = len(place)
+    target = []
+    for name in order:
+        if name in place:
+            target.append(place[name])
+        else:
+            tensor = tensor_ops.unsqueeze(tensor, position)
+            target.append(position)
+            position += 1
+    return tensor_ops.permute(tensor, tuple(target))
+
+
+def _check_sizes(operands: list[Tensor], order: list) -> None:
+    for dim, name in enumerate(order):
+        size = 1
+        for i, tensor in enumerate(operands):
+            n = tensor._raw.shape[dim]
+            if n != 1 and size != 1 and n != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {name} has size {n} for operand {i} which does not "
+                    f"broadcast with previously seen size {size}"
+                )
+            size = n if n != 1 else size
+
+
+def _contract(operands: list[Tensor], kept: int, ndim: int) -> Tensor:
+    several = len(operands) > 1
+    counts = [sum(t._raw.shape[d] != 1 for t in operands) for d in range(ndim)]
+    result, *rest = operands
+    for other in rest:
+        together, left_only, right_only = [], [], []
+        for d in range(kept, ndim):
+            a, b = result._raw.shape[d] != 1, other._raw.shape[d] != 1
+            if a and b:
+                counts[d] -= 1
+                if counts[d] == 1:
+                    together.append(d)
+                    counts[d] = 0
+            elif counts[d] == 1:
+                if a:
+                    left_only.append(d)
+                    counts[d] = 0
+                elif b:
+                    right_only.append(d)
+                    counts[d] = 0
+        if left_only:
+            result = result.sum(tuple(left_only), True)
+        if right_only:
+            other = other.sum(tuple(right_only), True)
+        result = _pair(result, other, together)
+    if ndim == kept:
+        return result
+    if several:
+        return tensor_ops.view(result, result._raw.shape[:kept])
+    return result.sum(tuple(range(kept, ndim)))
+
+
+def _pair(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
+    """The product of two aligned operands, summed over some dimensions, which keep size one."""
+    if not summed:
+        return tensor_ops.mul(left, right)
+    both: list[int] = []
+    only_left: list[int] = []
+    only_right: list[int] = []
+    for d in range(left._raw.ndim):
+        a, b = left._raw.shape[d] != 1, right._raw.shape[d] != 1
+        if d in summed:
+            continue
+        (both if a and b else only_left if a else only_right).append(d)
+    if only_left and only_right and only_right[-1] < only_left[0]:
+        # The right operand's dimensions come first in the result; swapping avoids a copy.
+        left, right = right, left
+        only_left, only_right = only_right, only_left
+    a, b = left._raw.shape, right._raw.shape
+
+    def size(shape, dims):
+        return math.prod(shape[d] for d in dims)
+
+    batch, total = size(a, both), size(a, summed)
+    rows, columns = size(a, only_left), size(b, only_right)
+    middle = tensor_ops.permute(left, (*both, *only_left, *summed, *only_right))
+    middle = tensor_ops.reshape(middle, (batch, rows, total))
+    last = tensor_ops.permute(right, (*both, *summed, *only_right, *only_left))
+    last = tensor_ops.reshape(last, (batch, total, columns))
+    shape = [*(a[d] for d in (*both, *only_left)), *(1 for _ in summed)]
+    shape += [b[d] for d in only_right]
+    order = [0] * len(shape)
+    for i, d in enumerate((*both, *only_left, *summed, *only_right)):
+        order[d] = i
+    return tensor_ops.permute(tensor_ops.view(bmm(middle, last), tuple(shape)), tuple(order))

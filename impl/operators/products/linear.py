@@ -1,0 +1,163 @@
+"""The linear layer: ATen's composition of a transpose and a product, and a fused fast path.
+
+After the product of large matrices the caches hold matrix data, and the cost of the next operation
+depends on the amount of Python code it executes. A layer of float matrices is therefore computed
+and recorded by one function, which leaves the same view and the same two nodes as the operators it
+replaces.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from impl.core.registry import tensor_ops
+from impl.core.state import STATE
+from impl.dispatch import fused
+from impl.dispatch.autocast import lower_precision_fp
+from impl.dispatch.out import store
+from impl.kernels.vectorized import MODERATE, sum_of_rows
+from impl.operators.products.addmm import addmm
+from impl.operators.products.matmul import matrices
+from impl.operators.products.products import matmul_of, require_tensor
+from impl.operators.views.transposition import t
+from impl.tensor.tensor import Tensor, dense_meta, new
+
+
+def linear(input, weight, bias=None, *, out=None):
+    """`input @ weight.t() + bias`: (..., n) by (m, n), and (m,) (torch.nn.functional.linear).
+
+    Raises the RuntimeErrors of the products it is composed of.
+    """
+    require_tensor("linear", "input", 1, input)
+    require_tensor("linear", "weight", 2, weight)
+    result = _layer(input, weight, bias) if isinstance(bias, Tensor) else None
+    if result is None:
+        result = _composed(input, weight, bias)
+    return result if out is None else store("linear", out, result)
+
+
+@lower_precision_fp
+def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """The layer as ATen composes it (Linear.cpp)."""
+    ranks = (input._raw.ndim, weight._raw.ndim)
+    if 0 in ranks:
+        raise RuntimeError(
+            "both arguments to linear need to be at least 1D, but they are "
+            f"{ranks[0]}D and {ranks[1]}D"
+        )
+    turned = tensor_ops.t(weight)
+    if bias is None:
+        return matmul_of(input, turned)
+    if ranks[0] == 2:
+        return addmm(bias, input, turned, 1, 1)
+    shape = input._raw.shape
+    if bias._raw.ndim == 1 and ranks[1] == 2 and input.is_contiguous():
+        rows = tensor_ops.view(input, (math.prod(shape[:-1]), shape[-1]))
+        result = addmm(bias, rows, turned, 1, 1)
+        return tensor_ops.view(result, (*shape[:-1], result._raw.shape[1]))
+    return matmul_of(input, turned).add_(bias)
+
+
+_ALL, _PARAMETERS = 0b111, 0b101  # the bits of addmm's operands that require grad: bias, input, t
+
+
+@functools.cache
+def _plan(mask: int):
+    """The plan of addmm's node. The assertion checks the order of saved values that `_layer` and
+    `_gradients` rely on."""
+    plan = addmm.plan(mask, True)
+    names = ["mat1", "mat1_layout", "mat2"] if mask == _ALL else ["mat1"]
+    assert plan.names == ["alpha", "beta", *names, "mat2_layout"]
+    return plan
+
+
+def _gradients(node, grad, keep: bool, wanted):
+    """Backward of addmm, with the bias's gradient already summed to its shape.
+
+    The compiled backward of the plan serves the other cases.
+    """
+    saved = node._saved
+    rowwise = type(grad) is np.ndarray and grad.flags.c_contiguous and len(grad) <= MODERATE
+    if not rowwise or saved is None or wanted is not None:
+        return node._plan.compiled_backward(node, grad, keep, wanted)
+    of_bias, before, _ = node._next_nodes
+    left = fused.unpack_array(saved[2], node)
+    right = None if before is None else fused.unpack_array(saved[4], node)
+    if not keep:
+        node._saved = None
+    meta = of_bias._meta
+    summed = type(meta) is tuple and meta[0] == grad.shape[1:]
+    return [
+        sum_of_rows(grad) if summed else grad,
+        None if right is None else matrices(grad, right.T),
+        matrices(grad.T, left).T,
+    ]
+
+
+@functools.lru_cache(1024)
+def _metas(rows: int, shape: tuple[int, int], kind):
+    """The strides of the weight's transpose, its layout, its meta, the plan of its node, and the
+    meta of a result with `rows` rows."""
+    steps, turned = (1, shape[1]), shape[::-1]
+    result = fused.tensor_meta(np.empty((rows, shape[0]), kind))
+    return (
+        steps,
+        (turned, steps, 0),
+        fused.tensor_meta(np.empty(turned, kind)),
+        t.plan(1, True),
+        result,
+    )
+
+
+def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
+    """The fused layer, for row-major matrices of one float dtype of which both parameters require
+    grad, or with recording off; None for others, which take the slow path."""
+    path = STATE.fast_path
+    if path is None:
+        return None
+    meta, pattern = input._dense_meta or dense_meta(input), weight._dense_meta or dense_meta(weight)
+    shift = bias._dense_meta or dense_meta(bias)
+    if meta is None or pattern is None or shift is None:
+        return None
+    rows, matrix, added = input._raw, weight._raw, bias._raw
+    if not (rows.ndim == matrix.ndim == 2 and added.ndim == 1):
+        return None
+    shape, kind = pattern
+    outputs, inputs = shape
+    if outputs < 2 or inputs < 2 or meta[0][1] != inputs or shift[0][0] != outputs:
+        return None
+    if meta[1] is not kind or shift[1] is not kind:
+        return None
+    if path:
+        if weight._view is not None or bias._view is not None or weight._nr or bias._nr:
+            return None
+        before, connected = fused.connection(input)
+        of_weight, of_bias = fused.connection(weight)[0], fused.connection(bias)[0]
+        if of_weight is None or of_bias is None or not connected:
+            return None
+    transposed = matrix.T
+    raw = matrices(rows, transposed)
+    raw += added
+    result = new(raw)
+    if not path:
+        return result
+    steps, layout, turned_meta, plan, result_meta = _metas(len(rows), shape, kind)
+    turned = fused.view_of(weight, weight, transposed, steps)
+    turning, node = t.node_class(), addmm.node_class()
+    fused.record(turned, turning, plan, of_weight, (), turned_meta)
+    kept = input if input._memory is None else fused.save(input)
+    saved: tuple
+    if before is None:
+        plan, saved = _plan(_PARAMETERS), (1, 1, kept, layout)
+    else:
+        rows_layout = (rows.shape, (inputs, 1), input._offset)
+        plan, saved = _plan(_ALL), (1, 1, kept, rows_layout, fused.save(turned), layout)
+        if input._nr:
+            node._input_nrs = (0, input._nr, 0)
+    result._dense_meta = result_meta
+    edges = (of_bias, before, turning)
+    fused.record(result, node, plan, edges, saved, result_meta, _gradients)
+    return result

@@ -1,0 +1,336 @@
+"""Matrix products: the operators mm, bmm, mv, dot, vdot and trace.
+
+Gradients are products with the transposed other operand. The gradient of a column-major operand is
+column-major, as in torch (FunctionsManual.cpp, mm_mat1_backward and mm_mat2_backward).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, INTEGRAL, WIDE
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.definition import Array, formula_operation, operator, written
+from impl.dispatch.formula_helpers import multiplied
+from impl.dispatch.not_implemented import refuse_bool
+from impl.kernels.reduced_precision import accumulate_dtype, widened
+from impl.tensor.lazy_conj import conj_neg_bits, lazily_conjugated
+from impl.tensor.tensor import new
+
+
+def c_name_of(raw) -> str:
+    """The C++ name of an array's dtype (`float`), for the messages that do not use `legacy`."""
+    return BY_NUMPY[raw.dtype].c_name
+
+
+def legacy(raw) -> str:
+    """The name of an array's dtype in torch's older messages (`Float`)."""
+    return BY_NUMPY[raw.dtype].legacy
+
+
+def sizes_text(raw) -> str:
+    """An array's sizes in the notation of torch's messages (`2x3`)."""
+    return "x".join(map(str, raw.shape))
+
+
+def no_bool(kernel_name: str, a, b) -> None:
+    """Raise NotImplementedError for bool; as in torch, not if either operand is empty."""
+    if a.size and b.size:
+        refuse_bool(a, kernel_name)
+
+
+def product(a, b):
+    """The matrix product of arrays; half and bfloat16 are accumulated in float32."""
+    kind = a.dtype
+    if kind is b.dtype and kind in WIDE:
+        return matrices(a, b)
+    return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
+
+
+def matrices(a, b):
+    """The product by np.matmul, or by `dot` for two matrices; `dot` has less overhead but zeroes
+    its result first.
+
+    A matrix of few rows times a transposed matrix is computed as a transposed product, which is
+    faster.
+    """
+    # For a single element `dot` calls axpy, which returns zero for zero times NaN.
+    if a.size == 1 or b.size == 1:
+        return np.matmul(a, b)
+    if a.ndim != 2 or b.ndim != 2:
+        return a.dot(b) if a.ndim == 2 and b.ndim == 1 else np.matmul(a, b)
+    rows, columns = len(a), b.shape[1]
+    if rows * columns > 1 << 15:
+        return np.matmul(a, b)
+    few = 8 <= rows <= 16 < columns and len(b) * columns > 1 << 14
+    if few and b.flags.f_contiguous and a.flags.c_contiguous:
+        return np.ascontiguousarray(b.T.dot(a.T).T)
+    return a.dot(b)
+
+
+def left_gradient(F, grad, right, layout, alpha=1):
+    """The gradient of the left factor, column-major if its `layout` is."""
+    (rows, _), strides, _ = layout
+    if strides == (1, rows):
+        result = F.t(F.mm_fitting(F.conj(right), F.t(grad)))
+    else:
+        result = F.mm_fitting(grad, F.conj(F.t(right)))
+    return result if alpha == 1 else multiplied(F, result, alpha)
+
+
+def right_gradient(F, grad, left, layout, alpha=1):
+    """The gradient of the right factor, column-major if its `layout` is."""
+    (rows, _), strides, _ = layout
+    if strides == (1, rows):
+        result = F.t(F.mm_fitting(F.t(grad), F.conj(left)))
+    else:
+        result = F.mm_fitting(F.conj(F.t(left)), grad)
+    return result if alpha == 1 else multiplied(F, result, alpha)
+
+
+# -- matrices and vectors ---------------------------------------------------------------------
+
+
+@operator(out=True, numbers=False, autocast="lower_precision_fp")
+def mm(self: Array, mat2: Array) -> Array:
+    """The product of two matrices, (n, m) by (m, p) (torch.mm).
+
+    Raises RuntimeError unless both are matrices of one dtype whose inner sizes agree.
+    """
+    if self.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    check_multipliable(self, mat2)
+    check_alike(self, mat2)
+    no_bool("addmm_impl_cpu_", self, mat2)
+    return product(self, mat2)
+
+
+def check_alike(mat1, mat2) -> None:
+    """Raise RuntimeError as torch does for two factors of different dtypes."""
+    if mat1.dtype != mat2.dtype:
+        raise RuntimeError(
+            "expected m1 and m2 to have the same dtype, but got: "
+            f"{c_name_of(mat1)} != {c_name_of(mat2)}"
+        )
+
+
+def check_multipliable(mat1, mat2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
+    if mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({sizes_text(mat1)} and {sizes_text(mat2)})"
+        )
+
+
+mm.gradient(
+    self=lambda F, grad, mat2, self_layout: left_gradient(F, grad, mat2, self_layout),
+    mat2=lambda F, grad, self, mat2_layout: right_gradient(F, grad, self, mat2_layout),
+)
+mm.forward(lambda F, self_t, self, mat2_t, mat2: F.mm(self_t, mat2) + F.mm(self, mat2_t))
+
+
+# The product without checks, for formulas, whose matrices are known to fit.
+array_ops.mm_fitting, tensor_ops.mm_fitting = product, tensor_ops.mm
+
+
+@operator(out=True, numbers=False, autocast="lower_precision_fp")
+def bmm(self: Array, mat2: Array) -> Array:
+    """The products of two batches of matrices, (b, n, m) by (b, m, p) (torch.bmm).
+
+    Raises RuntimeError unless both are 3-D, of one dtype, with fitting sizes.
+    """
+    kind, shape = self.dtype, self.shape
+    if (  # the common case
+        kind in WIDE
+        and mat2.dtype is kind
+        and len(shape) == mat2.ndim == 3
+        and mat2.shape[:2] == (shape[0], shape[2])
+    ):
+        return np.ascontiguousarray(np.matmul(_spread(self), _spread(mat2)))
+    check_batches(self, mat2)
+    check_batch_sizes(self, mat2)
+    no_bool("bmm", self, mat2)
+    same_batch_dtypes(self, mat2)
+    return np.ascontiguousarray(product(self, mat2))
+
+
+def _spread(batch):
+    """A batch without strides of zero, which BLAS cannot read."""
+    return np.ascontiguousarray(batch) if 0 in batch.strides else batch
+
+
+def same_batch_dtypes(batch1, batch2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
+    if batch1.dtype != batch2.dtype and batch1.size and batch2.size:
+        raise RuntimeError(f"expected scalar type {legacy(batch1)} but found {legacy(batch2)}")
+
+
+def check_batches(batch1, batch2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
+    if batch1.ndim != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    if batch2.ndim != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+
+
+def check_batch_sizes(batch1, batch2) -> None:
+    """Raise RuntimeError as torch does for two factors that do not fit."""
+    expected = [batch1.shape[0], batch1.shape[2]]
+    if [*batch2.shape[:2]] != expected:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: {expected} "
+            f"but got: {[*batch2.shape[:2]]}."
+        )
+
+
+bmm.gradient(
+    self=lambda F, grad, mat2: F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))),
+    mat2=lambda F, grad, self: F.bmm(F.conj(F.transpose(self, 1, 2)), grad),
+)
+bmm.forward(lambda F, self_t, self, mat2_t, mat2: F.bmm(self_t, mat2) + F.bmm(self, mat2_t))
+
+
+@operator(out=True, numbers=False, writes=1)
+def mv(self: Array, vec: Array) -> Array:
+    """The product of a matrix (n, m) and a vector (m,) (torch.mv).
+
+    Raises RuntimeError for other ranks, sizes that do not fit, and different dtypes.
+    """
+    if self.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
+    if self.shape[1] != vec.shape[0]:
+        reject_vector_sizes(self.shape[0], self, vec)
+    if self.dtype != vec.dtype:
+        reject_vector_dtypes(vec, self, vec)
+    no_bool("addmv_impl_cpu", self, vec)
+    return product(self, vec)
+
+
+array_ops.mv_fitting, tensor_ops.mv_fitting = product, tensor_ops.mv
+
+
+def reject_vector_sizes(size: int, mat, vec) -> None:
+    """Raise RuntimeError for a matrix and a vector that do not fit."""
+    raise RuntimeError(
+        f"size mismatch, got input ({size}), mat ({sizes_text(mat)}), vec ({vec.shape[0]})"
+    )
+
+
+def reject_vector_dtypes(base, mat, vec) -> None:
+    """Raise RuntimeError for a matrix and a vector of different dtypes."""
+    raise RuntimeError(
+        "addmv input tensors must have the same dtype, but got "
+        f"{legacy(base)}, {legacy(mat)}, and {legacy(vec)}"
+    )
+
+
+mv.gradient(
+    self=lambda F, grad, vec_conj: F.outer(grad, vec_conj),
+    vec=lambda F, grad, self_conj: F.mv_fitting(F.t(self_conj), grad),
+)
+mv.forward(lambda F, self_t, self, vec_t, vec: F.mv(self_t, vec) + F.mv(self, vec_t))
+
+
+def _inner_product(self, other):
+    if self.ndim != 1 or other.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors")
+    if self.dtype != other.dtype:
+        raise RuntimeError(
+            "dot : expected both vectors to have same dtype, but found "
+            f"{legacy(self)} and {legacy(other)}"
+        )
+    if self.shape != other.shape:
+        a, b = self.shape[0], other.shape[0]
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a}] and src [{b}] to have the same "
+            f"number of elements, but got {a} and {b} elements respectively"
+        )
+    refuse_bool(self, "dot")
+    return product(self, other)
+
+
+@operator(out=True, numbers=False, writes=1)
+def dot(self: Array, tensor: Array) -> Array:
+    """The inner product of two vectors, without conjugation (torch.dot).
+
+    Raises RuntimeError unless both are 1-D, of one dtype and one length.
+    """
+    return _inner_product(self, tensor)
+
+
+dot.gradient(
+    self=lambda F, grad, tensor_conj: grad * tensor_conj,
+    tensor=lambda F, grad, self_conj: grad * self_conj,
+)
+dot.forward(lambda F, self_t, self, tensor_t, tensor: F.dot(self_t, tensor) + F.dot(self, tensor_t))
+
+
+@operator(out=True, numbers=False, writes=1)
+def vdot(self: Array, other: Array) -> Array:
+    """The inner product of two vectors, the first conjugated (torch.vdot). Errors as `dot`."""
+    return _inner_product(np.conj(self) if self.dtype.kind == "c" else self, other)
+
+
+vdot.gradient(
+    self=lambda F, grad, other: F.conj(grad) * other,
+    other=lambda F, grad, self: grad * self,
+)
+vdot.forward(lambda F, self_t, self, other_t, other: F.vdot(self_t, other) + F.vdot(self, other_t))
+
+
+def _deferring(op, conjugates: tuple[bool, bool]) -> None:
+    """Make an operator's result lazily conjugated for operands with these conj bits.
+
+    For them torch computes the other product (dot or vdot) and conjugates its result lazily.
+    """
+    finish = op.wrap_outputs
+
+    def finished(result, raws, args, mask, strided=False):
+        output = finish(result, raws, args, mask, strided)
+        return (
+            lazily_conjugated(output)
+            if tuple(conj_neg_bits(a)[0] for a in args) == conjugates
+            else output
+        )
+
+    op.wrap_outputs = finished
+
+
+_deferring(dot, (True, True))
+_deferring(vdot, (False, True))
+
+
+@operator(autocast="fp32")
+def trace(self: Array) -> Array:
+    """The sum of a matrix's diagonal; integers are summed as int64 (torch.trace)."""
+    refuse_bool(self, "trace")
+    if self.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+    if BY_NUMPY[self.dtype].category <= INTEGRAL:
+        return np.trace(self, dtype=np.int64)
+    return np.trace(self, dtype=accumulate_dtype(self.dtype)).astype(self.dtype, copy=False)
+
+
+@formula_operation
+def on_diagonal(value, shape):
+    """A matrix with `value` on its diagonal and zeros elsewhere."""
+    rows, columns = shape
+    result = np.zeros(rows * columns, value.dtype)
+    result[: min(rows, columns) * (columns + 1) : columns + 1] = value
+    return result.reshape(shape)  # a view, as in torch
+
+
+def _on_diagonal_tensor(value, shape):
+    rows, columns = shape
+    flat = tensor_ops.new_zeros(value, (rows * columns,))
+    places = new(np.arange(min(rows, columns)) * (columns + 1))
+    flat.index_fill_(0, places, value)
+    flat._storage.version = 2  # two writes, as torch counts them
+    return tensor_ops.view(flat, tuple(shape))
+
+
+tensor_ops.on_diagonal = _on_diagonal_tensor
+trace.gradient(self=written(lambda F, grad, self_shape: F.on_diagonal(grad, self_shape), 2))
+trace.forward("linear")

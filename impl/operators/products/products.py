@@ -1,0 +1,260 @@
+"""Composite products: matmul, outer, inner and tensordot.
+
+The reshapes, expansions and copies on the way are visible in the recorded graph, so each product is
+composed as in ATen (LinearAlgebra.cpp).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from impl.core import inference_mode
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
+from impl.core.state import STATE
+from impl.dispatch.autocast import lower_precision_fp
+from impl.dispatch.definition import function
+from impl.dispatch.out import check_out, write_out
+from impl.operators.products import bmm_fused
+from impl.operators.products.matmul import bmm, dot, mm, mv
+from impl.operators.views.shape import unsafe_view
+from impl.tensor.tensor import Tensor, requires_grad
+
+
+def require_tensor(name: str, argument: str, position: int, value) -> None:
+    """Raise TypeError for an argument that is no tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, "
+            f"not {type(value).__name__}"
+        )
+
+
+# -- matmul -----------------------------------------------------------------------------------
+
+
+@function()
+def matmul(input, other, *, out=None):
+    """The matrix product over the last two dimensions, the leading ones broadcast (torch.matmul).
+
+    A vector counts as a row on the left and as a column on the right. Raises RuntimeError for
+    0-dim tensors, inner sizes that differ, batches that do not broadcast, and different dtypes.
+    """
+    require_tensor("matmul", "input", 1, input)
+    require_tensor("matmul", "other", 2, other)
+    result = (matmul_of if STATE.autocast is None else lower_precision_fp(matmul_of))(input, other)
+    if out is None:
+        return result
+    check_out("matmul", out, result.requires_grad)
+    write_out(out, result._raw)
+    if (input._raw.ndim, other._raw.ndim) == (1, 2):
+        inference_mode.count(out)  # ATen also squeezes `out`
+    return out
+
+
+def matmul_of(left: Tensor, right: Tensor) -> Tensor:
+    """`matmul` of arguments already checked to be tensors."""
+    ranks = (left._raw.ndim, right._raw.ndim)
+    if min(ranks) > 2:
+        return _batched(left, right)
+    if 0 in ranks:
+        raise RuntimeError(
+            "both arguments to matmul need to be at least 1D, but they are "
+            f"{ranks[0]}D and {ranks[1]}D"
+        )
+    if ranks == (1, 1):
+        return dot(left, right)
+    if ranks == (2, 1):
+        return mv(left, right)
+    if ranks == (1, 2):
+        return mm(tensor_ops.unsqueeze(left, 0), right).squeeze_(0)
+    if ranks == (2, 2):
+        return mm(left, right)
+    if _folds(left, right):
+        return _folded(left, right)
+    return _batched(left, right)
+
+
+def _folds(left: Tensor, right: Tensor) -> bool:
+    """Whether the larger operand's batch becomes rows of one matrix, rather than a bmm.
+
+    Always when the smaller operand requires grad (a bmm would expand its gradient needlessly), else
+    when the fold is a view.
+    """
+    left_larger = left._raw.ndim >= right._raw.ndim
+    large, small = (left, right) if left_larger else (right, left)
+    if large._raw.ndim < 3 or small._raw.ndim > 2:
+        return False
+    if requires_grad(small):
+        return True
+    if left._raw.ndim == 2:
+        return False
+    if large._raw.size == 0:
+        return True
+    shape, strides = [*large._raw.shape], [*large.stride()]
+    if not left_larger:
+        shape[-2:], strides[-2:] = shape[:-3:-1], strides[:-3:-1]
+    return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(len(shape) - 2))
+
+
+def _folded(left: Tensor, right: Tensor) -> Tensor:
+    transposed = right._raw.ndim > left._raw.ndim
+    large, small = (right, left) if transposed else (left, right)
+    if transposed:
+        large = tensor_ops.transpose(large, -2, -1)
+        if small._raw.ndim == 2:
+            small = tensor_ops.t(small)
+    shape = large._raw.shape
+    rows = tensor_ops.reshape(large, (math.prod(shape[:-1]), shape[-1]))
+    if small._raw.ndim == 1:
+        return unsafe_view(mv(rows, small), shape[:-1])
+    result = unsafe_view(mm(rows, small), (*shape[:-1], small._raw.shape[1]))
+    return tensor_ops.transpose(result, -2, -1).contiguous() if transposed else result
+
+
+def _batched(left: Tensor, right: Tensor) -> Tensor:
+    result = bmm_fused.product(left, right)
+    return _composed(left, right) if result is None else result
+
+
+def _composed(left: Tensor, right: Tensor) -> Tensor:
+    a, b = left._raw.shape, right._raw.shape
+    if len(a) == len(b) == 3 and a[0] != b[0]:
+        # A batch of one against several is folded too if it requires grad, for the same reason.
+        if a[0] == 1 and requires_grad(left):
+            return matmul_of(tensor_ops.squeeze_dim(left, 0), right)
+        if b[0] == 1 and requires_grad(right):
+            return matmul_of(left, tensor_ops.squeeze_dim(right, 0))
+    left_size, left_batch, right_size, right_batch, size = _batch_sizes(a, b)
+    left = tensor_ops.reshape(tensor_ops.expand(left, left_size), left_batch)
+    right = tensor_ops.reshape(tensor_ops.expand(right, right_size), right_batch)
+    if len(b) == 1:
+        return unsafe_view(
+            tensor_ops.squeeze_dim(bmm(left, tensor_ops.unsqueeze(right, 2)), -1), size
+        )
+    return unsafe_view(bmm(left, right), size)
+
+
+@functools.lru_cache(2048)
+def _batch_sizes(a, b):
+    """The expanded and the reshaped sizes of the left operand, those of the right, and the result's
+    sizes."""
+    batch = broadcast_shapes(a[:-2], b[:-2])
+    count = math.prod(batch)
+    left, right = (1, *a)[-2:], b[-2:]
+    size = (*batch, *a[:-1][-1:], *right[1:])
+    return (*batch, *left), (count, *left), (*batch, *right), (count, *right), size
+
+
+def _at(left, right):
+    return matmul(left, right) if isinstance(right, Tensor) else NotImplemented
+
+
+def _right_at(right, left):
+    return matmul(left, right) if isinstance(left, Tensor) else NotImplemented
+
+
+Tensor.__matmul__ = _at
+Tensor.__rmatmul__ = _right_at
+
+
+# -- outer and inner --------------------------------------------------------------------------
+
+
+def _outer(F, left, right):
+    return F.reshape(left, (left.shape[0], 1)) * right
+
+
+array_ops.outer = lambda left, right: _outer(array_ops, left, right)
+
+
+@function(out="mul")
+def outer(input, vec2):
+    """The products of every two elements of two vectors (torch.outer).
+
+    Raises RuntimeError unless both are 1-D.
+    """
+    for name, value in (("self", input), ("vec2", vec2)):
+        if value._raw.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {value._raw.ndim}-D")
+    return _outer(tensor_ops, input, vec2)
+
+
+tensor_ops.outer = outer
+
+
+@function()
+def ger(input, vec2):
+    """`outer` under its older name (torch.ger)."""
+    return outer(input, vec2)
+
+
+@function(out=True)
+def inner(input, other):
+    """The sums of products over the last dimensions (torch.inner).
+
+    Raises RuntimeError when the last sizes differ.
+    """
+    if input._raw.ndim == 0 or other._raw.ndim == 0:
+        return input * other
+    if input._raw.shape[-1] != other._raw.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{[*input._raw.shape]} and {[*other._raw.shape]}"
+        )
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@function(method=False, out=True)
+def tensordot(a, b, dims=2):
+    """Contract dimensions of `a` with dimensions of `b` (torch.tensordot).
+
+    `dims` is a number (the last of a with the first of b) or a pair of lists. Raises RuntimeError
+    when the sizes differ.
+    """
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a._raw.ndim, b._raw.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        of_a, of_b = list(range(-dims, 0)), list(range(dims))
+    else:
+        of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in dims)
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    if len(of_a) != len(of_b):
+        raise RuntimeError("both dimension lists should have same length")
+    left, right, contracted = a, b, 1
+    for i, j in zip(of_a, of_b, strict=True):
+        n, m = a.size(i), b.size(j)
+        if m == 1:
+            left = left.sum(i, True)
+        elif n == 1:
+            right = right.sum(j, True)
+        elif n != m:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and "
+                f"second has size {m} in dim {j}"
+            )
+        else:
+            contracted *= n
+    of_a = [d % a._raw.ndim for d in of_a]
+    of_b = [d % b._raw.ndim for d in of_b]
+    free_a = [d for d in range(a._raw.ndim) if d not in of_a]
+    free_b = [d for d in range(b._raw.ndim) if d not in of_b]
+    rows = [a._raw.shape[d] for d in free_a]
+    columns = [b._raw.shape[d] for d in free_b]
+    left = tensor_ops.permute(left, (*free_a, *of_a))
+    right = tensor_ops.permute(right, (*of_b, *free_b))
+    if math.prod(rows) == math.prod(columns) == 1:
+        if left.is_contiguous() and right.is_contiguous():
+            result = dot(left.flatten(), right.flatten())
+        else:
+            result = (left.squeeze() * right.squeeze()).sum()
+    else:
+        result = mm(
+            tensor_ops.reshape(left, (math.prod(rows), contracted)),
+            tensor_ops.reshape(right, (contracted, math.prod(columns))),
+        )
+    return tensor_ops.reshape(result, (*rows, *columns))

@@ -1,0 +1,89 @@
+"""In-place fills with Cauchy, geometric and log-normal samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.dispatch.definition import function
+from impl.dispatch.not_implemented import not_implemented
+from impl.factories.generator import default_generator, fused, memory_order
+from impl.operators.random.sampling import fill, filling
+from impl.tensor.tensor import Tensor
+
+_DOUBLE = np.dtype(np.float64)
+
+
+_cauchy = filling("cauchy_drawn", "CauchyBackward0")
+_geometric = filling("geometric_drawn", "GeometricBackward0")
+_log_normal = filling("log_normal_drawn", "LogNormalBackward0")
+
+
+def _fill_with(op, tensor: Tensor, numbers) -> Tensor:
+    """Fill the tensor with numbers(count), count its number of elements, in memory order."""
+
+    def draw(fresh: Tensor) -> None:
+        target = memory_order(fresh)
+        target[...] = np.array(numbers(target.size), _DOUBLE).reshape(target.shape)
+
+    return fill(op, tensor, draw)
+
+
+def _require_floating(tensor: Tensor, kernel: str) -> None:
+    if tensor.dtype.category != dtypes.FLOATING:
+        raise not_implemented(kernel, tensor.dtype)
+
+
+def _uniforms(count: int, generator) -> list[float]:
+    return (generator or default_generator).uniform(count, _DOUBLE).tolist()
+
+
+@function("cauchy_", torch=False)
+def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
+    """Fill with samples of a Cauchy distribution (torch.Tensor.cauchy_).
+
+    Raises RuntimeError unless `sigma` is positive, NotImplementedError for integers.
+    """
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    _require_floating(self, "cauchy_cpu")
+    return _fill_with(
+        _cauchy,
+        self,
+        lambda n: [median + sigma * math.tan(math.pi * (u - 0.5)) for u in _uniforms(n, generator)],
+    )
+
+
+@function("geometric_", torch=False)
+def geometric_(self, p, *, generator=None):
+    """Fill with samples of a geometric distribution on 1, 2, … (torch.Tensor.geometric_).
+
+    Raises RuntimeError for a probability outside (0, 1).
+    """
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    scale = math.log1p(-p)
+    return _fill_with(
+        _geometric,
+        self,
+        lambda n: [math.ceil(math.log(u) / scale) for u in _uniforms(n, generator)],
+    )
+
+
+@function("log_normal_", torch=False)
+def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
+    """Fill with samples of a log-normal distribution (torch.Tensor.log_normal_).
+
+    Raises RuntimeError unless `std` is positive, NotImplementedError for integers.
+    """
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    _require_floating(self, "log_normal_cpu")
+    source = generator or default_generator
+    return _fill_with(
+        _log_normal,
+        self,
+        lambda n: [math.exp(fused(z, std, mean)) for z in source.normal_numbers(n)],
+    )

@@ -1,0 +1,87 @@
+"""Samples of class indices with given weights, with and without replacement: multinomial."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import FLOATING
+from impl.core.grad_mode import no_grad
+from impl.core.registry import FUNCTIONS
+from impl.dispatch.definition import function
+from impl.factories.generator import default_generator, draw_exponential
+from impl.kernels.reduced_precision import widened
+from impl.tensor.allocation import empty_like
+from impl.tensor.tensor import Tensor, new
+
+
+def _check(weights: Tensor, count: int, replacement: bool) -> None:
+    if weights.dtype.category != FLOATING:
+        raise RuntimeError(
+            "multinomial only supports floating-point dtypes for input, got: "
+            + weights.dtype.legacy
+        )
+    shape = weights._raw.shape
+    if len(shape) not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if count <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and count > shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+
+
+def _races(weights: Tensor, count: int, generator) -> Tensor:
+    """Samples without replacement: the classes with the smallest ratio of an exponential sample
+    to the weight."""
+    values = weights._raw
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not (values.sum(-1) > 0).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    with no_grad():
+        times = empty_like(weights)
+        draw_exponential(times, 1.0, generator)
+        speeds = FUNCTIONS["div"](weights.detach(), times)
+        if count == 1:
+            return speeds.argmax(-1, True)
+        return speeds.topk(count)[1]
+
+
+def _put_back(weights: Tensor, count: int, generator) -> Tensor:
+    source = generator or default_generator
+    values = widened(weights._raw)
+    drawn = np.empty((*values.shape[:-1], count), np.int64)
+    for index in np.ndindex(values.shape[:-1]):
+        row = values[index]
+        if (row < 0).any():
+            raise RuntimeError(
+                "invalid multinomial distribution (encountering probability entry < 0)"
+            )
+        if not np.isfinite(row).all():
+            raise RuntimeError(
+                "invalid multinomial distribution (encountering probability entry = infinity or "
+                "NaN)"
+            )
+        total = np.add.accumulate(row, dtype=row.dtype)
+        if not total[-1] > 0:
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        total = total / total[-1]
+        total[-1] = 1
+        places = source.uniform(count, np.dtype(np.float64))
+        drawn[index] = np.searchsorted(total.astype(np.float64), places, side="left")
+    return new(drawn)
+
+
+@function("multinomial", batching="random")
+def multinomial(input, num_samples, replacement=False, *, generator=None):
+    """`num_samples` class indices (int64) for each row of weights, (n,) or (m, n)
+    (torch.multinomial).
+
+    Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples
+    than classes without replacement.
+    """
+    _check(input, num_samples, replacement)
+    if replacement and num_samples > 1:
+        return _put_back(input, num_samples, generator)
+    return _races(input, num_samples, generator)

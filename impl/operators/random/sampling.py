@@ -1,0 +1,207 @@
+"""In-place random fills (uniform_, normal_, random_, exponential_), and bernoulli."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import NoComplex
+from impl.dispatch.not_implemented import no_derivative, not_implemented
+from impl.dispatch.out import check_out
+from impl.dispatch.record import check_write
+from impl.factories.generator import (
+    default_generator,
+    draw_any,
+    draw_bernoulli,
+    draw_exponential,
+    draw_integers,
+    draw_normal,
+    draw_uniform,
+)
+from impl.tensor import memory_overlap, write
+from impl.tensor.allocation import empty_like
+from impl.tensor.tensor import Tensor, requires_grad
+
+
+def filling(name: str, node: str):
+    """An operator that writes samples drawn before the call; the gradient of its input is zero."""
+
+    def kernel(self: Array, drawn) -> Array:
+        return drawn
+
+    kernel.__name__ = name
+    kernel.__annotations__ = {"self": "Array"}
+    op = operator(function=False, method=False, node=node)(kernel)
+    return op.gradient(self=lambda F, grad: F.zeros_like(grad)).forward("zeroed")
+
+
+uniform_drawn = filling("uniform_drawn", "UniformBackward0")
+normal_drawn = filling("normal_drawn", "NormalBackward0")
+bernoulli_drawn = filling("bernoulli_drawn", "BernoulliBackward2")
+random_range_drawn = filling("random_range_drawn", "RandomBackward0")
+random_below_drawn = filling("random_below_drawn", "RandomBackward1")
+random_drawn = filling("random_drawn", "RandomBackward2")
+exponential_drawn = filling("exponential_drawn", "ExponentialBackward0")
+
+
+def fill(op, tensor: Tensor, draw) -> Tensor:
+    """Fill the tensor in place with the samples that `draw` writes to fresh memory.
+
+    Raises RuntimeError for a tensor that cannot be written in place.
+    """
+    check_write(tensor)
+    memory_overlap.check_overlap(tensor)
+    # The fresh memory has the tensor's order of dimensions: samples are drawn in memory order.
+    fresh = empty_like(tensor)
+    draw(fresh)
+    return op.inplace(tensor, fresh._raw)
+
+
+@function("uniform_", torch=False)
+def uniform_(self, from_=0.0, to=1.0, *, generator=None, **named):
+    """Fill with samples of the uniform distribution on [from, to) (torch.Tensor.uniform_).
+
+    Raises NotImplementedError for integers, RuntimeError for an empty range.
+    """
+    low = named.get("from", from_)
+    if low > to:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={to:g}"
+        )
+    return fill(uniform_drawn, self, lambda t: draw_uniform(t, low, to, generator))
+
+
+@function("normal_", torch=False)
+def normal_(self, mean=0.0, std=1.0, *, generator=None):
+    """Fill with samples of a normal distribution (torch.Tensor.normal_).
+
+    Raises NotImplementedError for integers, RuntimeError for a negative deviation.
+    """
+    check_deviation(std)
+    singly = not self.is_contiguous()
+    return fill(normal_drawn, self, lambda t: draw_normal(t, mean, std, generator, singly))
+
+
+def check_deviation(std) -> None:
+    """Raise RuntimeError for a deviation, a number or a tensor, that is complex or negative."""
+    if isinstance(std, Tensor):
+        if std.is_complex():
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if (std._raw < 0).any():
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+@function("random_", torch=False)
+def random_(self, from_=None, to=None, *, generator=None, **named):
+    """Fill with integers of [from, to); by default all from 0 that the dtype holds exactly.
+
+    Raises RuntimeError for an empty range (torch.Tensor.random_).
+    """
+    low = named.get("from", from_)
+    if low is None and to is None:
+        return fill(random_drawn, self, lambda t: draw_any(t, generator))
+    if to is None:
+        op, low, to = random_below_drawn, 0, low
+    else:
+        op = random_range_drawn
+    return fill(op, self, lambda t: draw_integers(t, int(low), int(to), generator))
+
+
+@function("exponential_", torch=False)
+def exponential_(self, lambd=1.0, *, generator=None):
+    """Fill with samples of an exponential distribution (torch.Tensor.exponential_)."""
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return fill(exponential_drawn, self, lambda t: draw_exponential(t, lambd, generator))
+
+
+# -- bernoulli --------------------------------------------------------------------------------
+
+
+def _trials(p: np.ndarray, generator) -> np.ndarray:
+    if BY_NUMPY[p.dtype].category != FLOATING:
+        raise not_implemented("bernoulli_tensor_cpu_p_", BY_NUMPY[p.dtype])
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
+            "be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    source = generator or default_generator
+    return source.uniform(p.size, p.dtype).reshape(p.shape) < p
+
+
+@operator(
+    function=False,
+    method=False,
+    node="BernoulliBackward0",
+    complex=NoComplex("bernoulli_tensor_cpu_self_"),
+)
+def bernoulli_of(self: Array, generator) -> Array:
+    return _trials(np.asarray(self), generator).astype(self.dtype)
+
+
+bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
+
+
+@operator(
+    function=False,
+    method=False,
+    node="BernoulliBackward1",
+    complex=NoComplex("bernoulli_scalar_cpu_"),
+)
+def bernoulli_fill(self: Array, p: Array, generator) -> Array:
+    wide = np.broadcast_to(p, self.shape)
+    return _trials(wide, generator).astype(self.dtype)
+
+
+bernoulli_fill.gradient(
+    self=lambda F, grad: F.zeros_like(grad),
+    p=lambda F, grad, p_shape, p_dtype: F.zeros(p_shape, p_dtype),
+)
+
+
+@operator(function=False, method=False, node="NotImplemented")
+def bernoulli_like(self: Array, p, drawn) -> Array:
+    return drawn
+
+
+bernoulli_like.gradient(self=no_derivative("bernoulli"))
+
+
+def _check_probability(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+
+
+@function("bernoulli", batching="random")
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """Zeros and ones, each one with the probability in `input`, or `p` if given (torch.bernoulli).
+
+    Raises RuntimeError for probabilities outside [0, 1].
+    """
+    if out is not None and p is None:
+        check_out("bernoulli", out, requires_grad(input))
+        if out._raw.shape != input._raw.shape:
+            write.resize(out, input._raw.shape)
+        memory_overlap.check_overlap(out)
+        return bernoulli_fill.inplace(out, input, generator)
+    if p is None:
+        return bernoulli_of(input, generator)
+    _check_probability(p)
+    fresh = empty_like(input)
+    draw_bernoulli(fresh, p, generator)
+    return bernoulli_like(input, p, fresh._raw)
+
+
+@function("bernoulli_", torch=False)
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Fill with zeros, and ones with probability `p` (torch.Tensor.bernoulli_)."""
+    if isinstance(p, Tensor):
+        return bernoulli_fill.inplace(self, p, generator)
+    _check_probability(p)
+    if self.is_complex():
+        raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
+    return fill(bernoulli_drawn, self, lambda t: draw_bernoulli(t, p, generator))

@@ -1,0 +1,284 @@
+"""Cumulative sums, products and log-sum-exp: cumsum, cumprod, logcumsumexp.
+
+The gradient of cumsum is the cumulative sum from the other end (torch's cumsum_backward). That of
+cumprod divides by the elements, or multiplies the other elements where one is zero
+(cumprod_backward). That of logcumsumexp splits the gradient by sign and stays in logarithms.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.registry import array_ops, tensor_ops
+from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.dispatch.not_implemented import refuse_bool, refuse_integers
+from impl.dispatch.record import check_write
+from impl.kernels.reduced_precision import widened
+from impl.operators.reductions.reductions import accumulate
+from impl.tensor.tensor import new
+
+
+def _working(raw, dtype):
+    """The array in the dtype of the result: `dtype`, or int64 for integers."""
+    if dtype is not None:
+        return raw.astype(dtype.numpy)
+    return raw.astype(np.int64) if BY_NUMPY[raw.dtype].category <= INTEGRAL else raw
+
+
+def _running(ufunc, raw, dim: int, dtype):
+    raw = np.asarray(_working(raw, dtype))
+    dim = wrap_dim(dim, raw.ndim)
+    if not raw.ndim:
+        return raw.copy()[()]
+    wide = widened(raw)
+    return np.ascontiguousarray(ufunc.accumulate(wide, axis=dim)).astype(raw.dtype)
+
+
+@operator(node="CumsumBackward0", function=False, method=False)
+def cumsum_along(self: Array, dim, dtype=None) -> Array:
+    return _running(np.add, self, dim, dtype)
+
+
+@operator(node="CumprodBackward0", function=False, method=False)
+def cumprod_along(self: Array, dim, dtype=None) -> Array:
+    return _running(np.multiply, self, dim, dtype)
+
+
+def _reversed_cumsum(F, value, dim):
+    if F.numel(value) <= 1 or value.shape[dim] == 1:
+        return value
+    return F.flip(F.cumsum_along(F.flip(value, (dim,)), dim), (dim,))
+
+
+cumsum_along.gradient(
+    self=lambda F, grad, dim, self_dtype: _reversed_cumsum(F, F.cast_to(grad, self_dtype), dim)
+)
+cumsum_along.forward("linear")
+
+
+def _cumprod_backward(F, grad, value, dim, result):
+    if F.numel(value) <= 1:
+        return grad
+    dim = wrap_dim(dim, value.ndim)
+    if value.shape[dim] == 1:
+        return grad
+    if F.count_zeros(value):
+        return F.cumprod_backward_at_zeros(grad, F.conj(value), dim, F.conj(result))
+    return _reversed_cumsum(F, F.conj(result) * grad, dim) / F.conj(value)
+
+
+@formula_operation
+def cumprod_backward_at_zeros(grad, value, dim, result):
+    """The gradient of cumprod for rows with zeros, in linear time.
+
+    Before a row's first zero the usual formula holds. At it, the derivatives are the products
+    without it, up to the second zero. Behind it every product contains a zero: no gradient.
+    """
+    kind = value.dtype.type
+    seen = np.cumsum(value == 0, dim)
+    before = seen == 0
+    weighted = np.where(before, result * grad, kind(0))
+    gradient = np.where(before, _reversed_cumsum(array_ops, weighted, dim) / value, kind(0))
+    since = seen == 1
+    first = np.expand_dims(since.argmax(dim), dim)
+    place = np.arange(value.shape[dim]).reshape(-1, *(1,) * (value.ndim - dim - 1))
+    at_first = (place == first) & since
+    rest = array_ops.cumprod(np.where(since & ~at_first, value, kind(1)), dim)
+    total = accumulate(np.sum, rest * np.where(since, grad, kind(0)), dim, True)
+    ahead = np.take_along_axis(result, np.maximum(first - 1, 0), dim)
+    return np.where(at_first, total * np.where(first == 0, kind(1), ahead), gradient)
+
+
+def _cumprod_backward_by_products(grad, value, dim, result):
+    """The form under create_graph: for each element the sum of the gradients, weighted by the
+    products without that element."""
+    size = value._raw.shape[dim]
+    ones = tensor_ops.ones_like(value.narrow(dim, 0, 1)).detach()
+    gradient = tensor_ops.zeros(value._raw.shape, grad._raw.dtype)
+    for k in range(size):
+        if k == 0:
+            rest = cumprod_along(value.narrow(dim, 1, size - 1), dim, None)
+            without = tensor_ops.cat([ones, rest], dim)
+        else:
+            before = value.narrow(dim, 0, k).prod(dim, True)
+            without = before
+            if k < size - 1:
+                rest = cumprod_along(value.narrow(dim, k + 1, size - k - 1), dim, None)
+                without = tensor_ops.cat([before, before.expand_as(rest) * rest], dim)
+        part = (grad.narrow(dim, k, size - k) * without).sum((dim,))
+        gradient.select(dim, k).copy_(part)
+    return gradient
+
+
+tensor_ops.cumprod_backward_at_zeros = _cumprod_backward_by_products
+
+cumprod_along.gradient(
+    self=lambda F, grad, self, dim, result, self_dtype: _cumprod_backward(
+        F, F.cast_to(grad, self_dtype), self, dim, result
+    )
+)
+
+
+@formula_operation
+def cast_to(value, dtype):
+    return value if value.dtype == dtype else value.astype(dtype)
+
+
+tensor_ops.cast_to = lambda value, dtype: (
+    value if value._raw.dtype == dtype else value.to(BY_NUMPY[dtype])
+)
+
+
+def _cumprod_tangent(F, tangent, value, result, dim):
+    # Before a row's first zero: the cumulative sum of the relative tangents, times the product.
+    # From the zero on: the products with the zero's tangent in its place, as all other terms of
+    # the product rule contain the zero.
+    zero = value == 0
+    relative = F.cumsum_along(tangent / value, dim) * result
+    if value.ndim == 0:
+        return relative.masked_fill_(zero, tangent)
+    first = zero & (F.cumsum_along(zero, dim) == 1)
+    through_zero = F.cumprod_along(F.where(first, tangent, value), dim)
+    return F.where(F.cumsum_along(first, dim) != 0, through_zero, relative)
+
+
+cumprod_along.forward(
+    lambda F, self_t, self, result, dim: F.cast_to(
+        _cumprod_tangent(F, self_t, self, result, dim), result._raw.dtype
+    )
+)
+
+
+# -- log-sum-exp ------------------------------------------------------------------------------
+
+
+@operator(node="LogcumsumexpBackward0", function=False, method=False)
+def logcumsumexp_along(self: Array, dim) -> Array:
+    raw = np.asarray(self)
+    dim = wrap_dim(dim, raw.ndim)
+    refuse_integers(raw, "logcumsumexp_out_cpu")
+    if not raw.ndim:
+        return raw.copy()[()]
+    if raw.dtype.kind == "c":
+        return _complex_logcumsumexp(raw, dim)
+    wide = widened(raw)
+    return np.ascontiguousarray(np.logaddexp.accumulate(wide, axis=dim)).astype(raw.dtype)
+
+
+def _complex_logcumsumexp(raw, dim: int):
+    result = np.array(raw, order="C")
+    rows = np.moveaxis(result, dim, 0)
+    for i in range(1, len(rows)):
+        rows[i] = array_ops.logaddexp(rows[i - 1], rows[i])
+    return result
+
+
+def _reversed_logcumsumexp(F, value, dim):
+    return F.flip(F.logcumsumexp_along(F.flip(value, (dim,)), dim), (dim,))
+
+
+def _logcumsumexp_backward(F, grad, value, result, dim):
+    if value.ndim == 0 or F.numel(value) == 0:
+        return grad
+    dim = wrap_dim(dim, value.ndim)
+    if F.is_complex(grad):
+        logarithm = F.log(F.conj(grad)) - result
+        return F.conj_view(F.exp(_reversed_logcumsumexp(F, logarithm, dim) + value))
+    size = F.log(F.abs(grad))
+    low = F.lowest_like(size)
+    parts = []
+    for sign in (grad > 0, grad < 0):
+        logarithm = F.where(sign, size, low)
+        parts.append(F.exp(_reversed_logcumsumexp(F, logarithm - result, dim) + value))
+    return parts[0] - parts[1]
+
+
+logcumsumexp_along.gradient(
+    self=lambda F, grad, self, result, dim: _logcumsumexp_backward(F, grad, self, result, dim)
+)
+
+
+def _logcumsumexp_tangent(F, tangent, value, dim):
+    if value.ndim == 0 or F.numel(value) == 0:
+        return tangent
+    exponentials = F.exp(value - F.amax_dim(value, (dim,), True))
+    return F.cumsum_along(exponentials * tangent, dim) / F.cumsum_along(exponentials, dim)
+
+
+logcumsumexp_along.forward(
+    lambda F, self_t, self, dim: F.rewritten(_logcumsumexp_tangent(F, self_t, self, dim))
+)
+
+
+@formula_operation
+def lowest_like(value):
+    """The lowest finite number of the value's dtype, 0-dim; in place of log(0), because minus
+    infinity minus minus infinity is NaN."""
+    return value.dtype.type(ml_dtypes.finfo(value.dtype).min)
+
+
+tensor_ops.lowest_like = lambda value: new(lowest_like(value._raw))
+
+
+# -- public functions -------------------------------------------------------------------------
+
+
+@function(out=True)
+def cumsum(input, dim, *, dtype=None):
+    """The cumulative sum along `dim`; integers are summed as int64 (torch.cumsum).
+
+    Raises IndexError for a dimension out of range.
+    """
+    return cumsum_along(input, dim, dtype)
+
+
+@function(out=True)
+def cumprod(input, dim, *, dtype=None):
+    """The cumulative product along `dim`; integers are multiplied as int64 (torch.cumprod).
+
+    Raises IndexError for a dimension out of range.
+    """
+    return cumprod_along(input, dim, dtype)
+
+
+@function(out=True)
+def logcumsumexp(input, dim):
+    """log(cumsum(exp(x))), computed stably (torch.logcumsumexp).
+
+    Raises IndexError for a dimension out of range, NotImplementedError for integers.
+    """
+    return logcumsumexp_along(input, dim)
+
+
+array_ops.cumsum = lambda value, dim: array_ops.cumsum_along(value, dim)
+array_ops.cumprod = lambda value, dim: array_ops.cumprod_along(value, dim)
+tensor_ops.cumsum, tensor_ops.cumprod = cumsum, cumprod
+
+
+def _check_written_dtype(name: str, target, dim, dtype):
+    """The dtype to accumulate in: the target's. Raises RuntimeError if `dtype` is another one."""
+    check_write(target)
+    wrap_dim(dim, target._raw.ndim)
+    own = target.dtype
+    if dtype is not None and dtype is not own:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {own.c_name} and output tensor dtype "
+            f"{dtype.c_name} should match"
+        )
+    refuse_bool(target._raw, f"{name}_out_cpu")
+    return own
+
+
+@function(torch=False)
+def cumsum_(self, dim, *, dtype=None):
+    """`cumsum` in place (torch.Tensor.cumsum_)."""
+    return cumsum_along.inplace(self, dim, _check_written_dtype("cumsum", self, dim, dtype))
+
+
+@function(torch=False)
+def cumprod_(self, dim, *, dtype=None):
+    """`cumprod` in place (torch.Tensor.cumprod_)."""
+    return cumprod_along.inplace(self, dim, _check_written_dtype("cumprod", self, dim, dtype))

@@ -1,0 +1,188 @@
+"""Finite differences: `diff`, and numerical gradients (`gradient`)."""
+
+from __future__ import annotations
+
+import functools
+import numbers
+
+from impl.core.dims import wrap_dim, wrap_dims
+from impl.core.dtypes import bool_, uint8
+from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.dispatch.definition import function
+from impl.dispatch.out import copy_out, store
+from impl.operators.copies.cat_stack import cat
+from impl.tensor.tensor import Tensor
+
+# -- diff ---------------------------------------------------------------------------------------
+
+
+def _check_joined(input: Tensor, other: Tensor | None, dim: int) -> None:
+    """Raise RuntimeError unless `other` can be concatenated with `input` along `dim`."""
+    if other is None:
+        return
+    shape, given = input._raw.shape, other._raw.shape
+    dim = wrap_dim(dim, len(shape))
+    if len(given) != len(shape):
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    for i, (a, b) in enumerate(zip(shape, given, strict=True)):
+        if i != dim and a != b:
+            raise RuntimeError(
+                "diff expects the shape of tensor to prepend or append to match that of input "
+                f"except along the differencing dimension; input.size({i}) = {a}, but got "
+                f"tensor.size({i}) = {b}"
+            )
+
+
+def _joined(input: Tensor, prepend, append, dim: int) -> Tensor:
+    return cat([t for t in (prepend, input, append) if t is not None], dim)
+
+
+@function(batching="by_example")
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """The differences of neighbours along `dim`, `n` times over (torch.diff).
+
+    `prepend` and `append` are concatenated with the input first. Raises RuntimeError for a 0-dim
+    tensor, a negative `n`, and shapes that do not fit.
+    """
+    if input._raw.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    _check_joined(input, prepend, dim)
+    _check_joined(input, append, dim)
+    result = input
+    if n and (prepend is not None or append is not None):
+        result = _joined(input, prepend, append, dim)
+    result = _differences(result, n, dim)
+    if out is None:
+        return result
+    if n:
+        difference = "logical_xor" if input._raw.dtype.kind == "b" else "sub"
+        return store(difference, out, result)
+    if isinstance(out, Tensor) and out._raw.dtype != input._raw.dtype:
+        kinds = input.dtype.legacy, out.dtype.legacy
+        raise RuntimeError("expected scalar_type {} but found {}".format(*kinds))
+    return copy_out("diff", out, input, counts_resize=True)
+
+
+def _differences(value: Tensor, n: int, dim: int) -> Tensor:
+    if n == 0:
+        return tensor_ops.zeros_like(value).copy_(value)
+    size = value.size(dim)
+    for length in range(size - 1, size - 1 - min(n, size), -1):
+        later, earlier = (tensor_ops.narrow(value, dim, start, length) for start in (1, 0))
+        if value.dtype is bool_:
+            value = FUNCTIONS["logical_xor"](later, earlier)
+        else:
+            value = later - earlier
+    return value
+
+
+# -- gradient -----------------------------------------------------------------------------------
+
+
+@function(method=False)
+def gradient(input, *, spacing=None, dim=None, edge_order=1):
+    """A tuple of numerical gradients, along all dimensions or those of `dim` (torch.gradient).
+
+    Central differences inside, one-sided ones of `edge_order` (1 or 2) at the ends. `spacing` is a
+    number, a number for each dimension, or a tensor of coordinates for each. Raises RuntimeError
+    for uint8, sizes below `edge_order` + 1, and lists of other lengths.
+    """
+    if input.dtype is uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
+    ndim = input._raw.ndim
+    dims = range(ndim) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if spacing is None or isinstance(spacing, numbers.Number):
+        spacing = [1.0 if spacing is None else spacing] * len(dims)
+    _check_gradient(input, len(spacing), None if dim is None else dims, edge_order)
+    along = _along_points if any(isinstance(s, Tensor) for s in spacing) else _along_steps
+    return tuple(
+        along(input, s, wrap_dim(d, ndim), edge_order) for s, d in zip(spacing, dims, strict=True)
+    )
+
+
+def _check_gradient(input: Tensor, given: int, dims, edge_order: int) -> None:
+    ndim = input._raw.ndim
+    if dims is None and given != ndim:
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+            f"equal to 'self.dim() = {ndim}', since dim argument was not given, but got a list of "
+            f"length {given}"
+        )
+    if dims is not None and given != len(dims):
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
+            "arguments to have the same length, but got a spacing argument of length "
+            f"{given} and a dim argument of length {len(dims)}."
+        )
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    for d in wrap_dims(dims, ndim) if dims else range(ndim):
+        if input.size(d) < edge_order + 1:
+            raise RuntimeError(
+                "torch.gradient expected each dimension size to be at least edge_order+1"
+            )
+
+
+def _part(value, dim: int, start: int, end: int | None):
+    return tensor_ops.slice(value, dim, start, end, 1)
+
+
+def _along_steps(value, step, dim: int, edge_order: int) -> Tensor:
+    """The gradient along `dim` of values sampled at equal distances `step`."""
+    parts = ((0, 1), (1, 2), (2, 3)), ((-3, -2), (-2, -1), (-1, None))
+    divided = functools.partial(_divided, step)
+    center = divided(_part(value, dim, 2, None) - _part(value, dim, 0, -2))
+    if edge_order == 1:
+        first = divided(_part(value, dim, 1, 2) - _part(value, dim, 0, 1))
+        last = divided(_part(value, dim, -1, None) - _part(value, dim, -2, -1))
+    else:
+        a, b, c = (_part(value, dim, *ends) for ends in parts[0])
+        first = divided(a * -1.5 + b * 2 - c * 0.5)
+        a, b, c = (_part(value, dim, *ends) for ends in parts[1])
+        last = divided(a * 0.5 - b * 2 + c * 1.5)
+    return _joined(_divided(2, center), first, last, dim)
+
+
+def _divided(number, value: Tensor) -> Tensor:
+    return tensor_ops.div_scalar(value, number)
+
+
+def _along_points(value, points, dim: int, edge_order: int) -> Tensor:
+    """The gradient along `dim` of values sampled at the coordinates `points` (1-D), by the parabola
+    through every three neighbours."""
+    if points._raw.ndim != 1:
+        raise RuntimeError(
+            "torch.gradient expected each element of spacing to have one dimension, but got an "
+            f"element with {points._raw.ndim} dimensions! "
+        )
+    shape = [1] * value._raw.ndim
+    shape[dim] = -1
+    steps = diff(points, 1, 0)
+    left, right = _part(steps, 0, 0, -1), _part(steps, 0, 1, None)
+    a = (-right / (left * (left + right))).reshape(shape)
+    b = ((right - left) / (left * right)).reshape(shape)
+    c = (left / (right * (left + right))).reshape(shape)
+    center = (
+        a * _part(value, dim, 0, -2) + b * _part(value, dim, 1, -1) + c * _part(value, dim, 2, None)
+    )
+    if edge_order == 1:
+        first = (_part(value, dim, 1, 2) - _part(value, dim, 0, 1)) / steps[0]
+        last = (_part(value, dim, -1, None) - _part(value, dim, -2, -1)) / steps[-1]
+        return _joined(center, first, last, dim)
+    p, q = steps[0], steps[1]
+    a = -(p * 2.0 + q) / (p * (p + q))
+    b = (p + q) / (p * q)
+    c = -p / (q * (p + q))
+    first = a * _part(value, dim, 0, 1) + b * _part(value, dim, 1, 2) + c * _part(value, dim, 2, 3)
+    p, q = steps[-2], steps[-1]
+    a = q / (p * (q + p))
+    b = -(q + p) / (q * p)
+    c = (q * 2.0 + p) / (q * (q + p))
+    last = (
+        a * _part(value, dim, -3, -2)
+        + b * _part(value, dim, -2, -1)
+        + c * _part(value, dim, -1, None)
+    )
+    return _joined(center, first, last, dim)

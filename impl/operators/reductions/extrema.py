@@ -1,0 +1,393 @@
+"""The max and min family, with the tie convention of each gradient.
+
+Element-wise maximum halves on ties; fmax prefers its first operand. The full reductions and
+amax/amin share among all tied elements; reductions that return an index send everything to it
+(torch's derivatives for these operators; torch.amax's documentation states the difference).
+"""
+
+from __future__ import annotations
+
+from operator import ge, gt, le, lt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from impl.core.dims import wrap_dim, wrap_dims
+from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.facts import NoComplex
+from impl.dispatch.out import store, stored
+from impl.dispatch.overloads import OUT, refusal
+from impl.operators.reductions.reductions import restore
+from impl.tensor.tensor import Tensor
+
+
+class _Indexed(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class _Extremes(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+
+def indexed(pair) -> _Indexed:
+    """The (values, indices) pair as torch's return types print and unpack it."""
+    return _Indexed(*pair)
+
+
+# -- element-wise -----------------------------------------------------------------------------
+
+
+def _elementwise(name: str, compute, words: str):
+    def kernel(self: Array, other: Array) -> Array:
+        return compute(self, other)
+
+    kernel.__name__, kernel.__doc__ = name, f"The {words} (torch.{name})."
+    refused = NoComplex(text=f"{name} not implemented for complex tensors.", error=RuntimeError)
+    facts: dict[str, Any] = {"complex": refused, "numbers": False}
+    return operator(promote="arithmetic", elementwise=True, out=True, **facts)(kernel)
+
+
+_HALVED = "element; NaN if either is NaN. A tie's gradient is halved"
+_FIRST = "element, a number before NaN; a tie goes to the first operand"
+maximum = _elementwise("maximum", np.maximum, f"larger {_HALVED}")
+minimum = _elementwise("minimum", np.minimum, f"smaller {_HALVED}")
+fmax = _elementwise("fmax", np.fmax, f"larger {_FIRST}")
+fmin = _elementwise("fmin", np.fmin, f"smaller {_FIRST}")
+
+
+def _halve_ties(op, less, more) -> None:
+    """State the derivatives of `maximum`, for which `less` and `more` are lt and gt, or of
+    `minimum`, for which they are swapped."""
+
+    def gradient(loses):
+        def formula(F, grad, self, other):
+            halved = F.where(self == other, F.div_scalar(grad, 2), grad)
+            return F.fill_fresh(halved, loses(self, other), 0)
+
+        return written(formula)
+
+    def tangent(F, self_t, self, other_t, other, result):
+        wins = F.cast_like(more(self, other), result)
+        return other_t + F.where(self == other, 0.5, wins) * (self_t - other_t)
+
+    op.gradient(self=gradient(less), other=gradient(more)).forward(tangent)
+
+
+_halve_ties(maximum, lt, gt)
+_halve_ties(minimum, gt, lt)
+
+
+def _prefer_first(op, wins, wins_forward) -> None:
+    """State the derivatives of `fmax` or `fmin`, in which `self` wins by these comparisons."""
+
+    def chosen(F, compare, self, other):
+        return F.logical_or(compare(self, other), F.isnan(other))
+
+    def of_self(F, grad, self, other):
+        return F.masked_fill(grad, F.logical_not(chosen(F, wins, self, other)), 0)
+
+    def of_other(F, grad, self, other):
+        return F.masked_fill(grad, chosen(F, wins, self, other), 0)
+
+    def tangent(F, self_t, self, other_t, other):
+        return other_t + chosen(F, wins_forward, self, other) * (self_t - other_t)
+
+    op.gradient(self=of_self, other=of_other).forward(tangent)
+
+
+_prefer_first(fmax, ge, gt)
+_prefer_first(fmin, le, le)
+
+
+# -- reductions that share --------------------------------------------------------------------
+
+
+@written
+def evenly(F, grad, self, result):
+    """Share among every element equal to the result; all NaN ones when the result is NaN."""
+    mask = F.isnan(self) if F.is_nan(result) else self == result
+    return F.masked_fill(F.new_zeros(grad, self.shape), mask, grad / F.count_of(mask, grad))
+
+
+@formula_operation
+def is_nan(value) -> bool:
+    return bool(np.isnan(value))
+
+
+@formula_operation
+def count_of(mask, like):
+    return like.dtype.type(np.count_nonzero(mask))
+
+
+tensor_ops.is_nan = lambda value: bool(np.isnan(value._raw))
+tensor_ops.count_of = lambda mask, like: mask.sum()
+
+
+def _shared(F, grad, self, result, dim, keepdim):
+    """Share among the tied elements of each reduced slice; a NaN slice divides zero by zero."""
+    dims = wrap_dims(dim, self.ndim)
+    if not keepdim:
+        kept = tuple(1 if i in dims else n for i, n in enumerate(self.shape))
+        kept = kept or (1,) * len(dim or ())  # a 0-dim tensor's dimension comes back as well
+        grad, result = F.view(grad, kept), F.view(result, kept)
+    mask = result == self
+    return grad / F.count_along(mask, dims, grad) * mask
+
+
+def _require_elements(name: str, raw, dims) -> None:
+    """Raise IndexError when a reduced dimension is empty: an extremum has no identity."""
+    if raw.size:
+        return
+    if dims is None or len(dims) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+            "Specify the reduction dim with the 'dim' argument."
+        )
+    for dim in wrap_dims(dims, raw.ndim):
+        if raw.ndim and raw.shape[dim] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def read_evenly(F, self_t, self, result):
+    """The mean of the tangents of all elements equal to the result."""
+    mask = self == result
+    return F.sum_all(mask * (self_t / mask.sum()))
+
+
+def _of_all(name: str, reduction):
+    """The operator `max_all` or `min_all`."""
+
+    def kernel(self: Array) -> Array:
+        _require_elements(name, self, None)
+        return reduction(self)
+
+    kernel.__name__ = f"{name}_all"
+    refused = NoComplex(f"{name}_all")
+    facts: dict[str, Any] = {"writes": 1, "complex": refused, "layout_sensitive": True}
+    node = f"{name.capitalize()}Backward1"
+    op = operator(node=node, function=False, method=False, **facts)(kernel)
+    op.gradient(self=evenly).forward(read_evenly)
+    return op
+
+
+max_all = _of_all("max", np.max)
+min_all = _of_all("min", np.min)
+
+
+def _tied_mean(F, self_t, self, result, dim, keepdim):
+    axes = None if dim is None else wrap_dims(dim, self.ndim)
+    mask = self == (result if dim is None else restore(F, result, axes, keepdim, self.ndim))
+    return F.sum_dim(F.where(mask, self_t, 0.0), axes, keepdim) / F.sum_dim(mask, axes, keepdim)
+
+
+def _same_dtype(out, value, *rest) -> None:
+    if out != value.dtype:
+        own, other = BY_NUMPY[value.dtype].legacy, BY_NUMPY[out].legacy
+        raise RuntimeError(
+            "Expected the dtype for input and out to match, but got "
+            f"{own} for input's dtype and {other} for out's dtype."
+        )
+
+
+def _of_dims(name: str, reduction, words: str):
+    """The operator `amax_dim` or `amin_dim`; publishes `amax` or `amin`."""
+
+    def kernel(self: Array, dim, keepdim) -> Array:
+        _require_elements(name, self, dim)
+        return reduction(self, axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+
+    kernel.__name__ = f"{name}_dim"
+    facts: dict[str, Any] = {"torch_name": name, "layout_sensitive": True, "writes": 1}
+    facts["complex"] = NoComplex({"amax": "max_values_cpu", "amin": "min_values_cpu"}[name])
+    node = f"{name.capitalize()}Backward0"
+    op = operator(node=node, function=False, method=False, **facts)(kernel)
+    op.checks_out(_same_dtype)
+    op.gradient(self=_shared).forward(_tied_mean)
+
+    def extremum(input, dim=(), keepdim=False, *, out=None):
+        arguments = (input, (dim,) if isinstance(dim, int) else dim, keepdim)
+        return op(*arguments) if out is None else op.call_out(out, arguments)
+
+    extremum.__doc__ = (
+        f"The {words} over any dimensions (all by default), ties sharing evenly (torch.{name})."
+    )
+    function(name)(extremum)
+    return op
+
+
+amax_dim = _of_dims("amax", np.max, "maximum")
+amin_dim = _of_dims("amin", np.min, "minimum")
+
+
+@operator(
+    outputs=("min", "max"),
+    node="AminmaxBackward0",
+    function=False,
+    method=False,
+    complex=NoComplex("aminmax_cpu"),
+)
+def aminmax_dim(self: Array, dim, keepdim) -> Array:
+    if self.size == 0 and dim is None:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity."
+        )
+    if dim is not None and np.ndim(self) and not self.shape[wrap_dim(dim, self.ndim)]:
+        place = wrap_dim(dim, self.ndim)
+        raise IndexError(f"aminmax: Expected reduction dim {place} to have non-zero size.")
+    axis = None if dim is None else wrap_dims(dim, self.ndim)
+    array = np.asarray(self)
+    if dim is None and keepdim:
+        axis = tuple(range(array.ndim))
+    return array.min(axis=axis, keepdims=keepdim), array.max(axis=axis, keepdims=keepdim)
+
+
+def _aminmax_backward(F, self, dim, keepdim, grad_min, grad_max, min, max):
+    dims = None if dim is None else (dim,)
+    parts = [
+        _shared(F, grad, self, result, dims, keepdim)
+        for grad, result in ((grad_min, min), (grad_max, max))
+        if grad is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+# The second output's share is added in place to the first's.
+aminmax_dim.gradient(self=written(_aminmax_backward, times=lambda arrived, made: all(arrived)))
+aminmax_dim.forward(
+    min=lambda F, self_t, self, min, dim, keepdim: _tied_mean(F, self_t, self, min, dim, keepdim),
+    max=lambda F, self_t, self, max, dim, keepdim: _tied_mean(F, self_t, self, max, dim, keepdim),
+)
+
+
+@function()
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """The minimum and the maximum, ties of each sharing evenly (torch.aminmax)."""
+    result = _Extremes(*aminmax_dim(input, dim, keepdim))
+    return stored("aminmax", out, result)
+
+
+# -- reductions that return an index ----------------------------------------------------------
+
+
+def to_index(F, grad, dim, indices, self_shape, keepdim):
+    """Send each gradient to the one element its index names (value_selecting_reduction)."""
+    if not keepdim and len(self_shape):
+        dim = wrap_dim(dim, len(self_shape))
+        grad, indices = F.unsqueeze(grad, dim), F.unsqueeze(indices, dim)
+    return F.scatter(F.new_zeros(grad, self_shape), dim, indices, grad)
+
+
+selected = written(to_index, times=2)
+
+
+def read_at(F, self_t, dim, indices, keepdim):
+    """The tangents of the elements that were selected."""
+    if keepdim:
+        return F.gather(self_t, dim, indices)
+    return F.squeeze_dim(F.gather(self_t, dim, F.unsqueeze(indices, dim)), dim)
+
+
+def select(array, index, dim: int, keepdim: bool):
+    """Take along `dim` the element each index names, and give both in the reduced shape."""
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    index = np.expand_dims(index, dim) if index.ndim < array.ndim else index
+    values = np.take_along_axis(array, index, dim)
+    if keepdim:
+        return values, index.astype(np.int64)
+    return values.squeeze(dim), index.squeeze(dim).astype(np.int64)
+
+
+def first_nan_or(array, dim: int, index):
+    """The first NaN along `dim` where there is one, else `index`."""
+    if array.dtype.kind not in "fcV":
+        return index
+    nan = np.isnan(array)
+    if not nan.any():
+        return index
+    return np.where(nan.any(dim), nan.argmax(dim), index)
+
+
+def _of_dim(name: str, arg):
+    """The operator `max_dim` or `min_dim`, which also returns the indices."""
+
+    def kernel(self: Array, dim, keepdim) -> Array:
+        array = np.asarray(self)
+        dim = wrap_dim(dim, array.ndim)
+        _require_elements(name, array, (dim,))
+        if array.ndim == 0:
+            return select(array, None, dim, keepdim)
+        index = first_nan_or(array, dim, arg(array, axis=dim))
+        return select(array, index, dim, keepdim)
+
+    kernel.__name__ = f"{name}_dim"
+    node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
+    refused = NoComplex(text=f"{name}(): does not support complex input", error=RuntimeError)
+    facts: dict[str, Any] = {"writes": 2, "complex": refused}
+    op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
+    op.differentiable("values").gradient(self=selected).forward(values=read_at)
+    return op
+
+
+def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
+    """Publish `max` or `min`: of all elements, of a dimension, or of two tensors."""
+
+    def extremum(input, dim=None, keepdim=False, *, other=None, out=None):
+        other = dim if isinstance(dim, Tensor) else other
+        if not isinstance(input, Tensor):
+            indices = "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None"
+            given = (input, dim if other is None else other)
+            elements = f"Tensor input, Tensor other{OUT}"
+            raise refusal(name, given, f"Tensor input{OUT}", elements, indices)
+        if other is not None:
+            if out is None:
+                return elementwise(input, other)
+            return elementwise.into(out, (input, other))
+        result = all_op(input) if dim is None else indexed(dim_op(input, dim, keepdim))
+        return result if out is None else store(name, out, result)
+
+    extremum.__doc__ = (
+        f"The {words} of all elements; over `dim` with indices; or of two tensors (torch.{name})."
+    )
+    function(name)(extremum)
+
+
+_overloaded("max", max_all, _of_dim("max", np.argmax), maximum, "maximum")
+_overloaded("min", min_all, _of_dim("min", np.argmin), minimum, "minimum")
+
+
+def _argument(name: str, arg, words: str) -> None:
+    """Define `argmax` or `argmin`."""
+
+    def kernel(self: Array, dim=None, keepdim=False) -> Array:
+        array = np.asarray(self)
+        if dim is None:
+            if array.size == 0:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+                )
+            flat = array.reshape(-1)
+            position = np.int64(first_nan_or(flat, 0, arg(flat, axis=0)))
+            return np.full((1,) * array.ndim, position) if keepdim else position
+        dim = wrap_dim(dim, array.ndim)
+        _require_elements(name, array, (dim,))
+        if array.ndim == 0:
+            return np.int64(0)
+        index = np.asarray(first_nan_or(array, dim, arg(array, axis=dim)), np.int64)
+        return np.expand_dims(index, dim) if keepdim else index
+
+    kernel.__name__ = name
+    kernel.__doc__ = (
+        f"The index of the {words}, the first of several; not differentiable (torch.{name})."
+    )
+    refused = NoComplex(text=f"{name}(): does not support complex input", error=RuntimeError)
+    operator(complex=refused)(kernel)
+
+
+_argument("argmax", np.argmax, "maximum")
+_argument("argmin", np.argmin, "minimum")

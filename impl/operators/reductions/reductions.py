@@ -1,0 +1,373 @@
+"""Sums, means, products, and the logical reductions.
+
+Gradients follow torch's derivatives: a reduction's gradient is restored to the reduced dimensions
+and spread by expansion; products divide by the element where no element is zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.core.dims import wrap_dim, wrap_dims
+from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, int64
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.out import store
+from impl.kernels import vectorized
+from impl.kernels.reduced_precision import widened
+from impl.kernels.sum_to import sum_to
+
+
+def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
+    """Apply a NumPy reduction; half and bfloat16 are accumulated in float32.
+
+    The result is row-major, as ATen's are, whatever the order of dimensions.
+    """
+    wide = widened(raw)
+    if reduction is np.sum and axis is None and not keepdims and not options:
+        result = vectorized.total(wide)
+    else:
+        result = reduction(wide, axis=axis, keepdims=keepdims, **options)
+        if result.ndim > 1 and not result.flags.c_contiguous:
+            result = np.ascontiguousarray(result)
+    return result.astype(raw.dtype) if raw.dtype in REDUCED else result
+
+
+def restore(F, value, dims, keepdim: bool, ndim: int):
+    """Put the reduced dimensions back, with size one, where `keepdim` did not keep them.
+
+    The empty tuple reduces all dimensions, and then the gradient broadcasts as it is.
+    """
+    if keepdim or ndim == 0 or dims in ((), []):
+        return value
+    for dim in sorted(wrap_dims(dims, ndim)):
+        value = F.unsqueeze(value, dim)
+    return value
+
+
+def reduced_size(shape, dims=None) -> int:
+    """How many elements of `shape` go into one of the result."""
+    return math.prod(shape[d] for d in wrap_dims(dims, len(shape)))
+
+
+# -- sum and mean -----------------------------------------------------------------------------
+
+
+@operator(node="SumBackward0", function=False, method=False, writes=1)
+def sum_all(self: Array, dtype=None) -> Array:
+    if dtype is not None:
+        self = self.astype(dtype.numpy)
+    elif BY_NUMPY[self.dtype].category <= INTEGRAL:
+        self = self.astype(np.int64)
+    return accumulate(np.sum, self)
+
+
+sum_all.gradient(self=lambda F, grad, self_shape: F.expand(grad, self_shape))
+sum_all.forward("linear")
+
+
+@operator(
+    node="SumBackward1", function=False, method=False, writes=1, saved_as=SavedAs(dim_as_tuple=True)
+)
+def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
+    if dtype is not None:
+        self = self.astype(dtype.numpy)
+    elif BY_NUMPY[self.dtype].category <= INTEGRAL:
+        self = self.astype(np.int64)
+    return accumulate(np.sum, self, wrap_dims(dim, self.ndim), keepdim)
+
+
+def sum_backward(F, grad, shape, dim, keepdim):
+    """The gradient of a sum of a tensor of `shape` over `dim`."""
+    if dim is None:
+        return F.expand(grad, shape)
+    return F.expand(restore(F, grad, dim, keepdim, len(shape)), shape)
+
+
+sum_dim.gradient(
+    self=lambda F, grad, self_shape, dim, keepdim: sum_backward(F, grad, self_shape, dim, keepdim)
+)
+sum_dim.forward("linear")
+
+
+@function("sum")
+def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
+    result = (
+        sum_all(input, dtype)
+        if dim is None and not keepdim
+        else (sum_dim(input, dim, keepdim, dtype))
+    )
+    return result if out is None else store("sum", out, result)
+
+
+@operator(
+    node="MeanBackward0",
+    function=False,
+    method=False,
+    writes=2,
+    saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel")),
+)
+def mean_all(self: Array, dtype=None) -> Array:
+    return mean_of(self if dtype is None else self.astype(dtype.numpy), None, False)
+
+
+def mean_of(raw, dims, keepdim: bool):
+    """The mean of an array over `dims`, None for all; half and bfloat16 by way of float32."""
+    wide = widened(raw)
+    if dims is None and not keepdim:
+        total = vectorized.total(wide)
+    else:
+        total = np.sum(wide, axis=dims, keepdims=keepdim)
+    count = raw.size if dims is None else math.prod(raw.shape[d] for d in dims)
+    return (total / total.dtype.type(count)).astype(raw.dtype)
+
+
+mean_all.gradient(
+    self=lambda F, grad, self_shape: F.div_scalar(
+        F.expand(grad, self_shape), reduced_size(self_shape)
+    )
+)
+mean_all.forward("linear")
+
+
+@operator(
+    node="MeanBackward1",
+    function=False,
+    method=False,
+    writes=2,
+    saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel"), dim_as_tuple=True),
+)
+def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
+    raw = self if dtype is None else self.astype(dtype.numpy)
+    return mean_of(raw, wrap_dims(dim, self.ndim), keepdim)
+
+
+mean_dim.gradient(
+    self=lambda F, grad, self_shape, dim, keepdim: F.div_scalar(
+        sum_backward(F, grad, self_shape, dim, keepdim), reduced_size(self_shape, dim)
+    )
+)
+mean_dim.forward("linear")
+
+
+@function()
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean of all elements, or over `dim`. Raises RuntimeError for integers (torch.mean)."""
+    kind = dtype or input.dtype
+    if kind.category < FLOATING:
+        what = "Input dtype" if dtype is None else "Optional dtype"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {what} must be either a floating point or "
+            f"complex dtype. Got: {kind.legacy}"
+        )
+    result = (
+        mean_all(input, dtype)
+        if dim is None and not keepdim
+        else (mean_dim(input, dim, keepdim, dtype))
+    )
+    return result if out is None else store("mean", out, result)
+
+
+@operator(
+    node="NansumBackward0",
+    function=False,
+    method=False,
+    complex=NoComplex(text="nansum on CPU does not support complex inputs", error=RuntimeError),
+)
+def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
+    raw = self if dtype is None else self.astype(dtype.numpy)
+    if BY_NUMPY[raw.dtype].category <= INTEGRAL:
+        raw = raw.astype(np.int64)
+    else:
+        raw = np.where(np.isnan(raw), raw.dtype.type(0), raw)
+    return accumulate(np.sum, raw, wrap_dims(dim, self.ndim), keepdim)
+
+
+nansum_dim.gradient(
+    self=lambda F, grad, self, dim, keepdim: (
+        sum_backward(F, grad, self.shape, dim, keepdim) * F.logical_not(F.isnan(self))
+    )
+)
+nansum_dim.forward(
+    lambda F, self_t, self, dim, keepdim, dtype: F.sum_dim(
+        F.where(F.isnan(self), 0, self_t), dim, keepdim, dtype
+    )
+)
+
+
+@function(out=True)
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
+    return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
+
+
+@function()
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean of the elements that are not NaN (torch.nanmean)."""
+    count = input.isnan().logical_not().sum(dim, keepdim)
+    result = nansum(input, dim, keepdim, dtype=dtype) / count
+    # ATen puts the sum there first, and divides it.
+    return result if out is None else store("nanmean", out, result, writes=2)
+
+
+# -- product ----------------------------------------------------------------------------------
+
+
+@operator(
+    node="ProdBackward0",
+    function=False,
+    method=False,
+    autocast="fp32",
+    writes=1,
+    layout_sensitive=True,
+)
+def prod_all(self: Array) -> Array:
+    return _product(self)
+
+
+@operator(
+    node="ProdBackward1",
+    function=False,
+    method=False,
+    autocast="fp32",
+    writes=1,
+    layout_sensitive=True,
+)
+def prod_dim(self: Array, dim, keepdim=False) -> Array:
+    return _product(self, wrap_dim(dim, self.ndim) if self.ndim else None, keepdim)
+
+
+def _product(raw, dim=None, keepdim=False):
+    """The product; half and bfloat16 are rounded after each factor, unlike sums."""
+    if raw.dtype not in REDUCED:
+        return accumulate(np.prod, raw, dim, keepdim)
+    factors = np.moveaxis(raw, dim, 0) if dim is not None else np.reshape(raw, -1)
+    total = np.ones(factors.shape[1:], raw.dtype)
+    for factor in factors:
+        total = total * factor
+    return np.expand_dims(total, dim) if keepdim and dim is not None else total
+
+
+def products_of_others(F, value, dim: int):
+    """For each element the product of the others along `dim`, without division."""
+    size = value.shape[dim]
+    ones = F.ones_like(F.narrow(value, dim, 0, 1))
+    before = F.cumprod(F.cat([ones, F.narrow(value, dim, 0, size - 1)], dim), dim)
+    rest = F.flip(F.narrow(value, dim, 1, size - 1), (dim,))
+    after = F.flip(F.cumprod(F.cat([ones, rest], dim), dim), (dim,))
+    return before * after
+
+
+def _prod_backward(F, grad, self, result):
+    if self.ndim == 0:
+        return grad
+    zeros = F.count_zeros(self)
+    if not zeros:
+        return grad * F.conj(result / self)
+    if zeros > 1 and not F.records:
+        return F.zeros_like(self)
+    if F.numel(self) == 1:
+        return F.reshape(grad, self.shape)
+    flat = F.reshape(self, (-1,))
+    return F.reshape(grad * F.conj(products_of_others(F, flat, 0)), self.shape)
+
+
+def _prod_dim_backward(F, grad, self, result, dim, keepdim):
+    if self.ndim == 0:
+        return grad
+    dim = wrap_dim(dim, self.ndim)
+    if not keepdim:
+        grad, result = F.unsqueeze(grad, dim), F.unsqueeze(result, dim)
+    if not F.count_zeros(self):
+        return grad * F.conj(result / self)
+    if self.shape[dim] == 1:
+        return grad
+    return grad * F.conj(products_of_others(F, self, dim))
+
+
+prod_all.gradient(self=_prod_backward)
+prod_all.forward(
+    lambda F, self_t, self, result: F.conj(
+        F.sum_all(_prod_backward(F, F.ones_like(result), self, result) * F.conj(self_t))
+    )
+)
+prod_dim.gradient(self=_prod_dim_backward)
+prod_dim.forward(
+    lambda F, self_t, self, result, dim, keepdim: F.conj(
+        F.sum_dim(
+            _prod_dim_backward(F, F.ones_like(result), self, result, dim, keepdim) * F.conj(self_t),
+            (dim,),
+            keepdim,
+        )
+    )
+)
+
+
+@function()
+def prod(input, dim=None, keepdim=False, *, dtype=None):
+    """The product of all elements, or over one dimension (torch.prod)."""
+    if dtype is not None:
+        input = input.to(dtype)
+    elif input.dtype.category <= INTEGRAL:
+        input = input.to(int64)
+    return prod_all(input) if dim is None else prod_dim(input, dim, keepdim)
+
+
+@formula_operation
+def count_zeros(value) -> int:
+    return value.size - np.count_nonzero(value)
+
+
+@formula_operation
+def count_along(mask, dims, like):
+    """How many elements are true, in the dtype of `like`; reduced dimensions keep size one."""
+    counts = np.count_nonzero(np.asarray(mask), axis=wrap_dims(dims, mask.ndim), keepdims=True)
+    return np.asarray(counts).astype(like.dtype)
+
+
+@formula_operation
+def numel(value) -> int:
+    return int(value.size)
+
+
+formula_operation(sum_to)
+
+
+tensor_ops.count_zeros = lambda value: count_zeros(value._raw)
+tensor_ops.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)
+tensor_ops.numel = lambda value: value.numel()
+
+
+# -- logical ----------------------------------------------------------------------------------
+
+
+@operator(function=False, method=False)
+def all_dim(self: Array, dim=None, keepdim=False) -> Array:
+    return np.asarray(self).astype(bool).all(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+
+
+@operator(function=False, method=False)
+def any_dim(self: Array, dim=None, keepdim=False) -> Array:
+    return np.asarray(self).astype(bool).any(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+
+
+@function("all")
+def all_(input, dim=None, keepdim=False):
+    """Whether every element is true (torch.all)."""
+    return all_dim(input, dim, keepdim)
+
+
+@function("any")
+def any_(input, dim=None, keepdim=False):
+    """Whether some element is true (torch.any)."""
+    return any_dim(input, dim, keepdim)
+
+
+@function()
+def count_nonzero(input, dim=None):
+    """How many elements differ from zero (torch.count_nonzero)."""
+    return (input != 0).sum(dim)

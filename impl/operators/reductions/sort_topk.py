@@ -1,0 +1,343 @@
+"""Sorting and selection by rank: sort, topk, kthvalue, median, mode, cummax and cummin.
+
+Each returns the indices it chose, and the gradient goes to those. Among equal elements torch
+promises an index only for `sort(stable=True)`; the others here take the first.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from impl.core.dims import wrap_dim
+from impl.core.strides import contiguous_strides, empty_strided, strides_of
+from impl.core.tensor_iterator import elementwise_strides
+from impl.dispatch.definition import Array, function, operator, written
+from impl.dispatch.facts import NoComplex
+from impl.dispatch.out import store
+from impl.operators.reductions.extrema import (
+    evenly,
+    first_nan_or,
+    indexed,
+    read_at,
+    read_evenly,
+    select,
+    selected,
+    to_index,
+)
+from impl.tensor import memory_overlap
+
+
+def _order(array, dim: int, descending: bool):
+    """A stable order along `dim`; NaN counts as larger than every number."""
+    if not descending:
+        return np.argsort(array, axis=dim, kind="stable")
+    # A stable descending order: the ascending order of the reversed array, reversed back.
+    reversed_ = np.flip(array, dim)
+    order = np.argsort(reversed_, axis=dim, kind="stable")
+    return array.shape[dim] - 1 - np.flip(order, dim)
+
+
+def _comparable(array):
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def _sorted(self, dim, descending):
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    order = _order(_comparable(array), dim, descending)
+    # Both results have the input's order of dimensions in memory.
+    layout = elementwise_strides(
+        array.shape, [(array.shape, strides_of(array) or contiguous_strides(array.shape))]
+    ) or contiguous_strides(array.shape)
+    values = empty_strided(array.shape, layout, array.dtype)
+    indices = empty_strided(array.shape, layout, np.dtype(np.int64))
+    values[...] = np.take_along_axis(array, order, dim)
+    indices[...] = order
+    return values, indices
+
+
+def _define_sort(name: str, node: str):
+    def kernel(self: Array, dim, descending) -> Array:
+        return _sorted(self, dim, descending)
+
+    kernel.__name__ = name
+    outputs = ("values", "indices")
+    refused = NoComplex(text=" Sort does not support complex dtypes on CPU", error=RuntimeError)
+    facts: dict[str, Any] = {"complex": refused, "writes": int(name == "sort_default")}
+    settings = {**facts, "function": False, "method": False, "fresh": True}
+    return operator(node=node, outputs=outputs, **settings)(kernel)
+
+
+sort_default = _define_sort("sort_default", "SortBackward0")
+sort_stable = _define_sort("sort_stable", "SortBackward1")
+
+
+@operator(
+    node="TopkBackward0",
+    outputs=("values", "indices"),
+    function=False,
+    method=False,
+    complex=NoComplex(text=" topk does not support complex dtypes on CPU", error=RuntimeError),
+)
+def topk_dim(self: Array, k, dim, largest) -> Array:
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    size = array.shape[dim] if array.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    order = np.take(_order(_comparable(array), dim, largest), np.arange(k), axis=dim)
+    return np.take_along_axis(array, order, dim), order.astype(np.int64)
+
+
+def _to_places(F, grad, dim, indices, self_shape):
+    return to_index(F, grad, dim, indices, self_shape, True)
+
+
+written(_to_places, times=2)
+for _op in (sort_default, sort_stable, topk_dim):
+    _op.differentiable("values").gradient(self=_to_places)
+for _op in (sort_default, sort_stable):
+    _op.forward(values=lambda F, self_t, dim, indices: read_at(F, self_t, dim, indices, True))
+topk_dim.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
+
+
+@function(out=True)
+def sort(input, dim=-1, descending=False, *, stable=None):
+    """The elements in order along `dim`, with their indices (torch.sort)."""
+    if stable is None:
+        return indexed(sort_default(input, dim, descending))
+    return indexed(sort_stable(input, dim, descending))
+
+
+@function(batching="by_example")
+def argsort(input, dim=-1, descending=False, stable=False):
+    """The indices that sort along `dim` (torch.argsort)."""
+    return sort_stable(input.detach(), dim, descending)[1]
+
+
+@function(out=True)
+def msort(input):
+    """Sorted along the first dimension (torch.msort)."""
+    return sort_default(input, 0, False)[0]
+
+
+@function(out=True)
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """The k largest (or smallest) elements along `dim`, in order (torch.topk)."""
+    return indexed(topk_dim(input, int(k), dim, largest))
+
+
+# -- one element by rank ----------------------------------------------------------------------
+
+
+def _ranked(self, rank: int, dim, keepdim: bool):
+    array = np.asarray(self)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    order = np.argsort(_comparable(array), axis=dim, kind="stable")
+    return select(array, np.take(order, rank, axis=dim), dim, keepdim)
+
+
+@operator(
+    node="KthvalueBackward0",
+    outputs=("values", "indices"),
+    function=False,
+    method=False,
+    writes=1,
+    complex=NoComplex("kthvalue_cpu"),
+)
+def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    size = array.shape[dim] if array.ndim else 1
+    if array.ndim and size == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    return _ranked(array, k - 1, dim, keepdim)
+
+
+def _median(flat, skip_nan: bool):
+    """The lower median. NaN if any element is, or if none is left."""
+    real = flat.dtype.kind in "fV"
+    nan = np.isnan(flat) if real else np.zeros(flat.shape, bool)
+    if flat.size == 0:
+        return flat.dtype.type(np.nan) if real else np.iinfo(flat.dtype).min
+    if nan.any() and not (skip_nan and not nan.all()):
+        return flat[nan.argmax()].copy()
+    rest = flat[~nan]
+    return np.sort(_comparable(rest), kind="stable")[(rest.size - 1) // 2].astype(flat.dtype)
+
+
+@cache
+def _selected_of_equals(size: int) -> int:
+    """Which of equal elements a selection of the first by partition (C++'s std::nth_element) leaves
+    in the first place: torch's choice where there is nothing but NaN."""
+    order, end = [*range(size)], size
+    while end > 3:
+        order[0], order[end // 2] = order[end // 2], order[0]
+        order[1:end] = order[end - 1 : 0 : -1]
+        end = (end + 1) // 2
+    return order[0]
+
+
+def _median_along(self, dim, keepdim, skip_nan: bool):
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    size = array.shape[dim]
+    if size == 0:
+        raise IndexError(f"median(): Expected reduction dim {dim} to have non-zero size.")
+    order = np.argsort(_comparable(array), axis=dim, kind="stable")
+    if skip_nan and array.dtype.kind in "fV":
+        # NaN sort last: the lower median of the rest is at a rank that differs by row.
+        count = size - np.isnan(array).sum(dim, keepdims=True)
+        rank = np.maximum(count - 1, 0) // 2
+        index = np.take_along_axis(order, rank, dim)
+        index = np.where(count, index, _selected_of_equals(size)).squeeze(dim)
+    else:
+        index = np.take(order, (size - 1) // 2, axis=dim)
+        index = first_nan_or(array, dim, index)
+    return select(array, np.asarray(index), dim, keepdim)
+
+
+def _define_median(name: str, skip_nan: bool, words: str) -> None:
+    """Define and publish `median` or `nanmedian`, of all elements and along a dimension."""
+
+    def of_all(self: Array) -> Array:
+        return _median(np.asarray(self).reshape(-1), skip_nan)
+
+    def along(self: Array, dim, keepdim) -> Array:
+        return _median_along(self, dim, keepdim, skip_nan)
+
+    of_all.__name__, along.__name__ = f"{name}_all", f"{name}_dim"
+    node = f"{name.capitalize()}Backward"
+    hidden: dict[str, Any] = {"function": False, "method": False}
+    all_op = operator(node=f"{node}0", complex=NoComplex("median_cpu"), **hidden)(of_all)
+    all_op.gradient(self=evenly).forward(read_evenly)
+    outputs = ("values", "indices")
+    hidden |= {"complex": NoComplex("median_out"), "writes": int(name == "median")}
+    dim_op = operator(node=f"{node}1", outputs=outputs, **hidden)(along)
+    dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
+
+    def median(input, dim=None, keepdim=False):
+        return all_op(input) if dim is None else indexed(dim_op(input, dim, keepdim))
+
+    median.__doc__ = f"The lower median{words} (torch.{name})."
+    function(name)(median)
+
+
+_define_median("median", False, "; without `dim` its gradient is shared by ties")
+_define_median("nanmedian", True, " of what is not NaN")
+
+
+@operator(
+    node="ModeBackward0",
+    outputs=("values", "indices"),
+    function=False,
+    method=False,
+    writes=2,
+    complex=NoComplex("mode_cpu"),
+)
+def mode_dim(self: Array, dim, keepdim) -> Array:
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    if array.shape[dim] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    index = np.apply_along_axis(_mode_index, dim, _comparable(array))
+    return select(array, index, dim, keepdim)
+
+
+def _mode_index(row) -> int:
+    """The last position of the most frequent value, the smallest of several; NaN is never equal
+    to NaN, so each counts once."""
+    values, counts = np.unique(row, return_counts=True, equal_nan=False)
+    winner = values[counts.argmax()]
+    if np.isnan(winner):
+        return int(np.isnan(row).argmax())
+    return int(np.flatnonzero(row == winner)[-1])
+
+
+for _op in (kthvalue_dim, mode_dim):
+    _op.differentiable("values").gradient(self=selected).forward(values=read_at)
+
+
+@function()
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+    """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
+    for tensor in out or ():
+        memory_overlap.check_disjoint(tensor, input)
+    result = indexed(kthvalue_dim(input, int(k), dim, keepdim))
+    return result if out is None else store("kthvalue", out, result)
+
+
+@function(out=True)
+def mode(input, dim=-1, keepdim=False):
+    """The most frequent value along `dim`, the smallest of several (torch.mode)."""
+    return indexed(mode_dim(input, dim, keepdim))
+
+
+# -- running extrema --------------------------------------------------------------------------
+
+
+def _running(self, dim, better):
+    array = np.asarray(self)
+    dim = wrap_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    rows = np.moveaxis(_comparable(array), dim, 0)
+    index = np.zeros(rows.shape, np.int64)
+    if rows.shape[0]:
+        best, at = rows[0].copy(), np.zeros(rows.shape[1:], np.int64)
+        for i in range(1, rows.shape[0]):
+            takes = np.isnan(rows[i]) | (better(rows[i], best) & ~np.isnan(best))
+            best = np.where(takes, rows[i], best)
+            at = np.where(takes, i, at)
+            index[i] = at
+    index = np.ascontiguousarray(np.moveaxis(index, 0, dim))
+    return np.take_along_axis(array, index, dim), index
+
+
+def _running_backward(F, grad, self, indices, dim):
+    if not F.numel(self):
+        return self
+    return F.scatter_add(F.new_zeros(grad, self.shape), dim, indices, grad)
+
+
+written(_running_backward, times=lambda arrived, made: 2 if 0 not in made.shape else 0)
+
+
+def _define_running(name: str, better, words: str) -> None:
+    """Define and publish `cummax` or `cummin`."""
+
+    def kernel(self: Array, dim) -> Array:
+        return _running(self, dim, better)
+
+    kernel.__name__ = f"{name}_dim"
+    node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
+    facts: dict[str, Any] = {"complex": NoComplex(f"{name}_cpu")}
+    op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
+    op.differentiable("values").gradient(self=_running_backward)
+    op.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
+
+    def running(input, dim):
+        return indexed(op(input, dim))
+
+    running.__doc__ = (
+        f"The running {words} and where it is; an equal later element takes over (torch.{name})."
+    )
+    function(name, out=True)(running)
+
+
+_define_running("cummax", np.greater_equal, "maximum")
+_define_running("cummin", np.less_equal, "minimum")

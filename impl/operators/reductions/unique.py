@@ -1,0 +1,136 @@
+"""Distinct elements and slices: `unique` and `unique_consecutive`.
+
+torch records a node for each of them, and its backward raises.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impl.core.dims import existing_dim
+from impl.core.dtypes import BY_NUMPY
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.not_implemented import not_differentiated, not_implemented
+from impl.operators.pointwise.arithmetic import require_tensor
+
+_OUTPUTS = ("output", "inverse", "counts")
+
+
+def _runs(rows: np.ndarray, order: np.ndarray):
+    """The mask of the positions in `order` whose row differs from the previous row."""
+    if not len(order):
+        return np.zeros(0, bool)
+    sorted_rows = rows[order]
+    differs = (sorted_rows[1:] != sorted_rows[:-1]).any(axis=1)
+    return np.concatenate([[True], differs])
+
+
+def _distinct(rows: np.ndarray, order: np.ndarray):
+    """The index of the first row of each run, the run of each row, and the lengths of the runs."""
+    first = _runs(rows, order)
+    inverse = np.empty(len(order), np.int64)
+    inverse[order] = np.cumsum(first) - 1
+    starts = np.flatnonzero(first)
+    return order[starts], inverse, np.diff(np.append(starts, len(order)))
+
+
+def _of_elements(raw: Array, order) -> tuple:
+    array = np.asarray(raw)
+    if array.dtype.kind == "c":
+        raise not_implemented("unique", BY_NUMPY[array.dtype])
+    flat = array.reshape(-1)
+    chosen, inverse, counts = _distinct(flat[:, None], order(flat))
+    return flat[chosen], inverse.reshape(array.shape), counts
+
+
+def _of_slices(raw: Array, dim: int, order) -> tuple:
+    """unique of the slices along `dim`, which is the outermost dimension of the result's memory."""
+    array = np.asarray(raw)
+    empty = array.shape.count(0)
+    if empty > 1:
+        raise RuntimeError(
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
+    if empty and array.shape[dim]:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+    moved = np.moveaxis(array, dim, 0)
+    rows = moved.reshape(len(moved), math.prod(moved.shape[1:]))
+    chosen, inverse, counts = _distinct(rows, order(rows))
+    return np.moveaxis(moved[chosen].copy(order="C"), 0, dim), inverse, counts
+
+
+def _as_they_are(values: np.ndarray) -> np.ndarray:
+    return np.arange(len(values))
+
+
+def _in_order(values: np.ndarray) -> np.ndarray:
+    if values.ndim == 1:
+        return np.argsort(values, kind="stable")
+    return np.lexsort(values.T[::-1]) if values.shape[1] else _as_they_are(values)
+
+
+# Primitives with the names of torch's, which its error messages contain.
+
+
+@operator(node="Unique2Backward0", outputs=_OUTPUTS, function=False, method=False)
+def unique2(self: Array) -> tuple:
+    return _of_elements(self, _in_order)
+
+
+@operator(node="UniqueDimBackward0", outputs=_OUTPUTS, function=False, method=False, fresh=True)
+def unique_dim(self: Array, dim) -> tuple:
+    return _of_slices(self, dim, _in_order)
+
+
+@operator(
+    node="UniqueConsecutiveBackward0", outputs=_OUTPUTS, function=False, method=False, fresh=True
+)
+def consecutive(self: Array, dim) -> tuple:
+    if dim is None:
+        return _of_elements(self, _as_they_are)
+    return _of_slices(self, dim, _as_they_are)
+
+
+for _op, _name in (
+    (unique2, "_unique2"),
+    (unique_dim, "unique_dim"),
+    (consecutive, "unique_consecutive"),
+):
+    _op.differentiable("output").gradient(self=not_differentiated(_name))
+    _op.forward("unsupported", name=_name, invited=True)
+
+
+def _asked_for(results, return_inverse: bool, return_counts: bool):
+    output, inverse, counts = results
+    chosen = [output] + [inverse] * bool(return_inverse) + [counts] * bool(return_counts)
+    return output if len(chosen) == 1 else tuple(chosen)
+
+
+@function("unique")
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements in ascending order, or the distinct slices along `dim` in the order of
+    their elements (torch.unique).
+
+    With `return_inverse` also where each element is in the result (int64, the shape of `input`, or
+    (n,) for slices), with `return_counts` how often each occurs. NaN equals nothing. Raises
+    NotImplementedError for complex numbers, and when it is differentiated.
+    """
+    require_tensor("_unique2", input)
+    results = (
+        unique2(input) if dim is None else unique_dim(input, existing_dim(dim, input._raw.ndim))
+    )
+    return _asked_for(results, return_inverse, return_counts)
+
+
+@function("unique_consecutive")
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements, or slices along `dim`, that differ from the one before
+    (torch.unique_consecutive); results and errors as `unique`.
+    """
+    require_tensor("unique_consecutive", input)
+    dim = None if dim is None else existing_dim(dim, input._raw.ndim)
+    return _asked_for(consecutive(input, dim), return_inverse, return_counts)

@@ -1,0 +1,139 @@
+"""Variance and standard deviation."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from impl.core.dims import wrap_dims
+from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
+from impl.dispatch.definition import Array, function, operator
+from impl.kernels.reduced_precision import widened
+from impl.operators.reductions.reductions import mean_of, reduced_size, restore
+
+
+def _correction(dim, correction, unbiased):
+    """The correction as torch's overload passes it on; None stands for 1 and is saved as it is."""
+    if unbiased is not None:
+        return 1 if unbiased else 0
+    return correction if dim is None or correction is not None else 1
+
+
+def _degrees_of_freedom(count: int, correction) -> float:
+    return count - (1 if correction is None else correction)
+
+
+def variance(raw, dim, correction, keepdim):
+    """The variance of an array over `dim`, of half and bfloat16 in float32."""
+    dims = wrap_dims(dim, raw.ndim)
+    wide = widened(raw)
+    mean = mean_of(wide, dims, True)
+    deviation = wide - mean
+    squares = deviation * deviation
+    if raw.dtype.kind == "c":  # distances squared, which are real
+        squares = deviation.real**2 + deviation.imag**2
+    total = np.sum(squares, axis=dims, keepdims=keepdim)
+    divisor = max(_degrees_of_freedom(reduced_size(raw.shape, dim), correction), 0)
+    return total / total.dtype.type(divisor)
+
+
+@operator(node="VarBackward0", function=False, method=False, layout_sensitive=True)
+def var_correction(self: Array, dim, correction, keepdim) -> Array:
+    return variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
+
+
+def var_backward(F, grad, self, dim, correction, keepdim):
+    """The gradient of a variance of `value`, with the operations of torch's."""
+    shape = self.shape
+    # For the gradient, though not for the value, the empty tuple stands for no dimension.
+    count = 1 if dim in ((), []) else reduced_size(shape, dim)
+    freedom = _degrees_of_freedom(count, correction)
+    if dim is None or not shape:
+        if freedom <= 0:
+            return grad * F.where(self == F.mean_all(self), math.nan, math.inf)
+        return F.mul_scalar(grad, 2.0 / freedom) * (self - F.mean_all(self))
+    if len(shape) > 1:
+        grad = restore(F, grad, dim, keepdim, len(shape))
+    factor = 2.0 / freedom if freedom else math.inf
+    return F.mul_scalar(grad, factor) * (self - F.mean_dim(self, dim, True))
+
+
+var_correction.gradient(self=var_backward)
+
+
+@operator(node="StdBackward0", function=False, method=False, layout_sensitive=True)
+def std_correction(self: Array, dim, correction, keepdim) -> Array:
+    return np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The NumPy dtype of the real numbers of a dtype."""
+    return real_of(BY_NUMPY[dtype]).numpy
+
+
+def std_backward(F, grad, self, result, dim, correction, keepdim):
+    """The gradient of a standard deviation of `value`; zero where that is."""
+    scaled = F.masked_fill(grad / F.mul_scalar(result, 2), result == 0, 0)
+    return var_backward(F, scaled, self, dim, correction, keepdim)
+
+
+std_correction.gradient(self=std_backward)
+
+
+def var_tangent(F, self_t, self, dim, correction, keepdim):
+    """The tangent of a variance of `value`."""
+    # torch's constant, which has its own dtype.
+    if self.ndim == 0 and _degrees_of_freedom(1, correction) <= 0:
+        slope = F.conj(self_t) * F.where(self == F.mean_all(self), math.nan, math.inf)
+    else:
+        slope = var_backward(F, F.conj(self_t), self, dim, correction, True)
+    return F.real_part(F.sum_dim(slope, dim, keepdim))
+
+
+var_correction.forward(var_tangent)
+std_correction.forward(
+    lambda F, self_t, self, result, dim, correction, keepdim: F.fill_fresh(
+        var_tangent(F, self_t, self, dim, correction, keepdim) / F.mul_scalar(result, 2.0),
+        result == 0,
+        0,
+    )
+)
+
+
+def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
+    """Apply one of the operators above or their relatives to the arguments as callers give them.
+
+    Raises RuntimeError for integers; warns where there are no degrees of freedom.
+    """
+    if isinstance(dim, bool):  # var(unbiased)
+        dim, unbiased = None, dim
+    correction = _correction(dim, correction, unbiased)
+    if input.dtype.category < FLOATING:
+        who = "std and var" if name in ("std", "var") else name
+        raise RuntimeError(f"{who} only support floating point and complex dtypes")
+    dims = wrap_dims(dim, input.ndim)
+    kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
+    if _degrees_of_freedom(input.numel() // kept if kept else 0, correction) <= 0:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=3,
+        )
+    if dim is not None and isinstance(dim, int):
+        dim = (dim,)
+    return apply(input, dim, correction, keepdim)
+
+
+@function(out=True)
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance with Bessel's correction by default (torch.var)."""
+    return spread(var_correction, "var", input, dim, unbiased, correction, keepdim)
+
+
+@function(out=True)
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation; its gradient is zero where it is zero (torch.std)."""
+    return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)

@@ -1,0 +1,1 @@
+"""View operators, their copying variants, and the operators that are their adjoints."""

@@ -1,0 +1,53 @@
+"""as_strided, and alias: the whole tensor as a view."""
+
+from __future__ import annotations
+
+from impl.core.registry import FUNCTIONS
+from impl.dispatch.definition import written
+from impl.dispatch.facts import SavedAs
+from impl.dispatch.view_operator import view
+from impl.tensor.geometry import Geometry
+from impl.tensor.tensor import Tensor
+
+
+@view(
+    node="AsStridedBackward0",
+    inplace_node="AsStridedBackward1",
+    inplace=True,
+    saved_as=SavedAs(parts=()),
+    bounded=True,
+)
+def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
+    """A view with any sizes, strides and offset (in elements) over the storage."""
+    offset = self.offset if storage_offset is None else storage_offset
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(stride)}"
+        )
+    return Geometry(tuple(size), tuple(stride), offset)
+
+
+FUNCTIONS["as_strided_"] = Tensor.as_strided_  # torch has no other in-place view as a function
+as_strided.gradient(
+    self=written(
+        lambda F, grad, self_layout, size, stride, storage_offset: F.as_strided_backward(
+            grad, self_layout, size, stride, storage_offset
+        )
+    )
+)
+
+
+@view(node="AliasBackward0", function=False, method=False)
+def alias_(self: Geometry) -> Geometry:
+    return self
+
+
+alias_.gradient(self=lambda F, grad: grad).forward(lambda F, self_t: self_t)
+
+
+def alias_view(tensor: Tensor) -> Tensor:
+    """A view of the whole tensor, recorded as an operation (`x[...]`)."""
+    return alias_(tensor)

@@ -1,0 +1,101 @@
+"""Expansion: dimensions repeated by a stride of zero, without a copy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core import messages
+from impl.core.dtypes import WIDE
+from impl.core.registry import tensor_ops
+from impl.core.sizes import sizes_given
+from impl.dispatch import view_operator
+from impl.dispatch.definition import function
+from impl.tensor.geometry import Geometry
+
+
+def _one_repeated(raw, size):
+    """The kernel of expand, with a fast path for one element (the gradient of a full sum)."""
+    if raw.ndim or raw.dtype not in WIDE or 0 in size:
+        return expand_.kernel(raw, size)
+    return np.ndarray(size, raw.dtype, np.asarray(raw), 0, (0,) * len(size))
+
+
+@view_operator.view(node="ExpandBackward0", function=False, method=False, array=_one_repeated)
+def expand_(self: Geometry, size) -> Geometry:
+    shape, strides = self.shape, self.strides
+    lead = len(size) - len(shape)
+    if lead < 0:
+        raise RuntimeError(
+            f"the number of sizes provided ({len(size)}) must be greater or equal to the number "
+            f"of dimensions in the tensor ({len(shape)})"
+        )
+    if not shape:
+        for i, n in enumerate(size):
+            if n < 0:
+                raise RuntimeError(_leading(n, i))
+        return Geometry(tuple(size), (0,) * len(size), self.offset)
+    result = [*size]
+    steps = [0] * len(size)
+    for i in range(len(size) - 1, -1, -1):
+        if i >= lead:
+            have, step = shape[i - lead], strides[i - lead]
+        else:
+            have, step = 1, result[i + 1] * steps[i + 1]
+        want = size[i]
+        if want == -1:
+            if i < lead:
+                raise RuntimeError(_leading(want, i))
+            want = have
+        if want != have:
+            if have != 1:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({want}) must match the existing size "
+                    f"({have}) at non-singleton dimension {i}.  Target sizes: {list(size)}.  "
+                    f"Tensor sizes: {list(shape)}"
+                )
+            step = 0
+        result[i], steps[i] = want, step
+    return Geometry(tuple(result), tuple(steps), self.offset)
+
+
+def _leading(size: int, dim: int) -> str:
+    return (
+        f"The expanded size of the tensor ({size}) isn't allowed in a leading, non-existing "
+        f"dimension {dim}"
+    )
+
+
+expand_.gradient(self=lambda F, grad, self_shape: grad if self_shape else F.sum_all(grad))
+
+
+@function("expand", torch=False)
+def expand(self, *sizes, implicit=False, **named):
+    """Dimensions of size one repeated, and new leading ones, without a copy (torch.Tensor.expand).
+
+    Raises RuntimeError for a new size of a dimension whose size is not one.
+    """
+    sizes = sizes_given("expand", "size", sizes, named)
+    check_count(self, sizes)
+    return tensor_ops.expand(self, sizes)
+
+
+def check_count(tensor, sizes) -> None:
+    """Raise RuntimeError for fewer sizes than the tensor has dimensions."""
+    if len(sizes) < tensor._raw.ndim:
+        raise RuntimeError(
+            f"expand({messages.tensor_type(tensor.dtype)}{{{list(tensor._raw.shape)}}}, "
+            f"size={list(sizes)}): the number of sizes provided ({len(sizes)}) must be greater or "
+            f"equal to the number of dimensions in the tensor ({tensor._raw.ndim})"
+        )
+
+
+@function("expand_as", torch=False)
+def expand_as(self, other):
+    """`self.expand(other.size())` (torch.Tensor.expand_as)."""
+    return expand(self, other._raw.shape)
+
+
+@function("broadcast_to")
+def broadcast_to(input, *size, **named):
+    """`input.expand(size)` (torch.broadcast_to)."""
+    return expand(input, sizes_given("broadcast_to", "size", size, named))

@@ -1,0 +1,98 @@
+"""Operations on a tensor's storage: resize_, set_, share_memory_, pin_memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core import inference_mode, messages
+from impl.core.sizes import sizes_given
+from impl.core.state import STATE
+from impl.core.storage import Replaced, Storage
+from impl.core.strides import contiguous_strides, strided
+from impl.dispatch.definition import function
+from impl.dispatch.record import check_write
+from impl.tensor import forward_grad, write
+from impl.tensor.geometry import Geometry, elements, geometry
+from impl.tensor.tensor import Tensor, requires_grad
+
+
+@function("resize_", torch=False)
+def resize_(self, *sizes, memory_format=None, **named):
+    """Give the tensor other sizes, row-major; the storage grows if necessary.
+
+    New elements are unspecified. Raises RuntimeError for a tensor that requires grad, unless it is
+    an inference tensor or in inference mode (torch.Tensor.resize_).
+    """
+    if requires_grad(self) and not (self._inference or STATE.inference):
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = sizes_given("resize_", "size", sizes, named)
+    if shape != self._raw.shape:
+        write.resize(self, shape)
+        inference_mode.count(self)
+    if forward_grad.fw_grad(self) is not None:
+        raise RuntimeError("cannot resize variables that has a forward grad")
+    return self
+
+
+@function("resize_as_", torch=False)
+def resize_as_(self, the_template, memory_format=None):
+    """`resize_` to the sizes of another tensor (torch.Tensor.resize_as_)."""
+    return resize_(self, the_template._raw.shape)
+
+
+@function("set_", torch=False)
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Replace the tensor's storage by that of another tensor, or a storage (torch.Tensor.set_).
+
+    Raises RuntimeError for another dtype, NotImplementedError for a tensor with a tangent.
+    """
+    check_write(self)
+    if source is None:
+        source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
+    if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:
+        raise RuntimeError(
+            "Could not set tensor of type "
+            f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
+        )
+    if isinstance(source, Storage):
+        memory, target = source, Geometry((source.flat.size,), (1,), 0)
+    else:
+        memory, target = source.untyped_storage(), geometry(source)
+    if size is not None:
+        shape = tuple(size)
+        strides = contiguous_strides(shape) if stride is None else tuple(stride)
+        target = Geometry(shape, strides, storage_offset)
+    self._raw = strided(elements(memory, self._raw.dtype), *target)
+    self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides
+    self._offset = target.offset
+    self._dense_meta = None
+    # The version counter is the old storage's, so that tensors saved before are found modified.
+    self._storage = Replaced(memory, self._storage)
+    self._storage.version += 1
+    if forward_grad.fw_grad(self) is not None:
+        raise NotImplementedError(messages.FORWARD_UNSUPPORTED.format("set_") + ".")
+    return self
+
+
+@function("is_set_to", torch=False)
+def is_set_to(self, tensor) -> bool:
+    """Whether both have the same storage, sizes, strides and offset (torch.Tensor.is_set_to)."""
+    return self._storage.buffer is tensor._storage.buffer and (geometry(self) == geometry(tensor))
+
+
+@function("get_device", torch=False)
+def get_device(self) -> int:
+    """The number of the accelerator; -1 on the CPU."""
+    return -1
+
+
+@function("share_memory_", torch=False)
+def share_memory_(self):
+    """The tensor itself: memory is not shared between processes."""
+    return self
+
+
+@function("pin_memory", torch=False)
+def pin_memory(self, device=None):
+    """Raises RuntimeError: pinned memory needs an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")

@@ -1,0 +1,286 @@
+"""Copying variants of view operators: expand_copy, view_copy, unbind_copy and others.
+
+Each is a primitive in torch, with the formulas of its view and a separate node, such as
+`ExpandBackward0_copy`. The results are row-major.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+import numpy as np
+
+from impl.core import messages
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY
+from impl.core.grad_mode import no_grad
+from impl.core.registry import OPERATORS, array_ops, tensor_ops
+from impl.core.sizes import sizes_of
+from impl.core.state import STATE
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import NoComplex
+from impl.dispatch.not_implemented import no_derivative
+from impl.dispatch.out import check_out
+from impl.dispatch.out import store_exactly as store
+from impl.dispatch.record import check_write, gradient_edges, record_undifferentiable
+from impl.dispatch.view_operator import ViewOperator
+from impl.operators.views import expansion, shape, slicing, splitting, transposition
+from impl.operators.views.as_strided import alias_, as_strided
+from impl.tensor import forward_grad
+from impl.tensor.tensor import Tensor, new, requires_grad
+
+
+class ViewCopy(ViewOperator):
+    """A primitive whose results are copies of the views of its first argument."""
+
+    fast_path = None
+    has_one_gradient = False
+
+    def __init__(self, view: ViewOperator) -> None:
+        super().__init__(
+            view.geometry, f"{view.node_name}_copy", view.multiple, saved_as=view.saved_as
+        )
+        self.name = f"{view.name}_copy"
+        self.bounded = view.bounded
+        self.gradient(**{name: formula for (name,), formula, _ in view.formulas})
+        OPERATORS[self.name] = self
+
+    def views(self, tensor: Tensor, args) -> list[Tensor]:
+        return [new(np.array(v._raw, order="C")) for v in super().views(tensor, args)]
+
+
+def _published(copies):
+    """Publish a function of the torch namespace, with an `out=` that must have the same dtype.
+
+    For an operator of several results `out=` is a sequence; the function then returns None and is
+    not recorded. Raises RuntimeError for another number of tensors, and as `_store` does.
+    """
+    name = copies.__name__
+    first = next(iter(inspect.signature(copies).parameters))
+
+    @functools.wraps(copies)
+    def call(*args, out=None, **named):
+        if out is None:
+            return copies(*args, **named)
+        with no_grad():
+            result = copies(*args, **named)
+        if isinstance(result, tuple):
+            _store_several(name, out, result)
+            return None
+        return _store(name, args[0] if args else named[first], out, result)
+
+    return function(method=False)(call)
+
+
+_OVERLOADS = {"split_with_sizes_copy": "out", "unbind_copy": "int_out", "split_copy": "out"}
+
+
+def _store_several(name: str, out, results: tuple[Tensor, ...]) -> None:
+    """Store copies in the tensors of `out`; as in ATen, only unbind_copy refuses those that
+    require grad."""
+    if len(out) != len(results):
+        raise RuntimeError(
+            f"{name}_{_OVERLOADS[name]} expected an out= argument of size {len(results)}, got "
+            f"size {len(out)}"
+        )
+    if name == "unbind_copy":
+        for part in out:
+            check_out(name, part, False)
+    with no_grad():
+        store(name, out, results)
+
+
+def _store(name: str, input: Tensor, out, result: Tensor):
+    """Store a copy of `input` in `out=`, with a node whose backward raises; returns `out`.
+
+    Raises RuntimeError for another dtype, and where a write to `out` could not be recorded.
+    """
+    if not isinstance(out, Tensor):
+        return store(name, out, result)  # raises TypeError
+    if forward_grad.fw_grad(input) is not None or forward_grad.fw_grad(out) is not None:
+        raise NotImplementedError(messages.FORWARD_UNKNOWN.format(name))
+    edges = gradient_edges(input, out)
+    recorded = STATE.enabled and (requires_grad(input) or requires_grad(out))
+    if recorded:
+        try:
+            check_write(out, True)
+        except RuntimeError:
+            raise RuntimeError(messages.OUT_GRADIENT.format(f"aten::{name}")) from None
+    with no_grad():
+        store(name, out, result)
+    if recorded:
+        record_undifferentiable(name, edges, out)
+    return out
+
+
+_alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)
+_expand, _permute = ViewCopy(expansion.expand_), ViewCopy(transposition.permute_)
+_split, _split_with_sizes = ViewCopy(splitting.split_equal), ViewCopy(splitting.split_with_sizes_)
+_squeeze_all, _squeeze_dim = ViewCopy(shape.squeeze_all), ViewCopy(shape.squeeze_dim)
+_squeeze_dims, _unsqueeze = ViewCopy(shape.squeeze_dims), ViewCopy(shape.unsqueeze)
+_select, _slice = ViewCopy(slicing.select), ViewCopy(slicing.slice_)
+_t, _transpose = ViewCopy(transposition.t), ViewCopy(transposition.transpose)
+_unbind, _unfold = ViewCopy(splitting.unbind), ViewCopy(slicing.unfold)
+_view = ViewCopy(shape.view_)
+
+
+@_published
+def alias_copy(input):
+    """A copy of all elements (torch.alias_copy)."""
+    return _alias(input)
+
+
+@_published
+def as_strided_copy(input, size, stride, storage_offset=None):
+    """A copy of `as_strided` (torch.as_strided_copy)."""
+    return _as_strided(input, tuple(size), tuple(stride), storage_offset)
+
+
+@_published
+def expand_copy(input, size, *, implicit=False):
+    """A copy of `expand` (torch.expand_copy). Raises RuntimeError for sizes that do not fit."""
+    sizes = sizes_of((size,))
+    expansion.check_count(input, sizes)
+    return _expand(input, sizes)
+
+
+@_published
+def permute_copy(input, dims):
+    """A copy of `permute` (torch.permute_copy)."""
+    return _permute(input, sizes_of((dims,)))
+
+
+@_published
+def select_copy(input, dim, index):
+    """A copy of `select` (torch.select_copy)."""
+    return _select(input, dim, index)
+
+
+@_published
+def slice_copy(input, dim=0, start=None, end=None, step=1):
+    """A copy of a slice of one dimension (torch.slice_copy)."""
+    return _slice(input, dim, start, end, step)
+
+
+@_published
+def split_copy(tensor, split_size, dim=0):
+    """Copies of `split` (torch.split_copy)."""
+    return _split(tensor, split_size, dim)
+
+
+@_published
+def split_with_sizes_copy(input, split_sizes, dim=0):
+    """Copies of `split_with_sizes` (torch.split_with_sizes_copy)."""
+    return _split_with_sizes(input, tuple(split_sizes), dim)
+
+
+@_published
+def squeeze_copy(input, dim=None):
+    """A copy of `squeeze` (torch.squeeze_copy)."""
+    if dim is None:
+        return _squeeze_all(input)
+    if isinstance(dim, (tuple, list)):
+        return _squeeze_dims(input, tuple(dim))
+    return _squeeze_dim(input, dim)
+
+
+@_published
+def t_copy(input):
+    """A copy of `t` (torch.t_copy). Raises RuntimeError for more than two dimensions."""
+    return _t(input)
+
+
+@_published
+def transpose_copy(input, dim0, dim1):
+    """A copy of `transpose` (torch.transpose_copy)."""
+    return _transpose(input, dim0, dim1)
+
+
+@_published
+def unbind_copy(input, dim=0):
+    """Copies of the slices along a dimension, a tuple (torch.unbind_copy)."""
+    return _unbind(input, dim)
+
+
+@_published
+def unfold_copy(input, dimension, size, step):
+    """A copy of all windows along a dimension (torch.unfold_copy)."""
+    return _unfold(input, dimension, size, step)
+
+
+@_published
+def unsqueeze_copy(input, dim):
+    """A copy of `unsqueeze` (torch.unsqueeze_copy)."""
+    return _unsqueeze(input, dim)
+
+
+@_published
+def view_copy(input, size):
+    """A copy with other sizes (torch.view_copy). Raises RuntimeError when they do not fit."""
+    return _view(input, sizes_of((size,)))
+
+
+@operator(out=True)
+def narrow_copy(self: Array, dim, start, length) -> Array:
+    """A copy of `narrow` (torch.narrow_copy). Raises RuntimeError for elements that do not exist,
+    IndexError for a dimension or a start out of range."""
+    if self.ndim and dim >= self.ndim:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request "
+            "to PyTorch.)"
+        )
+    if self.ndim and length < 0:
+        size = self.shape[wrap_dim(dim, self.ndim)]
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return np.array(array_ops.narrow(self, dim, start, length), order="C")
+
+
+narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start + length, 1)")
+narrow_copy.forward("linear")
+
+
+@operator(node="NotImplemented", method=False)
+def detach_copy(self: Array) -> Array:
+    """A copy; recorded, but its backward raises, as in torch (torch.detach_copy)."""
+    return np.array(self)
+
+
+detach_copy.gradients("self")(no_derivative("detach_copy"))
+_published(tensor_ops.detach_copy)
+
+
+@operator(node="ViewAsRealBackward0_copy", method=False)
+def view_as_real_copy(self: Array) -> Array:
+    """Complex numbers as pairs of real ones, copied (torch.view_as_real_copy)."""
+    if self.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return np.stack([self.real, self.imag], -1)
+
+
+view_as_real_copy.gradient(self=lambda F, grad: F.view_as_complex(F.contiguous(grad)))
+_published(tensor_ops.view_as_real_copy)
+
+
+@operator(
+    node="ViewAsComplexBackward0_copy",
+    method=False,
+    complex=NoComplex(derivative="view_as_complex_copy"),
+)
+def view_as_complex_copy(self: Array) -> Array:
+    """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy); its backward
+    raises, as in torch. Errors as `view_as_complex`."""
+    d = BY_NUMPY[self.dtype]
+    if self.dtype.kind != "f":
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {d.legacy}"
+        )
+    if self.ndim and self.strides[-1] != self.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    return np.array(array_ops.view_as_complex(np.ascontiguousarray(self)))
+
+
+view_as_complex_copy.gradient(self=lambda F, grad: F.view_as_real(F.contiguous(grad)))
+_published(tensor_ops.view_as_complex_copy)

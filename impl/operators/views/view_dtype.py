@@ -1,0 +1,59 @@
+"""Reinterpretation of memory as another dtype: `Tensor.view(dtype)`."""
+
+from __future__ import annotations
+
+from impl.core.dtypes import dtype as element_type
+from impl.tensor import lazy_conj
+from impl.tensor.aliases import alias
+from impl.tensor.geometry import Geometry, geometry
+from impl.tensor.tensor import Tensor
+
+
+def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
+    """The memory of `tensor` as elements of `dtype`; the last dimension is scaled by their sizes.
+
+    The result shares storage and version counter but is not a view to autograd: it has no history
+    and does not require grad (torch.Tensor.view). Raises RuntimeError where sizes, strides or
+    offset are not divisible, and for a set conj or neg bit unless the dtype stays the same.
+    """
+    given = tensor.dtype
+    if dtype is given:
+        return alias(tensor, geometry(tensor))
+    _require_plain(tensor)
+    shape, strides, offset = geometry(tensor)
+    before, after = given.itemsize, dtype.itemsize
+    if before != after:
+        way = f"to view {given.legacy} as {dtype.legacy} (different element sizes)"
+        if not shape:
+            raise RuntimeError(f"self.dim() cannot be 0 {way}")
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {way}, but got {strides[-1]}")
+        if before > after:
+            times = before // after
+            shape = (*shape[:-1], shape[-1] * times)
+            strides, offset = (*(s * times for s in strides[:-1]), 1), offset * times
+        else:
+            _require_whole(way, after // before, shape, strides, offset)
+            times = after // before
+            shape = (*shape[:-1], shape[-1] // times)
+            strides, offset = (*(s // times for s in strides[:-1]), 1), offset // times
+    return alias(tensor, Geometry(shape, strides, offset), dtype.numpy)
+
+
+def _require_plain(tensor: Tensor) -> None:
+    kinds = ("conjugate view tensors", "tensors with negative bit set")
+    for bit, kind in zip(lazy_conj.conj_neg_bits(tensor), kinds, strict=True):
+        if bit:
+            raise RuntimeError(
+                f"torch.Tensor.view is not supported for {kind} when converting to a different "
+                "dtype."
+            )
+
+
+def _require_whole(way: str, times: int, shape, strides, offset: int) -> None:
+    named = [("self.size(-1)", shape[-1])]
+    named.append(("self.storage_offset()", offset))
+    named += [(f"self.stride({i})", s) for i, s in enumerate(strides[:-1])]
+    for name, value in named:
+        if value % times:
+            raise RuntimeError(f"{name} must be divisible by {times} {way}, but got {value}")

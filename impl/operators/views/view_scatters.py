@@ -1,0 +1,192 @@
+"""Copies of a tensor with one part written: select_scatter and its relatives.
+
+The copy lies in memory as the tensor does: the whole memory is copied.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.strides import extent, has_zero_strides, strided
+from impl.dispatch import forward_rules
+from impl.dispatch.definition import Array, operator, written
+from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.operator import Operator
+from impl.operators.views.as_strided import as_strided
+from impl.tensor.aliases import alias
+from impl.tensor.geometry import check_bounds, elements, geometry
+from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.tensor import Tensor, new
+
+
+def _with_its_memory(tensor: Tensor) -> Tensor:
+    """A copy with the strides and the offset of a tensor, over a copy of the memory around it.
+
+    Where elements share memory, and for a pending conjugate, only the elements are copied.
+    """
+    if isinstance(tensor, LazyConjTensor) or has_zero_strides(tensor._raw.shape, tensor.stride()):
+        return new(np.array(tensor._raw, order="C"))
+    tensor._array()
+    return alias(new(elements(tensor._storage, tensor._raw.dtype).copy()), geometry(tensor))
+
+
+def _check_fits(part, src) -> None:
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.shape)}, slice size = {list(part.shape)}"
+        )
+
+
+class _Scatter(Operator):
+    """A primitive whose result lies in memory as its first argument does."""
+
+    def _output(self, raw, raws, strided: bool, args) -> Tensor:
+        result = _with_its_memory(args[0])
+        result._array()[...] = raw
+        return result
+
+
+def _scattered(self, src, view, *place):
+    """A copy in which the view at this place is `src`."""
+    result = np.array(self, order="C")
+    part = view(result, *place)
+    _check_fits(part, src)
+    part[...] = src
+    return result
+
+
+@operator(
+    kind=_Scatter,
+    out=True,
+    writes=2,
+    complex=NoComplex(derivative="select_scatter"),
+    saved_as=SavedAs(parts=()),
+)
+def select_scatter(self: Array, src: Array, dim, index) -> Array:
+    """A copy in which `select(dim, index)` is `src` (torch.select_scatter)."""
+    return _scattered(self, src, array_ops.select, dim, index)
+
+
+select_scatter.gradient(
+    self=lambda F, grad, src_shape, src_dtype, dim, index: F.select_scatter(
+        grad, F.zeros(src_shape, src_dtype), dim, index
+    ),
+    src=lambda F, grad, dim, index: F.select(grad, dim, index),
+)
+select_scatter.forward("linear")
+
+
+@operator(
+    kind=_Scatter,
+    out=True,
+    writes=2,
+    complex=NoComplex(derivative="slice_scatter"),
+    saved_as=SavedAs(parts=()),
+)
+def slice_scatter(self: Array, src: Array, dim=0, start=None, end=None, step=1) -> Array:
+    """A copy in which a slice is `src` (torch.slice_scatter)."""
+    return _scattered(self, src, array_ops.slice, dim, start, end, step)
+
+
+slice_scatter.gradient(
+    self=lambda F, grad, src_shape, src_dtype, dim, start, end, step: F.slice_scatter(
+        grad, F.zeros(src_shape, src_dtype), dim, start, end, step
+    ),
+    src=lambda F, grad, dim, start, end, step: F.slice(grad, dim, start, end, step),
+)
+slice_scatter.forward("linear")
+
+
+@operator(kind=_Scatter, out=True, saved_as=SavedAs(parts=()))
+def diagonal_scatter(self: Array, src: Array, offset=0, dim1=0, dim2=1) -> Array:
+    """A copy in which a diagonal is `src` (torch.diagonal_scatter)."""
+    return _scattered(self, src, array_ops.diagonal, offset, dim1, dim2)
+
+
+diagonal_scatter.gradient(
+    self=lambda F, grad, src_shape, src_dtype, offset, dim1, dim2: F.diagonal_scatter(
+        grad, F.zeros(src_shape, src_dtype), offset, dim1, dim2
+    ),
+    src=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, offset, dim1, dim2),
+)
+diagonal_scatter.forward("linear")
+
+
+class _AsStridedScatter(Operator):
+    """Writes by a geometry in the whole memory, which a kernel does not see."""
+
+    def slow_path(self, input, src, size, stride, storage_offset=None):
+        args = (input, src, tuple(size), tuple(stride), storage_offset)
+        mask = self.grad_input_mask(args)
+        if input.requires_grad and not input.is_contiguous():
+            raise RuntimeError(
+                "!self.requires_grad() || self.is_contiguous() INTERNAL ASSERT FAILED at "
+                '"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp":4754, please report '
+                "a bug to PyTorch. as_strided_scatter is currently only supported for contiguous "
+                "inputs"
+            )
+        result = _with_its_memory(input)
+        target = as_strided.geometry(geometry(result), *args[2:])
+        check_bounds(result, target)
+        part = alias(result, target)
+        _check_fits(part, src)
+        part._array()[...] = src._raw
+        if mask:
+            self.record(args, (result,), mask)
+        forward_rules.propagate(self, args, (result,))
+        return result
+
+
+@operator(kind=_AsStridedScatter, method=True, saved_as=SavedAs(parts=()))
+def as_strided_scatter(self: Array, src: Array, size, stride, storage_offset=None) -> Array:
+    """A copy in which `as_strided(size, stride, storage_offset)` is `src`
+    (torch.as_strided_scatter).
+
+    Raises RuntimeError for a `src` of other sizes, and for one outside the memory.
+    """
+    memory = np.array(self, order="C").reshape(-1)
+    strided(memory, size, stride, storage_offset or 0)[...] = src
+    return memory.reshape(self.shape)
+
+
+def _kept_raw(grad, layout, size, stride, storage_offset):
+    shape, strides, offset = layout
+    source = np.ascontiguousarray(grad).reshape(-1)
+    memory = np.zeros(offset + extent(shape, strides), grad.dtype)
+    first = offset if storage_offset is None else storage_offset
+    strided(memory, size, stride, first)[...] = strided(source, size, stride, storage_offset or 0)
+    return strided(memory, shape, strides, offset)
+
+
+def _kept_taped(grad, layout, size, stride, storage_offset):
+    shape, strides, offset = layout
+    memory = tensor_ops.new_zeros(grad, (offset + extent(shape, strides),))
+    first = offset if storage_offset is None else storage_offset
+    part = tensor_ops.as_strided(grad.contiguous(), size, stride, storage_offset)
+    tensor_ops.as_strided(memory, size, stride, first).copy_(part)
+    return tensor_ops.as_strided(memory, shape, strides, offset)
+
+
+def _part_raw(grad, size, stride, storage_offset):
+    memory = np.ascontiguousarray(grad).reshape(-1)
+    return strided(memory, size, stride, storage_offset or 0)
+
+
+# The gradient of `self` is the one that torch gives: the cotangent where `src` was written, else
+# zeros.
+array_ops.kept_of_strided, tensor_ops.kept_of_strided = _kept_raw, _kept_taped
+array_ops.part_of_strided = _part_raw
+tensor_ops.part_of_strided = lambda grad, size, stride, storage_offset: tensor_ops.as_strided(
+    grad.contiguous(), size, stride, storage_offset
+)
+as_strided_scatter.gradient(
+    self=written(
+        lambda F, grad, self_layout, size, stride, storage_offset: F.kept_of_strided(
+            grad, self_layout, size, stride, storage_offset
+        )
+    ),
+    src="F.part_of_strided(grad, size, stride, storage_offset)",
+)
+as_strided_scatter.forward("linear")

@@ -1,0 +1,373 @@
+"""Update rules of the optimizers: one class each, with its options, its state and its formula.
+
+Notation of the docstrings: θ is the parameter, g its gradient, γ the learning rate `lr`, t the
+step and ε `eps`. The code keeps PyTorch's order of floating-point operations. Python types of the
+options are those of torch's signatures; `UpdateRule` documents the class attributes.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from impl.core.registry import FUNCTIONS
+from impl.factories import creation
+from impl.optim.optimizer import Kept, Optimizer, UpdateRule, decayed, differentiated, filled, one
+
+
+class SGD(UpdateRule):
+    """Stochastic gradient descent with momentum (I. Sutskever et al., ICML 2013).
+
+    b ← μ b + (1 - τ) g, at the first step b ← g;  θ ← θ - γ b, with `nesterov` θ - γ (g + μ b).
+    """
+
+    _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+    _checked = ""  # see __init__
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
+                 maximize=False, foreach=None, differentiable=False, fused=None):  # fmt: skip
+        if lr < 0.0:  # unlike the other optimizers' checks, these let a NaN pass
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        momentum = group["momentum"]
+        for param, grad in differentiated(group):  # no step count; complex numbers stay complex
+            grad = decayed(group, param, grad)
+            if momentum != 0:
+                state = self.state[param]
+                buffer = state.get("momentum_buffer")
+                if buffer is None:
+                    buffer = state["momentum_buffer"] = grad.detach().clone()
+                else:
+                    buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+                grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+            param.add_(grad, alpha=-group["lr"])
+
+
+class Adam(UpdateRule):
+    """Adam (D. P. Kingma and J. Ba, ICLR 2015, algorithm 1); AMSGrad (S. Reddi et al., ICLR 2018).
+
+    m ← β₁ m + (1 - β₁) g;  v ← β₂ v + (1 - β₂) g²;  θ ← θ - γ m̂ / (√v̂ + ε), where
+    m̂ = m / (1 - β₁ᵗ), v̂ = v / (1 - β₂ᵗ); with `amsgrad` the largest v so far instead of v.
+    """
+
+    _options = (
+        "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
+        "decoupled_weight_decay"
+    )
+    _checked = "lr eps betas weight_decay"
+    _state = (
+        Kept("exp_avg"),
+        Kept("exp_avg_sq"),
+        Kept("max_exp_avg_sq", only_if=itemgetter("amsgrad")),
+    )
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 amsgrad=False, *, foreach=None, maximize=False, capturable=False,
+                 differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _defaults(self, options):
+        return super()._defaults(options) | {"betas": tuple(options["betas"])}
+
+    def _update(self, group) -> None:
+        lr, eps = group["lr"], group["eps"]
+        beta1, beta2 = group["betas"]
+        for step, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq in self._each(group, lr):
+            exp_avg.lerp_(grad, 1 - beta1)
+            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            t = step.item()
+            step_size = lr / (1 - beta1**t)
+            correction = (1 - beta2**t) ** 0.5
+            if group["amsgrad"]:
+                FUNCTIONS["maximum"](max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
+                exp_avg_sq = max_exp_avg_sq
+            param.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / correction).add_(eps), value=-step_size)
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay λ (I. Loshchilov and F. Hutter, ICLR 2019, algorithm 2).
+
+    θ ← (1 - γ λ) θ, then the step of Adam, whose g has no decay in it.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
+                 amsgrad=False, *, maximize=False, foreach=None, capturable=False,
+                 differentiable=False, fused=None):  # fmt: skip
+        options = self._defaults(locals() | {"decoupled_weight_decay": True})
+        Optimizer.__init__(self, params, options)
+
+
+class NAdam(UpdateRule):
+    """Adam with Nesterov momentum (T. Dozat, ICLR workshop 2016, algorithm 2).
+
+    m and v as in Adam, μₜ = β₁ (1 - 0.96^(t ψ) / 2), ψ the `momentum_decay`, M = μ₁ ⋯ μₜ;
+    θ ← θ - γ (μₜ₊₁ m / (1 - μₜ₊₁ M) + (1 - μₜ) g / (1 - M)) / (√v̂ + ε).
+    """
+
+    _options = (
+        "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach "
+        "capturable differentiable"
+    )
+    _checked = "lr eps betas weight_decay momentum_decay"
+    _state = (Kept("mu_product", one), Kept("exp_avg"), Kept("exp_avg_sq"))
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        lr, eps = float(group["lr"]), group["eps"]
+        beta1, beta2 = group["betas"]
+
+        def momentum(t):
+            return beta1 * (1.0 - 0.5 * (0.96 ** (t * group["momentum_decay"])))
+
+        for step, param, grad, mu_product, exp_avg, exp_avg_sq in self._each(group, lr, True):
+            t = step.item()
+            mu, next_mu = momentum(t), momentum(t + 1)
+            mu_product *= mu
+            exp_avg.lerp_(grad, 1 - beta1)
+            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            denom = exp_avg_sq.div(1 - beta2**t).sqrt()
+            if group["differentiable"]:
+                denom = denom.add(eps)
+                next_product = mu_product * next_mu
+                param.addcdiv_(grad * (-lr * (1.0 - mu) / (1.0 - mu_product)), denom)
+                param.addcdiv_(exp_avg * (-lr * next_mu / (1.0 - next_product)), denom)
+            else:
+                denom.add_(eps)
+                product = mu_product.item()
+                param.addcdiv_(grad, denom, value=-lr * (1.0 - mu) / (1.0 - product))
+                param.addcdiv_(exp_avg, denom, value=-lr * next_mu / (1.0 - product * next_mu))
+
+
+class RAdam(UpdateRule):
+    """Rectified Adam (L. Liu et al., ICLR 2020, algorithm 2).
+
+    m and v as in Adam, ρ∞ = 2 / (1 - β₂) - 1, ρ = ρ∞ - 2 t β₂ᵗ / (1 - β₂ᵗ). If ρ > 5,
+    θ ← θ - γ r m̂ / (√v̂ + ε), r² = (ρ - 4) (ρ - 2) ρ∞ / ((ρ∞ - 4) (ρ∞ - 2) ρ); else θ - γ m̂.
+    """
+
+    _options = (
+        "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
+        "differentiable"
+    )
+    _checked = "lr eps betas weight_decay"
+    _state = (Kept("exp_avg"), Kept("exp_avg_sq"))
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
+                 differentiable=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        lr, eps = float(group["lr"]), group["eps"]
+        beta1, beta2 = group["betas"]
+        rho_inf = 2 / (1 - beta2) - 1
+        for step, param, grad, exp_avg, exp_avg_sq in self._each(group, lr, True):
+            t = step.item()
+            exp_avg.lerp_(grad, 1 - beta1)
+            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            update = exp_avg / (1 - beta1**t) * lr
+            correction = 1 - beta2**t
+            rho = rho_inf - 2 * t * (beta2**t) / correction
+            if rho > 5.0:
+                ratio = (rho - 4) * (rho - 2) * rho_inf
+                rectified = (ratio / ((rho_inf - 4) * (rho_inf - 2) * rho)) ** 0.5
+                update = update * (correction**0.5 / exp_avg_sq.sqrt().add_(eps)) * rectified
+            param.add_(update, alpha=-1.0)
+
+
+class Adamax(UpdateRule):
+    """Adam with the infinity norm (D. P. Kingma and J. Ba, ICLR 2015, algorithm 2).
+
+    m ← β₁ m + (1 - β₁) g;  u ← max(β₂ u, |g| + ε);  θ ← θ - γ m / ((1 - β₁ᵗ) u).
+    """
+
+    _options = "lr betas eps weight_decay foreach maximize differentiable capturable"
+    _checked = "lr eps betas weight_decay"
+    _state = (Kept("exp_avg"), Kept("exp_inf"))
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
+                 *, maximize=False, differentiable=False, capturable=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        beta1, beta2 = group["betas"]
+        for step, param, grad, exp_avg, exp_inf in self._each(group):
+            exp_avg.lerp_(grad, 1 - beta1)
+            norm = grad.abs().add_(group["eps"])
+            if group["differentiable"]:
+                exp_inf.copy_(FUNCTIONS["stack"]([exp_inf.mul_(beta2), norm]).amax(0))
+            else:
+                FUNCTIONS["maximum"](exp_inf.mul_(beta2), norm, out=exp_inf)
+            step_size = group["lr"] / (1 - beta1 ** step.item())
+            param.addcdiv_(exp_avg, exp_inf, value=-step_size)
+
+
+class Adagrad(UpdateRule):
+    """Adagrad (J. Duchi et al., JMLR 12, 2011, with a diagonal matrix).
+
+    s ← s + g²;  θ ← θ - γ / (1 + (t - 1) η) · g / (√s + ε), η the `lr_decay`.
+    """
+
+    _options = (
+        "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable "
+        "fused"
+    )
+    _checked = "lr lr_decay weight_decay initial_accumulator_value eps"
+    _state = (
+        Kept("sum", lambda self, _, p: filled(p, self.defaults["initial_accumulator_value"])),
+    )
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
+                 eps=1e-10, foreach=None, *, maximize=False, differentiable=False,
+                 fused=None):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+        for group in self.param_groups:
+            for param in group["params"]:
+                self._begin(group, param)
+
+    def _update(self, group) -> None:
+        for step, param, grad, total in self._each(group):
+            rate = group["lr"] / (1 + (step.item() - 1) * group["lr_decay"])
+            total.addcmul_(grad, grad, value=1)
+            param.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-rate)
+
+
+class Adadelta(UpdateRule):
+    """Adadelta (M. D. Zeiler, arXiv:1212.5701, 2012, algorithm 1).
+
+    v ← ρ v + (1 - ρ) g²;  Δ = √(u + ε) / √(v + ε) · g;  u ← ρ u + (1 - ρ) Δ²;  θ ← θ - γ Δ.
+    """
+
+    _options = "lr rho eps weight_decay maximize capturable foreach differentiable"
+    _checked = "lr rho eps weight_decay"
+    _state = (Kept("square_avg"), Kept("acc_delta"))
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
+                 capturable=False, maximize=False, differentiable=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        rho, eps = group["rho"], group["eps"]
+        for _, param, grad, square_avg, acc_delta in self._each(group):
+            square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+            delta = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
+            acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+            param.add_(delta, alpha=-group["lr"])
+
+
+class RMSprop(UpdateRule):
+    """RMSprop (T. Tieleman and G. Hinton, lecture 6.5, 2012); `centered`: A. Graves, 2013.
+
+    v ← α v + (1 - α) g²;  a ← α a + (1 - α) g;  d = √v + ε, with `centered` √(v - a²) + ε;
+    b ← μ b + g / d;  θ ← θ - γ b.
+    """
+
+    _options = (
+        "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+    )
+    _checked = "lr eps momentum weight_decay alpha"
+    _state = (
+        Kept("square_avg"),
+        Kept("momentum_buffer", only_if=lambda group: group["momentum"] > 0),
+        Kept("grad_avg", only_if=itemgetter("centered")),
+    )
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
+                 centered=False, capturable=False, foreach=None, maximize=False,
+                 differentiable=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        lr, alpha, momentum = group["lr"], group["alpha"], group["momentum"]
+        for _, param, grad, square_avg, buffer, grad_avg in self._each(group):
+            square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+            if group["centered"]:
+                grad_avg.lerp_(grad, 1 - alpha)
+                avg = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
+            else:
+                avg = square_avg.sqrt()
+            avg.add_(group["eps"])
+            if momentum > 0:
+                buffer.mul_(momentum).addcdiv_(grad, avg)
+                param.add_(buffer, alpha=-lr)
+            else:
+                param.addcdiv_(grad, avg, value=-lr)
+
+
+class Rprop(UpdateRule):
+    """Rprop without weight backtracking (M. Riedmiller and H. Braun, ICNN 1993), in PyTorch's form.
+
+    s ← clamp(s · η₊ if g g' > 0, s · η₋ if g g' < 0, else s);  g ← 0 where g g' < 0;
+    θ ← θ - s sign(g), g' the gradient of the step before.
+    """
+
+    _options = "lr etas step_sizes foreach maximize differentiable capturable"
+    _checked = "lr etas"
+    _state = (
+        Kept("prev"),
+        Kept("step_size", lambda self, group, param: filled(param._grad, float(group["lr"]))),
+    )
+
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
+                 capturable=False, foreach=None, maximize=False,
+                 differentiable=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        shrink, grow = group["etas"]
+        for _, param, grad, prev, step_size in self._each(group):
+            factor = grad.mul(prev).sign()
+            factor[factor.gt(0)] = grow
+            factor[factor.lt(0)] = shrink
+            factor[factor.eq(0)] = 1
+            step_size.mul_(factor).clamp_(*group["step_sizes"])
+            grad = grad.clone()
+            grad[factor.eq(shrink)] = 0
+            param.addcmul_(grad.sign(), step_size, value=-1)
+            prev.copy_(grad)
+
+
+class ASGD(UpdateRule):
+    """Averaged stochastic gradient descent (B. T. Polyak and A. B. Juditsky, 1992).
+
+    θ ← (1 - λ η) θ - η g;  a ← a + μ (θ - a), the average, "ax" in the state;
+    η = γ / (1 + λ γ t)^α, μ = 1 / max(1, t - t₀).
+    """
+
+    _options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+    _checked = "lr weight_decay"
+    _state = (
+        Kept("eta", lambda self, group, param: creation.tensor(float(group["lr"]))),
+        Kept("mu", one),
+        Kept("ax"),
+    )
+
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
+                 foreach=None, maximize=False, differentiable=False,
+                 capturable=False):  # fmt: skip
+        super().__init__(params, self._defaults(locals()))
+
+    def _update(self, group) -> None:
+        lr, lambd = float(group["lr"]), group["lambd"]
+        for step, param, grad, eta, mu, average in self._each(group, decay_real=True):
+            rate = eta.item()
+            param.mul_(1 - lambd * rate)
+            param.add_(grad, alpha=-rate)
+            if mu.item() == 1:
+                average.copy_(param)
+            else:
+                average.add_(param.sub(average).mul_(mu))
+            t = step.item()
+            eta.copy_(creation.tensor(lr / ((1 + lambd * lr * t) ** group["alpha"])))
+            mu.copy_(creation.tensor(1 / max(1, t - group["t0"])))

@@ -1,0 +1,1 @@
+"""Saved variables, rewritten histories and custom Functions (PyTorch's csrc/autograd)."""

@@ -1,0 +1,76 @@
+"""Dual tensors: a primal and its tangent, packed and unpacked (torch.autograd.forward_ad)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from impl.core.registry import tensor_ops
+from impl.core.state import STATE
+from impl.graph.edge import gradient_edge
+from impl.graph.node import Node
+from impl.tensor.forward_grad import fw_grad, set_fw_grad
+from impl.tensor.geometry import geometry
+from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.views import DualViewMeta, view_of
+
+
+def make_dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
+    """A view of `primal` with the tangent `tangent`, which is copied if its layout differs.
+
+    Raises RuntimeError for a level other than 0, a primal or a tangent that is a dual tensor, and a
+    tangent of another shape (torch._make_dual).
+    """
+    if fw_grad(primal) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            f"same level {level} is not supported."
+        )
+    dual = unrelated(tensor_ops.view(primal, primal._raw.shape))
+    if dual._strides != primal._strides:  # `view` changes strides of dimensions of size one
+        dual._raw, dual._strides = primal._raw[...], primal._strides
+    if level != 0:
+        raise RuntimeError("Invalid level given to _make_dual")
+    set_fw_grad(dual, tangent)
+    return dual
+
+
+def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
+    """The primal, a view without tangent, and the tangent. Raises RuntimeError as `make_dual`."""
+    if not isinstance(dual, Tensor):
+        raise TypeError(
+            "_unpack_dual(): argument 'dual' (position 1) must be Tensor, "
+            f"not {type(dual).__name__}"
+        )
+    if level != 0:
+        raise RuntimeError("Invalid level given to _fw_primal")
+    return primal(dual), fw_grad(dual)
+
+
+class CppFunction(Node):
+    """The node of `primal`, an identity; its class and its name are those that torch shows."""
+
+    def _evaluate(self, grads, form, wanted):
+        return grads
+
+    def name(self) -> str:
+        return "torch::autograd::Identity"
+
+
+def primal(value: Any) -> Any:
+    """A view of a tensor without its tangent (torch's _fw_primal); other values are unchanged."""
+    if not isinstance(value, Tensor):
+        return value
+    result = unrelated(view_of(value, geometry(value)))
+    if STATE.enabled and requires_grad(value):
+        node = CppFunction()
+        node._set_next_edges((gradient_edge(value),))
+        node._set_input_metadata((value,))
+        result._node = node
+    return result
+
+
+def unrelated(view: Tensor) -> Tensor:
+    """Separate a view from its base in forward AD: it does not get the tangent of the base."""
+    if view._view is not None:  # views of inference tensors have no base
+        view._view = DualViewMeta(view._view, None)
+    return view

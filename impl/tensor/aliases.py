@@ -1,0 +1,73 @@
+"""Aliases of a tensor, tensors over the same storage without history: `detach()` and `.data`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core import inference_mode
+from impl.core.dtypes import FLOATING
+from impl.core.registry import method_of
+from impl.core.storage import Replaced
+from impl.core.strides import contiguous_strides, strided
+from impl.tensor.geometry import Geometry, elements, geometry
+from impl.tensor.lazy_conj import LazyConjTensor, conj_neg_bits, with_bits
+from impl.tensor.tensor import Tensor, blank, requires_grad
+
+
+def alias(tensor: Tensor, target: Geometry, dtype: np.dtype | None = None) -> Tensor:
+    """A tensor over the same storage, with its version counter and without history.
+
+    With `dtype` the memory is reinterpreted, and the geometry is in elements of that dtype.
+    """
+    shape, strides, offset = target
+    raw = tensor._array()
+    result = blank()
+    result._storage = storage = tensor._storage
+    if dtype is not None:
+        result._raw = strided(elements(storage, dtype), shape, strides, offset)
+    elif shape == raw.shape and offset == tensor._offset and strides == tensor.stride():
+        result._raw = raw
+    else:
+        result._raw = strided(elements(storage, raw.dtype), shape, strides, offset)
+    if strides != contiguous_strides(shape):
+        result._strides = strides
+    result._offset = offset
+    if tensor._inference:
+        inference_mode.mark(result)
+    return (
+        with_bits(result, *conj_neg_bits(tensor)) if isinstance(tensor, LazyConjTensor) else result
+    )
+
+
+@method_of(Tensor)
+def detach(self) -> Tensor:
+    """An alias with the same storage and version counter, without history (torch.Tensor.detach)."""
+    result = alias(self, geometry(self))
+    return inference_mode.detached(result) if self._inference else result
+
+
+def _data(self) -> Tensor:
+    """A detached alias with a separate version counter: writes to it escape the version check."""
+    result = self.detach()
+    result._storage = self._storage.sharing()
+    return result
+
+
+def _set_data(self, value) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if requires_grad(self) and value.dtype.category < FLOATING:
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        )
+    if value._raw.dtype != self._raw.dtype:
+        self._grad_accumulator = None
+    self._raw = value._array()
+    self._storage = Replaced(value._storage, self._storage)
+    self._strides, self._offset = value._strides, value._offset
+    self._dense_meta = None
+    if conj_neg_bits(self) != conj_neg_bits(value):
+        with_bits(self, *conj_neg_bits(value))
+
+
+Tensor.data = property(_data, _set_data)

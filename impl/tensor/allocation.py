@@ -1,0 +1,88 @@
+"""Allocation of new tensors: in the layout of another tensor, and zeros and ones for formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.memory_formats import preserve_format
+from impl.core.registry import array_ops, tensor_ops
+from impl.core.strides import element_strides, empty_strided, is_dense
+from impl.core.tensor_iterator import elementwise_strides
+from impl.tensor.tensor import Tensor, new
+
+
+def ordered_like(value: np.ndarray, pattern: np.ndarray) -> np.ndarray:
+    """A copy of `value` whose strides have the same order as those of `pattern`."""
+    result = np.empty_like(pattern, dtype=value.dtype)
+    result[...] = value
+    return result
+
+
+def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
+    """The strides of a dense tensor laid out like `tensor`; None for row-major.
+
+    A dense tensor keeps its strides; any other keeps the order of its strides (ATen's empty_like).
+    """
+    shape, strides = tensor._raw.shape, tensor._strides
+    if strides is None or is_dense(shape, strides):
+        return strides
+    return elementwise_strides(shape, [(shape, strides)])
+
+
+def strides_in(tensor: Tensor, format) -> tuple[int, ...] | None:
+    """The strides of a copy of `tensor` in a memory format; None for row-major."""
+    if format is None or format is preserve_format:
+        return dense_strides(tensor)
+    return format.strides(tensor._raw.shape)
+
+
+def preserved(raw) -> np.ndarray:
+    """A dense copy of a raw value that keeps the order of the strides (preserve_format)."""
+    if raw.ndim < 2 or raw.flags.c_contiguous or not raw.size:
+        return np.array(raw, order="C")
+    dense = elementwise_strides(raw.shape, [(raw.shape, element_strides(raw))])
+    if dense is None:
+        return np.array(raw, order="C")
+    copy = empty_strided(raw.shape, dense, raw.dtype)
+    copy[...] = raw
+    return copy
+
+
+def empty_like(tensor: Tensor, dtype=None) -> Tensor:
+    """An uninitialised tensor with the sizes and the order of strides of `tensor`."""
+    strides = dense_strides(tensor)
+    dtype = tensor._raw.dtype if dtype is None else dtype
+    if strides is None:
+        return new(np.empty(tensor._raw.shape, dtype))
+    return new(empty_strided(tensor._raw.shape, strides, dtype), strides)
+
+
+def _filled_like(value):
+    def like(tensor: Tensor) -> Tensor:
+        result = empty_like(tensor)
+        result._raw[...] = value
+        return result
+
+    return like
+
+
+def _zeros_like(value):
+    # np.zeros_like would make an expanded dimension the innermost one.
+    repeats = isinstance(value, np.ndarray) and value.ndim > 1 and 0 in value.strides
+    return np.zeros_like(preserved(value) if repeats else value)
+
+
+def _zeros(shape, dtype) -> Tensor:
+    result = new(np.zeros(shape, dtype))
+    result._storage.version = 1  # torch's kernel fills them in place
+    return result
+
+
+array_ops.zeros = lambda shape, dtype: np.zeros(shape, dtype)
+tensor_ops.zeros = _zeros
+array_ops.new_zeros = lambda value, shape: np.zeros(shape, value.dtype)
+tensor_ops.new_zeros = lambda value, shape: new(np.zeros(shape, value._raw.dtype))
+array_ops.zeros_like = _zeros_like
+tensor_ops.zeros_like = _filled_like(0)
+array_ops.ones_like = lambda value: np.ones_like(value)
+tensor_ops.ones_like = _filled_like(1)

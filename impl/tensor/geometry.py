@@ -1,0 +1,105 @@
+"""Geometries, the sizes, strides and offset of a tensor, and array views by a geometry."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from impl.core.storage import Memory, Storage, address
+from impl.core.strides import contiguous_strides, element_strides, extent, strided, strides_of
+from impl.tensor.tensor import Tensor
+
+
+class Geometry(NamedTuple):
+    """Sizes, strides and offset over a storage, in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+class Window(NamedTuple):
+    """The precomputed geometry and metadata of a view of a float tensor, for the fast path."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None  # in elements; None: row-major
+    offset: int
+    start: int  # the offset in bytes
+    steps: tuple[int, ...] | None  # strides in bytes; None: all elements of the tensor, in order
+    meta: Any  # its `tensor_meta`
+    dense_meta: Any  # its `impl.tensor.tensor.dense_meta`
+
+
+def geometry(tensor: Tensor) -> Geometry:
+    """The sizes, strides and offset of a tensor."""
+    return Geometry(tensor._raw.shape, tensor.stride(), tensor._offset)
+
+
+def elements(storage: Storage, dtype: np.dtype) -> np.ndarray:
+    """The whole storage as a 1-d array of `dtype`, without trailing bytes of a partial element."""
+    flat = storage.flat
+    if flat.dtype == dtype:
+        return flat
+    return flat.view(np.uint8)[: flat.nbytes // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def check_bounds(tensor: Tensor, target: Geometry) -> None:
+    """Raise RuntimeError if a geometry exceeds the storage (ATen's checkInBoundsForStorage)."""
+    size, stride, offset = target
+    itemsize = tensor._raw.dtype.itemsize
+    needed = 0 if 0 in size else offset + extent(size, stride)
+    if needed * itemsize > tensor._storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
+            f"and itemsize {itemsize} requiring a storage size of {needed * itemsize} are out of "
+            f"bounds for storage of size {tensor._storage.nbytes()}"
+        )
+
+
+def array_kernel(function, multiple: bool):
+    """The array kernel of a view operator, from its function on geometries.
+
+    It returns a view, or a tuple of views if `multiple`.
+    """
+
+    @functools.wraps(function)
+    def kernel(raw, *args):
+        array = np.asarray(raw)
+        strides = strides_of(array) or contiguous_strides(array.shape)
+        if array.size:  # dimensions of size one too, whose strides may not be row-major
+            strides = element_strides(array)
+        source = Geometry(array.shape, strides, 0)
+        targets = function(source, *args)
+        views = [_array_view(array, t) for t in (targets if multiple else (targets,))]
+        return tuple(views) if multiple else views[0]
+
+    kernel.__name__ = function.__name__
+    return kernel
+
+
+def _array_view(array: np.ndarray, target: Geometry) -> np.ndarray:
+    if 0 in target.shape:
+        if 0 in target.strides:  # expanded; NumPy drops the strides of arrays without elements
+            return np.empty(target.shape, array.dtype).view()  # a view does not own its memory
+        return strided(array.reshape(-1)[:0], *target)
+    if array.dtype.kind == "f":
+        owner = array if array.flags.c_contiguous else array.base
+        if type(owner) is np.ndarray and owner.flags.c_contiguous and owner.dtype is array.dtype:
+            return _window(array, owner, target)
+    size = array.itemsize
+    start = address(array) + target.offset * size
+    window = np.asarray(Memory(array, start, target.shape, [s * size for s in target.strides]))
+    # The array interface knows extension types (bfloat16) only as bytes.
+    return window if window.dtype == array.dtype else window.view(array.dtype)
+
+
+def _window(array: np.ndarray, owner: np.ndarray, target: Geometry) -> np.ndarray:
+    """A view of `array`, made from its row-major `owner`, the fastest way in NumPy."""
+    size = array.itemsize
+    offset = target.offset * size
+    if owner is not array:
+        offset += address(array) - address(owner)
+    strides = [s * size for s in target.strides]
+    return np.ndarray(target.shape, array.dtype, owner, offset, strides)

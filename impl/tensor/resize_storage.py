@@ -1,0 +1,67 @@
+"""Resizing of a storage, with an update of everything that refers to it (UntypedStorage.resize_).
+
+NumPy cannot enlarge an array that has views. So new memory is allocated, and all references to the
+old one, in views, detached aliases and saved outputs of nodes, are found and redirected.
+"""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+
+from impl.core.ownership import is_unshared
+from impl.core.registry import method_of
+from impl.core.storage import Storage
+from impl.core.strides import contiguous_strides, strided
+from impl.tensor.geometry import elements
+from impl.tensor.tensor import Tensor
+
+# The classes that refer to a storage, each with a method `_follow(moved)`; higher layers append.
+HOLDERS: list[type] = [Tensor]
+
+
+def resize_storage(storage: Storage, size: int) -> None:
+    """Replace the memory by `size` elements, which begin with the current ones."""
+    flat, shared = storage.flat, storage.buffer
+    grown = np.zeros(size, flat.dtype)
+    grown[: flat.size] = flat
+    # No other references: one tensor refers to the storage; the tensor, the storage and the flat
+    # view refer to the buffer, which may be the flat view itself.
+    if is_unshared(storage, holders=1) and is_unshared(shared, holders=3 + (flat is shared)):
+        storage.move(grown)
+        return
+    tracked = gc.get_objects()
+    # Several storages may have the same buffer: `.data` has its own, with its own version counter.
+    moved = [s for s in _of(Storage, tracked) if s.buffer is shared]
+    for other in moved:
+        other.move(grown)
+    keys = set(map(id, moved))
+    for holder in HOLDERS:
+        for one in _of(holder, tracked):
+            one._follow(keys)
+
+
+def _of(kind: type, objects: list) -> list:
+    # Not isinstance, which runs code of foreign objects that define `__class__`.
+    return [o for o in objects if issubclass(type(o), kind)]
+
+
+@method_of(Tensor)
+def _follow(self, moved: set[int]) -> None:
+    """Refer to the new memory if the tensor's storage is among those `moved` (by `id`)."""
+    if id(self._memory) in moved:
+        self._raw = window(self._memory, self._array(), self.stride(), self._offset)
+
+
+@method_of(Storage)
+def resize_(self, size: int) -> Storage:
+    """Enlarge to at least `size` bytes; never shrinks (torch.UntypedStorage.resize_)."""
+    if size > self.nbytes():
+        resize_storage(self, -(-size // self.flat.itemsize))
+    return self
+
+
+def window(storage: Storage, raw, strides, offset: int) -> np.ndarray:
+    strides = contiguous_strides(raw.shape) if strides is None else strides
+    return strided(elements(storage, raw.dtype), raw.shape, strides, offset)

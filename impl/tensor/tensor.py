@@ -1,0 +1,358 @@
+"""Tensor: a TensorBase with its autograd metadata (csrc/autograd/variable.h)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from impl.core import inference_mode, messages
+from impl.core.dtypes import (
+    FLOATING,
+    WIDE,
+    dtype,
+)
+from impl.core.read_only import read_only
+from impl.core.state import STATE
+from impl.core.tensor_impl import FIELDS, TensorBase
+from impl.graph import hooks
+from impl.graph.input_metadata import tensor_meta
+
+
+def new(raw, strides=None) -> Tensor:
+    """A tensor over a new raw value; `strides` None stands for row-major."""
+    tensor = object.__new__(Tensor)
+    tensor._raw = raw
+    tensor._strides = strides
+    tensor._dense_meta = tensor._memory = tensor._node = tensor._view = None
+    tensor._requires_grad = False
+    tensor._nr = 0
+    if STATE.fast_path is None and STATE.inference:
+        inference_mode.mark(tensor)
+    return tensor
+
+
+def requires_grad(tensor: Tensor) -> bool:
+    """Whether a tensor requires grad: by its own flag, a grad_fn, or its base."""
+    return (
+        tensor._node is not None
+        or tensor._requires_grad
+        or (tensor._view is not None and requires_grad(tensor._view.base))
+    )
+
+
+# The classes whose operators may take the fast path: those without special handling.
+PLAIN: set[type] = set()
+
+
+class _TensorType(type):
+    """The metaclass of Tensor: `Tensor(...)` is torch's legacy constructor, of default dtype."""
+
+    _construct: Any  # set by `impl.factories.tensor_methods`
+
+    def __call__(cls, *args, **kwargs):
+        if "__init__" in cls.__dict__ or cls is not Tensor:
+            return super().__call__(*args, **kwargs)
+        return cls._construct(*args)
+
+    if TYPE_CHECKING:  # operators are attached by name
+
+        def __getattr__(cls, name: str) -> Any: ...
+        def __setattr__(cls, name: str, value: Any) -> None: ...
+
+
+class Tensor(TensorBase, metaclass=_TensorType):
+    """An n-dimensional array of one dtype with autograd metadata (torch.Tensor).
+
+    The modules of `impl.operators` attach the operators. This class has everything else: flags, the
+    gradient, the links to the graph, hooks, and conversions to Python and NumPy.
+    """
+
+    __slots__ = ()
+
+    _grad: Any = None
+    _grad_dtype: Any = ...  # Ellipsis: the dtype of the tensor; None: any dtype
+    _grad_accumulator: Any = None
+    _hooks: Any = None
+    _post_accumulate: Any = None
+    _retains_grad = False
+    _tangent: Any = None
+    _zero = False  # whether a ZeroTensor, in the place of an absent tangent
+    _detached = False  # whether detach_() was called, an error when unpacked as saved
+    _inference = False  # whether an inference tensor
+
+    if TYPE_CHECKING:  # the operators' methods, which their modules attach
+        data: Any
+        grad_fn: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    # -- autograd ---------------------------------------------------------------------------
+
+    def is_inference(self) -> bool:
+        """Whether created in inference mode, or an alias of such a tensor."""
+        return self._inference
+
+    @property
+    def requires_grad(self) -> bool:
+        return requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if self.grad_fn is not None:
+            hint = "" if value else messages.DETACH_INSTEAD
+            raise RuntimeError(messages.NON_LEAF_FLAG + hint)
+        self._set_requires_grad(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set requires_grad. Raises RuntimeError for integers, and for False on a non-leaf."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
+        if requires_grad and self.dtype.category < FLOATING:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if self.grad_fn is not None:
+            if not requires_grad:
+                raise RuntimeError(messages.NON_LEAF_FLAG + messages.DETACH_INSTEAD)
+            return self
+        self._set_requires_grad(requires_grad)
+        return self
+
+    def _set_requires_grad(self, value: bool) -> None:
+        if value and self.dtype.category < FLOATING:
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
+        if value:
+            inference_mode.check_flag(self)
+        self._requires_grad = value
+
+    @read_only
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @read_only
+    def output_nr(self) -> int:
+        return self._nr
+
+    @read_only
+    def retains_grad(self) -> bool:
+        return self._retains_grad
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient. On a non-leaf that does not retain it, a warning and None."""
+        if self._grad is None and not self._retains_grad and self._node is not None:
+            warnings.warn(messages.NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value) -> None:
+        if value is None:
+            self._grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                "assigned grad expected to be a Tensor or None but got grad of type "
+                f"{type(value).__name__}"
+            )
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        wanted = self.dtype if self._grad_dtype is ... else self._grad_dtype
+        if wanted is not None and value.dtype is not wanted:
+            raise RuntimeError(messages.GRAD_DTYPE.format(value.dtype.c_name, wanted.legacy))
+        if value._raw.shape != self._raw.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
+                f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor are "
+                "the same size"
+            )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def grad_dtype(self) -> Any:
+        """The dtype of the gradient, None for any. Raises RuntimeError on a non-leaf."""
+        if self.grad_fn is not None:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        return self.dtype if self._grad_dtype is ... else self._grad_dtype
+
+    @grad_dtype.setter
+    def grad_dtype(self, value) -> None:
+        if value is not None and not isinstance(value, dtype):
+            raise RuntimeError(
+                f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
+            )
+        held = self.grad
+        if self.grad_fn is not None:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if value is not None and held is not None and held.dtype is not value:
+            raise RuntimeError(messages.HELD_GRAD_DTYPE.format(value.legacy, held.dtype.c_name))
+        self._grad_dtype = value
+        node = self._grad_accumulator and self._grad_accumulator()
+        if node is not None:
+            node._expect(self)
+
+    def register_hook(self, hook):
+        """See `impl.graph.hooks.register_tensor_hook`."""
+        return hooks.register_tensor_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """See `impl.graph.hooks.register_post_accumulate`."""
+        return hooks.register_post_accumulate(self, hook)
+
+    def retain_grad(self) -> None:
+        """See `impl.graph.hooks.retain_grad`."""
+        hooks.retain_grad(self)
+
+    def detach_(self) -> Tensor:
+        """Drop the history in place. Raises RuntimeError on a view."""
+        if self._view is not None:
+            raise RuntimeError(messages.DETACH_VIEW)
+        if self._node is not None:
+            self._detached = self._storage is not None
+        self._node = None
+        self._nr = 0
+        self._requires_grad = False
+        self._tangent = None
+        return self
+
+    # -- to Python --------------------------------------------------------------------------
+
+    def item(self):
+        """The only element as a Python number. Raises RuntimeError for more than one."""
+        if self._raw.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {self._raw.size} elements cannot be converted to Scalar"
+            )
+        return _python(self._raw.reshape(()))
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers (a number if 0-dim).
+
+        Raises RuntimeError for a ZeroTensor.
+        """
+        if self._is_zerotensor():
+            raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
+        return _python(self._raw)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The memory as an array, without a copy."""
+        if self._raw.dtype.kind == "V":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        if force:
+            return self.detach()._array()
+        if STATE.enabled and requires_grad(self):
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. "
+                "Use tensor.detach().numpy() instead."
+            )
+        if self._is_zerotensor():
+            raise RuntimeError(
+                " Cannot convert a ZeroTensor to numpy. Set force=True if you need the zero array."
+            )
+        return self._array()
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __bool__(self) -> bool:
+        if self._raw.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        if self._raw.size > 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self._raw.reshape(()))
+
+    def __float__(self) -> float:
+        self._warn_conversion()
+        return float(self._real_item("double"))
+
+    def __int__(self) -> int:
+        return int(self._real_item("int64_t"))
+
+    def _real_item(self, c_name: str):
+        value = self._only_item()
+        if isinstance(value, complex):
+            if value.imag:
+                raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
+            return value.real
+        return value
+
+    def __complex__(self) -> complex:
+        self._warn_conversion()
+        return complex(self._only_item())
+
+    def _only_item(self):
+        if self._raw.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __index__(self) -> int:
+        if self._raw.size != 1 or self.dtype.category >= FLOATING:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def _warn_conversion(self) -> None:
+        if STATE.enabled and requires_grad(self):
+            warnings.warn(messages.SCALAR_CONVERSION, UserWarning, stacklevel=3)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+PLAIN.add(Tensor)
+
+
+def blank(cls: type = Tensor):
+    """A tensor of the given class with default fields; the caller sets `_raw`."""
+    tensor: Any = object.__new__(cls)
+    tensor._dense_meta = tensor._strides = tensor._memory = tensor._node = tensor._view = None
+    tensor._requires_grad = False
+    tensor._nr = 0
+    return tensor
+
+
+def dense_meta(tensor: Tensor):
+    """The `tensor_meta` of a row-major float32 or float64 tensor of a plain class, else None.
+
+    It is the condition of most fast paths and is cached in `_dense_meta`, which must be reset to
+    None when shape, dtype or strides change. Equal shape and dtype give the same object.
+    """
+    if tensor._strides is not None or type(tensor) not in PLAIN:
+        return None
+    raw = tensor._raw
+    if raw.dtype not in WIDE:
+        return None
+    tensor._dense_meta = found = tensor_meta(raw)
+    return found
+
+
+def float_meta(tensor: Tensor):
+    """The `tensor_meta` of a float32 or float64 tensor of a plain class, else None."""
+    if tensor._strides is None:
+        return dense_meta(tensor)
+    raw = tensor._raw
+    plain = type(tensor) in PLAIN and not tensor._inference
+    return tensor_meta(raw) if plain and raw.dtype in WIDE else None
+
+
+def copy_fields(tensor: Tensor, source: Tensor) -> None:
+    """Copy all fields of `source` to `tensor`, which may have another class."""
+    for name in FIELDS:
+        setattr(tensor, name, getattr(source, name))
+    vars(tensor).update(vars(source))
+
+
+def _python(raw):
+    if raw.dtype.kind == "V":  # bfloat16, for which NumPy has no conversion to Python
+        raw = raw.astype(np.float32)
+    return raw.tolist()

@@ -1,0 +1,60 @@
+"""In-place writes to the memory of a tensor, and changes of its size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core import inference_mode
+from impl.core.state import STATE
+from impl.core.strides import contiguous_strides, extent, strided
+from impl.tensor import resize_storage
+from impl.tensor.geometry import elements
+from impl.tensor.lazy_conj import LazyConjTensor
+from impl.tensor.memory_overlap import _is_expanded
+from impl.tensor.tensor import Tensor
+
+
+def write(target: Tensor, value) -> None:
+    """Write a value of the target's shape in place, and increment the version counter."""
+    if STATE.before_write is not None:
+        STATE.before_write(target)
+    array = target._array()
+    if isinstance(target, LazyConjTensor):
+        value = target.resolve(value)
+    if _is_expanded(target):
+        # Several elements share a location: only the changed ones must be written.
+        changed = array != value
+        array[changed] = value[changed]
+    else:
+        array[...] = value
+    inference_mode.count(target)
+
+
+def overwrite(target: Tensor, raw) -> None:
+    """`write` on the fast path: a row-major target, a raw value that fits, no version increment."""
+    memory = target._storage
+    if isinstance(target._raw, np.ndarray):
+        target._raw[...] = raw
+    elif isinstance(memory.buffer, np.ndarray):
+        target._array()[...] = raw
+    else:
+        target._raw = memory.buffer = raw
+
+
+def resize(tensor: Tensor, shape, strides=None) -> None:
+    """Set the sizes and strides in place; enlarges the storage if needed (ATen's resize_).
+
+    `strides` None stands for row-major.
+    """
+    row_major = contiguous_strides(shape)
+    steps = row_major if strides is None else strides
+    size = extent(shape, steps)
+    tensor._array()
+    if size + tensor._offset > tensor._storage.flat.size:
+        resize_storage.resize_storage(tensor._storage, size + tensor._offset)
+    flat = elements(tensor._storage, tensor._raw.dtype)
+    tensor._raw = strided(flat, shape, steps, tensor._offset)
+    tensor._strides = None if steps == row_major else steps
+    tensor._dense_meta = None
+    if tensor._inference:
+        inference_mode.use_slow_path(tensor)
