@@ -1,4 +1,4 @@
-"""Backends: what a program runs on, and finding one by its name."""
+"""Backends: implementations that programs run on, found by name."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from conformance.observe import Observer
-from conformance.runs import LEVELS
+from conformance.base.levels import LEVELS
+from conformance.observe.observer import Observer
 
 KNOWN = (
     "impl, torch, torch:DEVICE, torch:compile=COMPILER, package.module:attribute, 'cmd: COMMAND'"
@@ -18,18 +18,18 @@ KNOWN = (
 
 
 class BackendError(Exception):
-    """A backend that does not exist, cannot be imported or is none; the message says which."""
+    """A backend does not exist, cannot be imported, or is not one; the message says which."""
 
 
 class Backend:
-    """Something that programs run on: `namespace` is what they call `torch`.
+    """An implementation that programs run on: their `torch` is its `namespace`.
 
     A subclass for something that is not torch-shaped overrides `observer`, whose result offers
-    `names`, `result` and `is_tensor` as `conformance.observe.Observer` does.
+    `names`, `result` and `is_tensor` as `conformance.observe.observer.Observer` does.
     """
 
     levels: tuple[str, ...] = LEVELS
-    """The levels that it claims; nothing else is compared."""
+    """The levels that it claims; no others are compared."""
 
     def __init__(
         self, name: str, namespace: Any, version: str = "unknown", device: str = "cpu"
@@ -38,8 +38,8 @@ class Backend:
         self.namespace = namespace
         self.version = version
         self.device = device
-        self.seed = 0  # where random numbers begin in each session
-        self.default_dtype = "float32"  # the name of what literals become
+        self.seed = 0  # of the random numbers of each session
+        self.default_dtype = "float32"  # the dtype of literals
 
     def available(self) -> str | None:
         """Return why programs cannot run here and now, or None if they can."""
@@ -47,7 +47,7 @@ class Backend:
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Bring the backend into its initial state, and back into its former one afterwards."""
+        """Set the backend's initial state, and restore its former one afterwards."""
         yield
 
     def samples(self, entry: str, dtype: str) -> Iterator[Any]:
@@ -58,7 +58,7 @@ class Backend:
         raise LookupError(f"{self.name} has no database of operators")
 
     def reseed(self) -> None:
-        """Let random numbers begin where they begin in a session."""
+        """Reset the random number generator to its state at the beginning of a session."""
 
     def observer(self) -> Observer:
         """Return an observer for one program."""
@@ -69,7 +69,7 @@ class Backend:
 
 
 class TorchShaped(Backend):
-    """A backend whose namespace has torch's names; what it lacks is simply not restored."""
+    """A backend whose namespace has torch's names; state that it lacks is not restored."""
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -85,7 +85,7 @@ class TorchShaped(Backend):
             yield
 
     def reseed(self) -> None:
-        """Let random numbers begin where they begin in a session."""
+        """Reset the random number generator to its state at the beginning of a session."""
         manual_seed = _find(self.namespace, "manual_seed")
         if manual_seed is not None:
             manual_seed(self.seed)
@@ -101,10 +101,10 @@ class TorchShaped(Backend):
 
 
 def _leave_dual_level(namespace: Any) -> None:
-    """Leave the level of forward mode that a program did not leave, and let tangents be seen."""
+    """Exit a forward-mode level that a program did not exit, and enable tangents again."""
     leave = _find(namespace, "autograd.forward_ad.exit_dual_level")
     if leave is not None:
-        with suppress(Exception):  # mostly there is none
+        with suppress(Exception):  # usually no level is open
             leave()
     see = _find(namespace, "autograd.forward_ad._set_fwd_grad_enabled")
     if see is not None:
@@ -174,7 +174,7 @@ def _imported(module: str, what: str) -> Any:
         return importlib.import_module(module)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever somebody's module does when it is imported
+    except BaseException as error:  # importing runs the module's code, which may raise anything
         reason = f"{type(error).__name__}: {_first_line(error)}"
         raise BackendError(f"{what}: {module} cannot be imported: {reason}") from error
 

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from conformance.commands.merge import merge_runs
-from conformance.commands.pages import cache, dashboard, frameworks, report
-from conformance.commands.programs import list_programs, show_program
-from conformance.commands.run import FUZZ, fuzz, run
-from conformance.commands.spec import RECORDING, specification
-from conformance.commands.traces import export_programs, record_traces, show_differences
-from conformance.options import (
+from conformance.base.release import version
+from conformance.fuzz.options import FUZZ
+from conformance.run.plan import WrongInput
+from conformance.settings.options import (
     BACKENDS,
     COUNTED,
     ENDING,
     ORACLE,
+    RECORDING,
     RUN,
     SELECTION,
     SHARE,
     SUITE,
     add_options,
 )
-from conformance.plan import WrongInput
-from conformance.release import version
 
 EXIT_CODES = """\
 exit codes:
@@ -40,14 +36,14 @@ exit codes:
 
 DASHBOARD_EXIT_CODES = """\
 exit codes:
-  0  the site has every run file, whatever its verdict
+  0  the site has every run file
   2  wrong usage or input: no run file, or a folder that cannot be written
   3  some file was damaged or no run; the site is written without it
 """
 
 SPEC_EXIT_CODES = """\
 exit codes:
-  0  the site has every program's trace, whatever the verdicts
+  0  the site has every program's trace
   2  wrong usage or input: a chapter, recording or run file is damaged
   3  some program has no trace in the recording; the site says so where it would stand
 """
@@ -70,12 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        return options.command(options)
+        module, _, function = options.command.partition(":")
+        return getattr(importlib.import_module(f"conformance.commands.{module}"), function)(options)
     except WrongInput as error:
         print(f"conform: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader of our output has left (`conform list | head`); there is nobody to tell.
+        # The reader of the output has closed its pipe (`conform list | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -94,7 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"conform {version()}")
     commands = parser.add_subparsers(metavar="command", required=True)
 
-    def command(name: str, function: Any, about: str) -> argparse.ArgumentParser:
+    def command(name: str, function: str, about: str) -> argparse.ArgumentParser:
+        # Only the module of the command that is given is imported: commands start faster.
         added = commands.add_parser(
             name,
             allow_abbrev=False,
@@ -106,9 +104,9 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=function)
         return added
 
-    running = command("run", run, "compare a backend with an oracle, program by program")
+    running = command("run", "run:run", "compare a backend with an oracle, program by program")
     add_options(running.add_argument, RUN)
-    drawing = command("fuzz", fuzz, "compare a backend with an oracle on random programs")
+    drawing = command("fuzz", "run:fuzz", "compare a backend with an oracle on random programs")
     drawing.epilog = EXAMPLES + (
         EXIT_CODES.replace("every selected program", "every program drawn").replace(
             ", or a known divergence is gone and its entry must be removed",
@@ -127,9 +125,11 @@ def _parser() -> argparse.ArgumentParser:
         "--findings",
         dest="keep_in",
         metavar="DIR",
-        help="write what is found to this folder (default: see below)",
+        help="write findings to this folder (default: see below)",
     )
-    listing = command("list", list_programs, "list what would run, with the rules' sentences")
+    listing = command(
+        "list", "programs:list_programs", "list what would run, with the rules' sentences"
+    )
     add_options(listing.add_argument, (*SELECTION, *SHARE))
     add_options(listing.add_argument, SUITE)
     listing.add_argument("--json", action="store_true", help="one JSON object per program")
@@ -155,35 +155,37 @@ def _parser() -> argparse.ArgumentParser:
         "4*popen or socket=HOST:PORT; repeatable",
     )
     spread_over(drawing)
-    one = command("show", show_program, "show one program, both traces side by side")
+    one = command("show", "programs:show_program", "show one program, both traces side by side")
     one.add_argument("program", metavar="ID", help="such as SEED-03.2 or op/amax/ties/float64")
     add_options(one.add_argument, (*BACKENDS, *SUITE, *COUNTED))
     one.add_argument("--json", action="store_true", help="the program's line of a run file instead")
-    reported = command("report", report, "make an HTML report of a run file")
+    reported = command("report", "pages:report", "make an HTML report of a run file")
     reported.add_argument("run_file", metavar="RUNFILE", type=Path)
     reported.add_argument("-o", dest="output", metavar="FILE.html", type=Path, required=True)
     beside = command(
         "frameworks",
-        frameworks,
+        "pages:frameworks",
         "make one table of several backends' conventions",
     )
     beside.add_argument("run_files", metavar="RUNFILE", type=Path, nargs="+")
     beside.add_argument(
         "-o", dest="output", metavar="FILE", type=Path, required=True, help="ends in .html or .md"
     )
-    merged = command("merge", merge_runs, "put the run files of shards together into one run")
+    merged = command(
+        "merge", "merge:merge_runs", "put the run files of shards together into one run"
+    )
     merged.add_argument("run_files", metavar="RUNFILE", type=Path, nargs="+")
     merged.add_argument("-o", dest="output", metavar="FILE", type=Path, required=True)
     add_options(merged.add_argument, (*ENDING, *SUITE))
     written = command(
         "export",
-        export_programs,
+        "traces:export_programs",
         "write programs and the oracle's traces for ports in any language",
     )
     written.add_argument("folder", metavar="DIR", type=Path)
     add_options(written.add_argument, SELECTION)
     add_options(written.add_argument, (*ORACLE, *SUITE))
-    site = command("dashboard", dashboard, "make a site of a directory of run files")
+    site = command("dashboard", "pages:dashboard", "make a site of a directory of run files")
     site.epilog = DASHBOARD_EXIT_CODES
     site.add_argument("runs", metavar="RUNS_DIR", type=Path, help="with *.jsonl, *.jsonl.gz")
     site.add_argument("site", metavar="SITE_DIR", type=Path)
@@ -191,11 +193,11 @@ def _parser() -> argparse.ArgumentParser:
         "--cache",
         metavar="DIR",
         type=Path,
-        default=cache(),
+        default=_cache(),
         help="keep here what run files were read as (default: %(default)s)",
     )
     spread_over(site)
-    chapters = command("spec", specification, "make a site of the specification")
+    chapters = command("spec", "spec:specification", "make a site of the specification")
     chapters.epilog = SPEC_EXIT_CODES
     chapters.add_argument("site", metavar="SITE_DIR", type=Path)
     chapters.add_argument(
@@ -212,15 +214,25 @@ def _parser() -> argparse.ArgumentParser:
         help="whose traces stand under the rules (default: %(default)s)",
     )
     add_options(chapters.add_argument, tuple(option for option in SUITE if option.name == "spec"))
-    recorded = command("record", record_traces, "write an oracle's traces into a recording")
+    recorded = command(
+        "record", "traces:record_traces", "write an oracle's traces into a recording"
+    )
     recorded.add_argument("recording", metavar="FILE.jsonl.xz", type=Path)
     add_options(recorded.add_argument, SELECTION)
     add_options(recorded.add_argument, (*ORACLE, *SUITE))
-    compared = command("diff", show_differences, "say what changed between two recordings or runs")
+    compared = command(
+        "diff", "traces:show_differences", "say what changed between two recordings or runs"
+    )
     compared.add_argument("before", metavar="BEFORE", type=Path, help="a recording or a run file")
     compared.add_argument("after", metavar="AFTER", type=Path, help="another of the same kind")
     add_options(compared.add_argument, tuple(option for option in SUITE if option.name == "spec"))
     return parser
+
+
+def _cache() -> Path:
+    """The folder for digests of run files that a dashboard uses by default."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home, "autograd-conformance", "dashboard")
 
 
 def _processes(text: str) -> int | str:

@@ -1,4 +1,4 @@
-"""The pytest plugin: one test per program, results gathered into a run file as they come in."""
+"""The pytest plugin: one test per program, results collected into a run file as they come in."""
 
 from __future__ import annotations
 
@@ -9,38 +9,36 @@ from typing import Any
 
 import pytest
 
-from conformance import fuzz
-from conformance.ending import Result
-from conformance.failure import failure
-from conformance.gathering import TEST, Gathering
-from conformance.judge import Judge
-from conformance.options import DRAWING, RUN, Settings, add_options, read_settings
-from conformance.plan import (
-    Plan,
+from conformance.fuzz.findings import folder
+from conformance.fuzz.options import DRAWING
+from conformance.fuzz.report import Report, search_report
+from conformance.fuzz.search import Share, shares
+from conformance.output.failure import failure
+from conformance.program.program import Program
+from conformance.run.collector import PLAN, TEST, Collector
+from conformance.run.ending import Result
+from conformance.run.judge import Judge
+from conformance.run.plan import (
     WrongInput,
     known_divergences,
     plan,
     select_named,
     select_programs,
 )
-from conformance.program import Program
-
-PREFIX = "conform-"
-
-PLAN = pytest.StashKey[Plan]()
-"""Where a plan made before pytest was started is handed over."""
+from conformance.settings.options import PREFIX, RUN, add_options
+from conformance.settings.settings import Settings, read_settings
 
 _SUITE = Path(__file__).with_name("test_programs.py")
 _PROGRAMS = pytest.StashKey[list[Program]]()
 _SETTINGS = pytest.StashKey[Settings]()
 _JUDGE = pytest.StashKey[Judge]()
-_GATHERING = pytest.StashKey[Gathering]()
+_COLLECTOR = pytest.StashKey[Collector]()
 _LINE = pytest.StashKey[str]()
 _SEARCH = pytest.StashKey[str]()
 
 
 class RunHooks:
-    """Hooks of this plugin, for whoever wants to watch a run."""
+    """Hooks of this plugin, for plugins that watch a run."""
 
     def pytest_conform_started(self, header: Mapping[str, Any]) -> None:
         """The run begins; ``header`` is its run file's."""
@@ -76,8 +74,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         else:
             made = config.stash.get(PLAN, None) or plan(settings)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
-            config.stash[_GATHERING] = Gathering(made, config)
-            config.pluginmanager.register(config.stash[_GATHERING], "conformance-gathering")
+            config.stash[_COLLECTOR] = Collector(made, config)
+            config.pluginmanager.register(config.stash[_COLLECTOR], "conformance-collector")
     except WrongInput as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[_PROGRAMS] = programs
@@ -100,8 +98,8 @@ class Programs(pytest.File):
 
 
 class ProgramItem(pytest.Item):
-    """One program as a test: its line of the run file is made, travels with the report, and is
-    the outcome. There are ten thousand, so nothing is set up and torn down around each."""
+    """One program as a test: its line of the run file is computed, is attached to the report, and
+    decides the outcome. There are over ten thousand, so none has setup or teardown."""
 
     def __init__(self, *, program: Program, **named: Any) -> None:
         super().__init__(**named)
@@ -145,14 +143,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def conform_search(request: pytest.FixtureRequest, conform_share: fuzz.Share) -> fuzz.Report:
-    """What came of drawing a share of random programs and comparing them; it is kept."""
+def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> Report:
+    """The report of a search over a share of random programs; its finding is kept."""
     judge = request.config.stash[_JUDGE]
     if judge.unavailable:
         pytest.skip(judge.unavailable)
     options = request.config.option
-    keep_in = Path(options.conform_keep_in) if options.conform_keep_in else fuzz.folder()
-    report = fuzz.report(judge, conform_share, None if options.conform_no_keep else keep_in)
+    keep_in = Path(options.conform_keep_in) if options.conform_keep_in else folder()
+    report = search_report(judge, conform_share, None if options.conform_no_keep else keep_in)
     request.node.stash[_SEARCH] = json.dumps(report.to_json(), allow_nan=False)
     return report
 
@@ -183,8 +181,8 @@ def settle(line: Mapping[str, Any], settings: Settings) -> None:
             pytest.fail(message, pytrace=False)
 
 
-def _shares(config: pytest.Config) -> list[fuzz.Share]:
+def _shares(config: pytest.Config) -> list[Share]:
     try:
-        return fuzz.shares(config.option.conform_theme or (), config.option.conform_examples)
+        return shares(config.option.conform_theme or (), config.option.conform_examples)
     except WrongInput as error:
         raise pytest.UsageError(str(error)) from None

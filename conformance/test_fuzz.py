@@ -1,15 +1,15 @@
-"""The suite, second part: random programs, which are not known before they are drawn."""
+"""The suite's random programs: one test per search."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance import fuzz
-from conformance.runs import is_known
+from conformance.fuzz.report import Report
+from conformance.run_files.totals import is_known
 
 
-def test_random_programs(conform_search: fuzz.Report) -> None:
-    """No random program is found that does on the backend what it does not on the oracle."""
+def test_random_programs(conform_search: Report) -> None:
+    """No random program is found that diverges from the oracle."""
     found = conform_search
     if found.fault:
         pytest.fail(f"the harness failed: {found.fault}", pytrace=False)

@@ -1,4 +1,4 @@
-"""HIPS/autograd on the tape: its `make_vjp` differentiates."""
+"""HIPS/autograd on the tape, differentiated by its `make_vjp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms in which torch's operators are called, over functions of other libraries."""
+"""Adapters that give functions of other libraries the signatures of torch's operators."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ Operators = dict[str, Callable[..., Any]]
 
 
 def find(library: Any, path: str) -> Any:
-    """The library's function of this name, such as "linalg.det", or None."""
+    """The library's function with this dotted name, such as "linalg.det", or None."""
     for name in path.split("."):
         library = getattr(library, name, None)
     return library
 
 
 def sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """The sizes that a caller gave one by one, or as one list or tuple."""
+    """Sizes passed as separate arguments, or as one list or tuple."""
     return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
 
 
 def shaped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of an array and a tuple, called with sizes or dimensions as torch takes them."""
+    """Adapt a function of an array and a tuple to torch's sizes or dimensions."""
     return lambda x, *given: function(x, sizes(given))
 
 
 def positional(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function without its keywords, which are not torch's."""
+    """Adapt a function without torch's keywords: all arguments become positional."""
     return lambda *args: function(*args)
 
 
 def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that takes `axis` and `keepdims`, under torch's words for these."""
+    """Adapt a function with `axis` and `keepdims` to torch's `dim` and `keepdim`."""
 
     def reduced(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         return function(x, axis=dims(dim), keepdims=keepdim)
@@ -42,12 +42,12 @@ def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dims(dim: Any) -> Any:
-    """The dimensions to reduce, None for all: that is what torch takes an empty list for."""
+    """The dimensions to reduce; None stands for all, as an empty list does in torch."""
     return (tuple(dim) or None) if isinstance(dim, list | tuple) else dim
 
 
 def either(whole: Callable[..., Any], between: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.max or torch.min: of all elements, or between two tensors."""
+    """torch.max or torch.min, as a reduction of all elements or of two tensors elementwise."""
 
     def called(x: Any, other: Any = None) -> Any:
         if other is None:
@@ -60,5 +60,5 @@ def either(whole: Callable[..., Any], between: Callable[..., Any]) -> Callable[.
 
 
 def selected(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns elements and their places, with torch's names for the two."""
+    """Adapt a function returning (values, indices) to torch's named tuple."""
     return lambda x, *args: Selected(*function(x, *args))

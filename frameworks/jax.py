@@ -1,4 +1,4 @@
-"""JAX on the tape: `jax.vjp` differentiates."""
+"""JAX on the tape, differentiated by `jax.vjp`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Jax(Library):
 
 
 def _window(x: Any, size: int, dims: int) -> Any:
-    """Pooling over windows that do not overlap; its start is what JAX takes for a maximum."""
+    """Max pooling over windows that do not overlap; -inf makes JAX recognise it as a maximum."""
     shape = (1,) * (x.ndim - dims) + (size,) * dims
     return lax.reduce_window(x, -jnp.inf, lax.max, shape, shape, "VALID")
 
@@ -59,7 +59,7 @@ def _onto(base: Any, dim: int, index: Any, source: Any, reduce: str) -> Any:
 
 
 def _own() -> Operators:
-    """What JAX has beyond NumPy."""
+    """JAX's operators beyond NumPy's."""
     functional = {
         "relu": nn.relu,
         "relu6": nn.relu6,
@@ -99,7 +99,7 @@ def _own() -> Operators:
         "digamma": special.digamma,
         "logit": special.logit,
     }
-    # What torch.cummax and torch.topk return has names.
+    # torch.cummax, torch.cummin and torch.topk return named tuples.
     for name in ("cummax", "cummin", "topk"):
         found[name] = selected(found[name])
     return found

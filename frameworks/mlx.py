@@ -1,4 +1,4 @@
-"""MLX on the tape: `mlx.core.vjp` differentiates."""
+"""MLX on the tape, differentiated by `mlx.core.vjp`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ mx.set_default_device(mx.cpu)
 
 
 class Mlx(Library):
-    """MLX on the CPU, where alone it has float64."""
+    """MLX on the CPU, its only device with float64."""
 
     name = "mlx"
     version = version("mlx")
@@ -49,7 +49,7 @@ class Mlx(Library):
 
 
 def _own() -> Operators:
-    """What MLX has beyond NumPy."""
+    """MLX's operators beyond NumPy's."""
     functional = {
         "relu": nn.relu,
         "relu6": nn.relu6,

@@ -1,7 +1,7 @@
-"""torch's operators over a library whose functions are NumPy's by name and meaning.
+"""torch's operators over a library with NumPy's names and semantics.
 
-An operator that the library does not have is left out: nothing is composed of others, since a
-gradient of what this module composes would say nothing of the library.
+An operator that the library lacks is left out rather than composed of others: the gradient of a
+composition made here would not be a property of the library.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from frameworks.forms import Operators, Selected, find, positional, reduction, shaped, sizes
 
-# torch's name, and NumPy's.
+# torch's name, and NumPy's name.
 _SAME = {
     "add": "add",
     "sub": "subtract",
@@ -88,7 +88,7 @@ _SAME = {
     "linalg.cholesky": "linalg.cholesky",
     "linalg.solve": "linalg.solve",
 }
-# torch's name, and that of a function that takes `axis` and `keepdims`.
+# torch's name, and the name of a function with `axis` and `keepdims`.
 _REDUCTIONS = {
     "sum": "sum",
     "mean": "mean",
@@ -105,7 +105,7 @@ _REDUCTIONS = {
 
 
 def operators(xp: Any) -> Operators:
-    """The operators that `xp` has, by torch's names."""
+    """The operators of `xp`, by torch's names."""
     found: Operators = {
         name: positional(function)
         for name, numpys in _SAME.items()
@@ -147,7 +147,7 @@ def _extrema(xp: Any) -> Operators:
 def _statistics(xp: Any) -> Operators:
     made: Operators = {}
     for name in ("median", "nanmedian"):
-        if hasattr(xp, name):  # along a dimension torch returns an element and its place
+        if hasattr(xp, name):  # along a dimension torch returns values and indices
             made[name] = _of_all(getattr(xp, name), name)
     if hasattr(xp, "quantile"):
         made["quantile"] = lambda x, q, dim=None: xp.quantile(x, q, axis=dim)
@@ -193,7 +193,7 @@ def _along(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shapes(xp: Any) -> Operators:
-    """What moves elements; `squeeze` and its like are NumPy's under other argument names."""
+    """Operators on shapes; `squeeze` and similar ones are NumPy's with other parameter names."""
 
     def expand(x: Any, *shape: Any) -> Any:
         wanted = sizes(shape)

@@ -1,4 +1,4 @@
-"""PaddlePaddle on the tape: `paddle.grad` differentiates."""
+"""PaddlePaddle on the tape, differentiated by `paddle.grad`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Paddle(Library):
         )
 
     def _differentiable(self, x: Any) -> Any:
-        """The array with a place on Paddle's tape: its own, in a derivative of a derivative."""
+        """The array with `stop_gradient` unset: itself in a second derivative, else detached."""
         if not x.stop_gradient:
             return x
         x = x.detach()
@@ -150,7 +150,7 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _batched(pool: Callable[..., Any]) -> Callable[..., Any]:
-    """Pooling of one image without a batch, which Paddle does not take."""
+    """Pooling of one image without a batch dimension, which Paddle requires."""
     return lambda x, size: pool(x[None], size)[0] if x.ndim == 2 else pool(x, size)
 
 

@@ -1,9 +1,9 @@
-"""A tape for libraries without one: it records torch-shaped calls, the library differentiates.
+"""A tape for functional libraries: it records torch-shaped calls, and the library differentiates.
 
-A call runs at once on the library's arrays and is noted with its inputs. `backward` replays the
-notes as one function of the leaves and hands that to the library's own reverse mode, so the
-gradient is the library's. What belongs to the tape, and is torch's by construction, is what a
-library of functions has no notion of: leaves, `.grad` and its accumulation, grad mode.
+A call runs at once on the library's arrays and is recorded with its inputs. `backward` replays the
+recorded calls as one function of the leaves and passes that to the library's reverse mode, so the
+gradients are the library's. Leaves, `.grad` with its accumulation, and grad mode, for which a
+functional library has no counterpart, are the tape's and behave as torch's.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from typing import Any
 import numpy as np
 
 Native = Any
-"""A library's array."""
+"""An array of the library."""
 Arrays = Sequence[Native]
 Function = Callable[..., tuple[Native, ...]]
-"""Of arrays, one by one."""
+"""A function of arrays, passed one by one."""
 
 
 class Library(ABC):
-    """What a tape needs of a library; arrays are the library's own."""
+    """The interface between the tape and a library, in terms of the library's arrays."""
 
     name: str
     version: str
     operators: dict[str, Callable[..., Any]]
-    """By torch's name, such as "amax" or "nn.functional.relu": called with arrays for tensors."""
+    """Functions on arrays, by torch's name of the operator: "amax", "nn.functional.relu"."""
 
     @abstractmethod
     def array(self, values: np.ndarray) -> Native:
-        """The library's array of these values."""
+        """An array of the library with these values."""
 
     @abstractmethod
     def numpy(self, array: Native) -> np.ndarray:
-        """The values of an array that is under no differentiation."""
+        """The values of an array that is not being differentiated."""
 
     @abstractmethod
     def cotangent(self, output: Native) -> Native:
-        """What the library seeds with where a caller names no cotangent, or what it raises."""
+        """The library's own seed for an output without a cotangent; raises the library's error."""
 
     @abstractmethod
     def vjp(self, function: Function, inputs: Arrays, cotangents: Arrays) -> Arrays:
-        """The gradient for each input, None where the library says that there is none."""
+        """The gradient for each input, None for inputs without a gradient in the library."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Call:
 
 @dataclass(eq=False)
 class Tensor:
-    """An array with its place in the record; operators and methods are added by a namespace."""
+    """An array with its position in the record; a namespace adds operators and methods."""
 
     tape: Tape
     native: Native
@@ -78,20 +78,20 @@ class Tensor:
 
 @dataclass
 class Tape:
-    """What one namespace's tensors share; `kind` is their class."""
+    """The state shared by a namespace's tensors; `kind` is their class."""
 
     library: Library
     kind: type[Tensor] = Tensor
     recording: bool = True
     default: str = "float32"
-    """What a literal's floats become."""
+    """The dtype of floats in literals."""
 
     def apply(
         self, run: Callable[..., Any], inputs: Sequence[Tensor], recorded: bool | None = None
     ) -> Any:
-        """What `run` returns for the inputs' arrays, as tensors.
+        """The results of `run` on the inputs' arrays, as tensors.
 
-        The call is recorded where an input needs it, if grad mode or `recorded` says so.
+        The call is recorded if an input requires grad and grad mode, or `recorded`, allows it.
         """
         result = run(*(tensor.native for tensor in inputs))
         several = isinstance(result, tuple | list)
@@ -112,9 +112,9 @@ class Tape:
 
     def _output(self, native: Native, call: Call | None, index: int) -> Any:
         if isinstance(native, bool):
-            return native  # the answer to a question
+            return native  # a predicate's result
         tensor = self.kind(self, native)
-        # Of what NumPy does not know itself, there are only short floats.
+        # Kind V: dtypes unknown to NumPy, all of them narrow floats.
         if call is not None and tensor.values.dtype.kind in "fcV":
             tensor.requires_grad, tensor.call, tensor.index = True, call, index
         return tensor
@@ -127,7 +127,7 @@ def backward(
     create_graph: bool = False,
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
-    """Add the gradient to `.grad` of every leaf that the roots depend on, or of the inputs."""
+    """Add the gradient to `.grad` of the inputs, or of every leaf that the roots depend on."""
     leaves = [t for t in _ancestors(roots) if t.call is None] if inputs is None else list(inputs)
     found = gradients(roots, leaves, cotangents, retain_graph, create_graph)
     for leaf, gradient in zip(leaves, found, strict=True):
@@ -147,10 +147,10 @@ def gradients(
     retain_graph: bool = False,
     create_graph: bool = False,
 ) -> list[Tensor | None]:
-    """The gradient of the roots for each target, None for one they do not depend on.
+    """The gradient of the roots for each target, None for a target the roots do not depend on.
 
-    Raises RuntimeError where a root has no graph, NotImplementedError for a second pass through a
-    graph that torch would have freed, and what the library raises.
+    Raises RuntimeError for a root without a graph, NotImplementedError for a second pass through a
+    graph that torch would have freed, and any error of the library.
     """
     tape = roots[0].tape
     for root in roots:
@@ -181,7 +181,7 @@ def gradients(
 class _Pull:
     """The gradient of the roots for the targets, as a function of leaves and cotangents.
 
-    A target that is no leaf gets a probe: zeros that are added where it is made.
+    A target that is not a leaf gets a probe: zeros that are added to it in the replay.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class _Pull:
         return tuple(gradient for gradient in found if gradient is not None)
 
     def _replay(self, known: dict[int, Native], probes: dict[int, Native]) -> tuple[Native, ...]:
-        """The roots' arrays when the leaves and the probes have these."""
+        """The roots' arrays for these arrays of the leaves and these probes."""
         made: dict[int, tuple[Native, ...]] = {}
         for tensor in self.order:
             call = tensor.call
@@ -242,7 +242,7 @@ def _seed(root: Tensor, given: Tensor | None) -> Tensor:
 
 
 def _ancestors(roots: Sequence[Tensor]) -> list[Tensor]:
-    """All that require grad among the roots and what they come from, inputs before results."""
+    """The roots and their ancestors that require grad, in topological order from the inputs."""
     order: list[Tensor] = []
     seen: set[int] = set()
     waiting: list[tuple[Tensor, Iterator[Tensor]]] = []

@@ -1,4 +1,4 @@
-"""TensorFlow on the tape: `tf.GradientTape` differentiates."""
+"""TensorFlow on the tape, differentiated by `tf.GradientTape`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frameworks.forms import Operators, Selected, either, positional, reduction,
 from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
-# torch's name, and that within tf.math unless it has a dot.
+# torch's name, and the name within tf.math, or a full name if it has a dot.
 _SAME = {
     name: name
     for name in (
@@ -150,7 +150,7 @@ def _population(function: Callable[..., Any], x: Any, correction: int) -> Any:
 
 
 def _onto(base: Any, dim: int, index: Any, source: Any, reduce: str) -> Any:
-    """TensorFlow's scatter of a maximum, for one dimension."""
+    """TensorFlow's scatter of a maximum or minimum, for one dimension."""
     if reduce not in ("amax", "amin"):
         raise NotImplementedError(f"torch.scatter_reduce({reduce!r})")
     scatter = tf.tensor_scatter_nd_max if reduce == "amax" else tf.tensor_scatter_nd_min
@@ -158,7 +158,7 @@ def _onto(base: Any, dim: int, index: Any, source: Any, reduce: str) -> Any:
 
 
 def _pool1d(x: Any, size: int) -> Any:
-    """Windows that do not overlap; the channels are last where TensorFlow pools on a CPU."""
+    """Pooling over windows that do not overlap; TensorFlow's CPU pooling has channels last."""
     pooled = tf.nn.max_pool1d(tf.transpose(x[None], (0, 2, 1)), size, size, "VALID")
     return tf.transpose(pooled, (0, 2, 1))[0]
 

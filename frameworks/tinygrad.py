@@ -1,4 +1,4 @@
-"""tinygrad on the tape: its `Tensor.gradient` differentiates."""
+"""tinygrad on the tape, differentiated by its `Tensor.gradient`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-# The device that needs no compiler; whoever has one may name another.
+# The device without a compiler; an environment variable that is already set takes precedence.
 os.environ.setdefault("DEV", "PYTHON")
 from tinygrad import Device, Tensor
 
@@ -17,7 +17,7 @@ from frameworks.forms import Operators, dims, either, selected, shaped
 from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
-# Methods that are torch's by name and arguments.
+# Methods with torch's names and parameters.
 _SAME = (
     "add sub mul div pow matmul dot neg abs sqrt rsqrt square reciprocal exp exp2 log log2 log10 "
     "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sign floor ceil round trunc fmod "
@@ -34,7 +34,7 @@ _FUNCTIONAL = (
 
 
 class Tinygrad(Library):
-    """tinygrad, on the device that its environment variable names."""
+    """tinygrad, on the device named by its environment variable."""
 
     name = "tinygrad"
     version = version("tinygrad")
@@ -45,12 +45,12 @@ class Tinygrad(Library):
     def array(self, values: np.ndarray) -> Any:
         if values.dtype.kind == "c":
             raise NotImplementedError(f"dtype {values.dtype.name}")
-        # Without its own buffer a scalar would be a constant, of which there is but one.
+        # A realized buffer: tinygrad shares one constant among all equal scalars otherwise.
         flat = Tensor(np.ascontiguousarray(values).reshape(-1)).realize()
         return flat.reshape(values.shape)
 
     def numpy(self, array: Any) -> np.ndarray:
-        if array.device is None:  # a constant is nowhere until it is read
+        if array.device is None:  # a constant has no device until it is realized
             array = array.clone(device=Device.DEFAULT)
         return array.numpy()
 

@@ -1,4 +1,4 @@
-"""torch's own functional transforms on the tape: `torch.func.vjp` differentiates."""
+"""torch's functional transforms on the tape, differentiated by `torch.func.vjp`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from frameworks.forms import Operators
 from frameworks.tape import Arrays, Function, Library
 from frameworks.torch_shaped import Ported
 
-# Folders of torch from which operators come, and what they are called in a program.
+# Modules of torch with operators, and the prefix of their names in a program.
 _FOLDERS = (
     (torch, ""),
     (torch.nn.functional, "nn.functional."),
@@ -27,7 +27,7 @@ _TENSOR = ("view", "reshape", "permute", "expand", "masked_fill", "repeat", "sum
 
 
 class Func(Library):
-    """`torch.func` of the torch that is installed."""
+    """`torch.func` of the installed torch."""
 
     name = "torch.func"
     version = str(torch.__version__)
@@ -66,14 +66,14 @@ def _operators() -> Operators:
         found[name] = getattr(torch.Tensor, name)
     found["getitem"] = lambda x, index: x[index]
     for name in ("detach", "is_complex", "is_floating_point", "numel"):
-        found.pop(name, None)  # the tape's own
+        found.pop(name, None)  # provided by the tape
     for name in [name for name in found if name.endswith("_like") or name == "allclose"]:
         del found[name]
     return found
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with its structured result as a named tuple, which a tape can make again."""
+    """The function, with structured results converted to named tuples, which the tape rebuilds."""
 
     def called(*args: Any, **options: Any) -> Any:
         result = function(*args, **options)

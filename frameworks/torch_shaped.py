@@ -1,4 +1,4 @@
-"""A torch-shaped namespace over a library on the tape: its operators, modes, `autograd`."""
+"""A torch-shaped namespace over a library on the tape: operators, grad modes, `autograd`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIKE = ("zeros", "ones", "empty", "full")
 
 
 class Ported(Backend):
-    """A library as a backend. It claims values: the tape has no views, versions or nodes."""
+    """A library as a backend at the level `values`: the tape has no views, versions or nodes."""
 
     levels = ("values",)
 
@@ -29,14 +29,14 @@ class Ported(Backend):
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Record again and let literals be what they are at the start; nothing else lasts."""
+        """Reset grad mode and the default dtype; the tape has no other global state."""
         tape = self.namespace._tape
         tape.recording, tape.default = True, self.default_dtype
         yield
 
 
 class Namespace:
-    """The name `torch` over a library: its operators, and what the tape itself offers."""
+    """A stand-in for the module `torch`: the library's operators, and the tape's own functions."""
 
     def __init__(self, library: Library) -> None:
         self.__name__ = "torch"
@@ -64,9 +64,10 @@ class Namespace:
             setattr(self, f"{name}_like", self._like(name))
 
     def _operator(self, path: str, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The operator on tensors, wherever among the arguments they stand.
+        """The operator on tensors, at any position or nesting within the arguments.
 
-        Arguments that the library's function does not take are a lack, not a mistake.
+        Arguments outside of the library function's signature raise NotImplementedError: the library
+        lacks them.
         """
         tape = self._tape
         takes = _signature(run)
@@ -95,7 +96,7 @@ class Namespace:
         return made.requires_grad_() if requires_grad else made
 
     def tensor(self, data: Any, *, dtype: Dtype | None = None, requires_grad: bool = False) -> Any:
-        """A leaf with these values."""
+        """A leaf with these values (torch.tensor)."""
         values = np.asarray(_plain(data))
         if dtype is not None:
             values = values.astype(dtype.numpy)
@@ -116,48 +117,48 @@ class Namespace:
     def full(
         self, shape: Any, value: Any, *, dtype: Any = None, requires_grad: bool = False
     ) -> Any:
-        """A leaf of one value throughout."""
+        """A leaf filled with one value (torch.full)."""
         one = self.tensor(value, dtype=dtype).values
         return self._made(np.full(shape, one), requires_grad)
 
     def zeros(self, *shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """A leaf of zeros."""
+        """A leaf of zeros (torch.zeros)."""
         return self.full(sizes(shape), 0.0, dtype=dtype, requires_grad=requires_grad)
 
     def ones(self, *shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """A leaf of ones."""
+        """A leaf of ones (torch.ones)."""
         return self.full(sizes(shape), 1.0, dtype=dtype, requires_grad=requires_grad)
 
     def empty(self, *shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """A leaf of no values in particular."""
+        """A leaf with unspecified contents (torch.empty); here zeros."""
         return self.zeros(*shape, dtype=dtype, requires_grad=requires_grad)
 
     def arange(self, *ends: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """A leaf that counts."""
+        """A leaf with a range (torch.arange)."""
         return self.tensor(np.arange(*ends).tolist(), dtype=dtype, requires_grad=requires_grad)
 
     def eye(self, n: int, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-        """The identity matrix as a leaf."""
+        """The identity matrix as a leaf (torch.eye)."""
         return self.tensor(np.eye(n).tolist(), dtype=dtype, requires_grad=requires_grad)
 
     def is_tensor(self, value: Any) -> bool:
-        """Say whether `value` is a tensor."""
+        """Whether `value` is a tensor (torch.is_tensor)."""
         return isinstance(value, TorchTensor)
 
     def is_grad_enabled(self) -> bool:
-        """Say whether calls are recorded."""
+        """Whether calls are recorded (torch.is_grad_enabled)."""
         return self._tape.recording
 
     def get_default_dtype(self) -> Dtype:
-        """What a literal's floats become."""
+        """The dtype of floats in literals (torch.get_default_dtype)."""
         return DTYPES[self._tape.default]
 
     def allclose(self, a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
-        """Whether two tensors agree; NumPy's, so that a law is judged alike on every library."""
+        """Whether two tensors agree; NumPy's, so that laws have one criterion for all libraries."""
         return bool(np.allclose(a.values, b.values, rtol, atol))
 
     def equal(self, a: Any, b: Any) -> bool:
-        """Whether two tensors have the same elements; NumPy's."""
+        """Whether two tensors have the same elements; NumPy's, as `allclose`."""
         return bool(np.array_equal(a.values, b.values))
 
     def _grad(
@@ -201,7 +202,7 @@ class Namespace:
 
 def _modal(tape: Tape, recording: bool) -> type[ContextDecorator]:
     class Modal(ContextDecorator):
-        """A block in which calls are recorded, or are not."""
+        """A grad mode as a context manager and decorator."""
 
         def __enter__(self) -> None:
             self.former, tape.recording = tape.recording, recording
@@ -216,7 +217,7 @@ def _signature(run: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(run)
     except (TypeError, ValueError):
-        return None  # written in C
+        return None  # a builtin without a signature
 
 
 def _plain(data: Any) -> Any:
@@ -234,11 +235,11 @@ def _seeds(given: Any, count: int) -> Sequence[Any]:
 
 
 class _Hole(int):
-    """The place of a tensor among a call's inputs."""
+    """A placeholder in a call's arguments: the index of a tensor among the inputs."""
 
 
 def _holes(value: Any, inputs: list[Tensor]) -> Any:
-    """The arguments with a hole for every tensor, which is added to `inputs`."""
+    """The arguments with a placeholder for every tensor, which is appended to `inputs`."""
     if isinstance(value, Tensor):
         inputs.append(value)
         return _Hole(len(inputs) - 1)

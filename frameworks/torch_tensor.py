@@ -1,4 +1,4 @@
-"""A tensor of a torch-shaped namespace: its dtype, its properties, its infix operators."""
+"""A tensor of a torch-shaped namespace: its dtype, properties and infix operators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = (
 
 
 class Dtype:
-    """A dtype under torch's name."""
+    """A dtype with torch's name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,14 +43,14 @@ class Dtype:
 
 
 class Size(tuple[int, ...]):
-    """A tensor's shape."""
+    """A tensor's shape (torch.Size)."""
 
 
 DTYPES = {name: Dtype(name) for name in (*_NAMES, "bfloat16")}
 
 
 class TorchTensor(Tensor):
-    """What every tensor offers besides the library's operators."""
+    """The attributes of every tensor besides the library's operators."""
 
     torch: Any
 
@@ -175,14 +175,14 @@ def _written(*_: Any) -> Any:
 
 
 def _beside(tensor: Any, value: Any) -> Any:
-    """A number beside a tensor, as one: some libraries' functions take nothing else."""
+    """A number operand as a tensor: some libraries' functions take no numbers."""
     kinds = (int, float, complex) if tensor.is_complex() else (int, float)
     if not isinstance(value, kinds) or tensor.values.dtype.kind in "biu":
         return value
     return tensor.torch.tensor(value, dtype=tensor.dtype)
 
 
-# Not the power: what an exponent is matters to its slope.
+# Without `pow`: a tensor exponent would have a gradient.
 _ARITHMETIC = ("add", "sub", "mul", "div")
 
 

@@ -1,7 +1,7 @@
 """torch with every operator call compiled: `torch:compile=BACKEND`, such as aot_eager.
 
-A program's statements are observed one by one, so no more than a call can be compiled at once:
-each call of an operator goes through `torch.compile`, forward and backward.
+The harness observes a program after every statement, so the largest unit to compile is one call:
+each operator call goes through `torch.compile`, forward and backward.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from reference.oracle import Torch
 
 PREFIX = "compile="
-"""What follows `torch:` in the name of such a backend, before that of the compiler."""
+"""Prefix, after `torch:`, in the name of such a backend; the compiler's name follows."""
 
-# Of a tensor's methods, those that only look at it, or that are about the graph and not the values.
+# Tensor methods that stay eager: queries, and operations on the graph rather than on values.
 # fmt: off
 _EAGER = frozenset({
     "backward", "detach", "detach_", "requires_grad_", "retain_grad", "register_hook", "tolist",
@@ -49,15 +49,15 @@ class Compiled(Torch):
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """As torch's, with every operator call of the program compiled."""
-        # At its limits torch.compile would go on eagerly, and say nothing that a program sees.
+        """torch's session, with every operator call of the program compiled."""
+        # At these limits torch.compile falls back to eager execution without an error.
         limits = {"recompile_limit": _NO_LIMIT, "accumulated_recompile_limit": _NO_LIMIT}
         with super().session(), torch._dynamo.config.patch(limits), _Compiling(self._compiler):
             yield
 
 
 class _Compiling(TorchFunctionMode):
-    """Sends operators to `torch.compile`; reading a field or a value stays eager."""
+    """A torch-function mode that compiles operator calls, not reads of attributes and values."""
 
     def __init__(self, compiler: str) -> None:
         super().__init__()
@@ -90,11 +90,11 @@ def _compiled(function: Callable[..., Any], compiler: str) -> Callable[..., Any]
     def operator(*args: Any, **options: Any) -> Any:
         return function(*args, **options)
 
-    # Code of its own: what torch.compile has compiled is kept, and looked through, by code object.
+    # A separate code object: torch.compile caches and searches compiled code by code object.
     operator.__code__ = operator.__code__.replace(co_name=getattr(function, "__name__", "operator"))
     return torch.compile(operator, backend=compiler, dynamic=False)
 
 
 def backend(name: str, compiler: str) -> Compiled:
-    """Torch under this compiler; raises ValueError for one that torch does not have."""
+    """torch under this compiler; raises ValueError if torch.compile has no such backend."""
     return Compiled(name, compiler)

@@ -1,4 +1,4 @@
-"""torch's own database of operators, as samples that any backend can run.
+"""Samples from torch's operator database (OpInfo) that any backend can run.
 
 Source: `torch.testing._internal.common_methods_invocations.op_db`, which ships inside torch.
 """
@@ -27,10 +27,10 @@ with warnings.catch_warnings():
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "complex128": torch.complex128}
 
-# Names of the tensors of a sample after the first, which is x; y, v, w, f, g and h are taken.
+# Names of a sample's tensors after the first, which is x; y, v, w, f, g and h are reserved.
 _NAMES = "abcdeijklmnopqrstuz"
 
-# How an entry is called where its name and its arguments in order do not say it.
+# Call patterns of entries whose name and positional arguments do not give the call.
 _CALLS = {
     "einsum": "torch.einsum({1}, {0})",
     "polygamma": "torch.polygamma({1}, {0})",
@@ -57,8 +57,8 @@ _CALLS = {
         "{padding}, {dilation}, {ceil_mode}, True))"
     ),
 }
-# What is compared of a result that is free in a sign or a phase, by the entry and the name of the
-# database's own function for it.
+# The comparable part of a result that is determined up to a sign or a phase, by the entry and the
+# name of the database's own function for it.
 _SETTLED = {
     "fn_S": "y[1]",
     "fn_U": "y[0][..., :y[1].shape[-1]].abs()",
@@ -75,8 +75,8 @@ _SETTLED = {
 }
 
 
-# Attributes of which only shape and dtype are compared: memory that was never written, and
-# factors that are free in a sign or a phase.
+# Attributes of which only shape and dtype are compared: uninitialised memory, and factors
+# determined up to a sign or a phase.
 _FACTORS = ("_saved_U", "_saved_Vh", "_saved_eigenvectors", "_saved_self", "_saved_mat2")
 _UNSPECIFIED = {
     "nn.functional.rrelu": ("_saved_noise",),
@@ -94,7 +94,7 @@ _UNSPECIFIED = {
 
 
 def entries() -> dict[str, tuple[str, ...]]:
-    """Every differentiable entry on dense tensors that has a public name, with its dtypes."""
+    """Every differentiable entry on dense tensors with a public name, and its dtypes."""
     found = {}
     for info in op_db:
         name = _name(info)
@@ -104,7 +104,7 @@ def entries() -> dict[str, tuple[str, ...]]:
 
 
 def samples(entry: str, dtype: str, kinds: Collection[str] = KINDS) -> Iterator[Sample]:
-    """The samples of an entry, of each of `kinds`; those that raise, and out=, are of float64.
+    """The samples of an entry, of each of `kinds`; error and out= samples exist for float64 only.
 
     Raises KeyError for an entry or a dtype that this version of torch does not have.
     """
@@ -129,7 +129,7 @@ def samples(entry: str, dtype: str, kinds: Collection[str] = KINDS) -> Iterator[
 
 
 def described(entry: str) -> Any:
-    """torch's own description of an entry, an OpInfo. Raises KeyError for an unknown one."""
+    """The OpInfo of an entry. Raises KeyError for an unknown one."""
     return _by_name()[entry]
 
 
@@ -145,10 +145,10 @@ def _drawn(info: Any, dtype: torch.dtype, requires_grad: bool, entry: str) -> It
 
 
 def _seeded(found: Iterable[Any]) -> Iterator[Any]:
-    """Each with the random numbers that torch's own tests begin with.
+    """The samples, each drawn after reseeding with the seed of torch's own tests.
 
-    The database's `sample_inputs` and `error_inputs` do the same, but look for a test that calls
-    them, on the stack and in the sources of whatever is imported: half of a sweep's time.
+    The database's `sample_inputs` and `error_inputs` do the same, but search the stack and the
+    sources of imported modules for a test that calls them, which is half of a sweep's time.
     """
     drawn = iter(found)
     while True:
@@ -160,8 +160,8 @@ def _seeded(found: Iterable[Any]) -> Iterator[Any]:
 
 
 def seed(number: int) -> None:
-    """Where the random numbers of a sample begin. `torch.manual_seed` notes a traceback for each
-    kind of device that is not there."""
+    """Seed the generators of torch, Python and NumPy. `torch.manual_seed` is not used: it records a
+    traceback for each kind of device that is absent."""
     torch.default_generator.manual_seed(number)
     random.seed(number)
     np.random.seed(number)
@@ -177,16 +177,16 @@ def _name(info: Any) -> str:
 
 
 def _is_public(name: str) -> bool:
-    """Whether an entry is of dense tensors, and nothing private of ATen's."""
+    """Whether an entry takes dense tensors and is not private to ATen."""
     private = name.startswith("_") and not name.startswith("__")
     return not private and not name.startswith(("sparse.", "torch.ops.")) and name not in _LEFT_OUT
 
 
 _LEFT_OUT = (
-    # Their results are sparse, or of half-precision complex numbers.
+    # Their results are sparse, or half-precision complex.
     *("to_sparse", "chalf"),
-    # An option by which the forward pass computes the gradients and the backward pass spends them:
-    # torch documents it as outside of what autograd promises.
+    # Variants whose forward pass computes the gradients, which the backward pass consumes: torch
+    # documents this as outside of autograd's guarantees.
     "nn.functional.linear_cross_entropy/chunked",
     "nn.functional.linear_cross_entropy/chunked_none",
 )
@@ -201,20 +201,20 @@ _UNWRITTEN = (torch.bfloat16, torch.float16, torch.complex32)
 
 
 class _Unwritable(Exception):
-    """A sample holds something that no program can write down."""
+    """A sample has an argument that a program cannot express."""
 
 
 class _Writer:
-    """Writes the call of one sample, and collects its tensors."""
+    """Converter of one sample into the source of its call, and its tensors."""
 
     def __init__(self, entry: str, info: Any, found: Any, inplace: str | None = None) -> None:
         self.entry, self.info, self.found = entry, info, found
-        self.inplace = inplace  # the pattern of the in-place call
+        self.inplace = inplace  # pattern of the in-place call
         self.arguments: list[Argument] = []
         self.names: dict[int, str] = {}
 
     def sample(self, dtype: str, kind: str, number: int, differentiates: bool) -> Sample:
-        """The sample; raises _Unwritable."""
+        """The converted sample; raises _Unwritable."""
         call, settled = self._call(), self._settled()
         arguments = tuple(self.arguments)
         free = _UNSPECIFIED.get(self.entry, ())
@@ -238,7 +238,7 @@ class _Writer:
             pattern = pattern.replace("{, **}", "".join(f", {k}" for k in keywords))
             return pattern.format(*positional, **named)
         every = ", ".join((*positional, *keywords))
-        if callable(_resolved(self.info.name)):  # torch.float is no function
+        if callable(_resolved(self.info.name)):  # torch.float is not callable
             return f"torch.{self.info.name}({every})"
         return f"{positional[0]}.{self.info.name}({', '.join((*positional[1:], *keywords))})"
 
@@ -286,7 +286,8 @@ class _Writer:
         return name
 
     def _part(self, name: str, value: torch.Tensor) -> str:
-        """A view of part of its storage, for an operator that sees all of it: given whole."""
+        """A view on part of its storage, for an operator that reads all of it: the argument
+        is the whole storage."""
         whole = value.detach().as_strided(
             (value.untyped_storage().nbytes() // value.itemsize,), (1,), 0
         )
@@ -305,8 +306,8 @@ class _Writer:
 
 
 class _OutWriter(_Writer):
-    """Writes the call with `out=`: zeros of the result's shape, or every other time without
-    elements, so that they are resized."""
+    """Converter into a call with `out=`: zeros of the result's shape, or for every other sample
+    without elements, so that they are resized."""
 
     def __init__(self, entry: str, info: Any, found: Any) -> None:
         super().__init__(entry, info, found.transform(_plain))
@@ -329,7 +330,7 @@ class _OutWriter(_Writer):
         return replace(made, call=call, arguments=(*made.arguments, *outs))
 
     def _results(self) -> Any:
-        found = self.found.transform(_plain)  # some write to what they are given
+        found = self.found.transform(_plain)  # some operators write to their inputs
         try:
             with torch.no_grad():
                 return self.info.op(found.input, *found.args, **found.kwargs)
@@ -342,7 +343,7 @@ def _plain(value: Any) -> Any:
 
 
 def _inplace(info: Any) -> str | None:
-    """The in-place call, as a pattern: the first argument, then the others; None if none."""
+    """Pattern of the in-place call (first argument, all others, positional others), or None."""
     variant = info.inplace_variant
     if variant is None:
         return None

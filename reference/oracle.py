@@ -1,4 +1,4 @@
-"""The oracle: eager torch as a backend, on any device that torch knows."""
+"""The oracle: eager torch as a backend, on any device of torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torch.autograd import forward_ad
 from conformance.backends import TorchShaped
 from conformance.sweep.sample import Sample
 
-# Forward mode loads this at its first use, and warns then, once in a process.
+# Forward mode loads this at its first use, with a warning once per process.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import torch._decomp.decompositions_for_jvp
 
-# Drawn on the CPU and then moved, so that a program draws the same numbers on every device.
+# Drawn on the CPU and then moved, so that every device gets the same numbers.
 _DRAWN = ("rand", "randn", "randint", "randperm", "normal")
-# torch.FloatTensor([...]) and the like take no device and ignore the default one.
+# The legacy constructors, torch.FloatTensor([...]), take no device and ignore the default one.
 _LEGACY = (
     "FloatTensor",
     "DoubleTensor",
@@ -37,7 +37,7 @@ _LEGACY = (
 
 
 class Torch(TorchShaped):
-    """Eager torch on one device, on which programs make their tensors without naming it."""
+    """Eager torch on one device, which is the default device of the program's tensors."""
 
     def __init__(self, name: str, device: torch.device) -> None:
         namespace = torch if device.type == "cpu" else _OnDevice(device)
@@ -45,7 +45,7 @@ class Torch(TorchShaped):
         self._device = device
 
     def available(self) -> str | None:
-        """Return torch's own words where the device is missing."""
+        """Return torch's own error message if the device is missing, else None."""
         try:
             torch.empty(1, device=self._device)
         except Exception as error:
@@ -54,24 +54,24 @@ class Torch(TorchShaped):
         return None
 
     def samples(self, entry: str, dtype: str) -> Iterator[Sample]:
-        """Return the samples of an entry of torch's own database of operators."""
-        # Its import takes seconds, and only the sweep needs it.
+        """Return the samples of an entry of torch's operator database."""
+        # Imported late: it takes seconds, and only the sweep needs it.
         from reference.opinfo import samples
 
         return samples(entry, dtype)
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Bring torch's process-wide state into that of a fresh process, and back afterwards."""
+        """Set torch's process-wide state to that of a fresh process, and restore it afterwards."""
         with ExitStack() as stack:
             _keep(stack, torch.is_grad_enabled(), torch.set_grad_enabled, True)
             dtype = getattr(torch, self.default_dtype)
             _keep(stack, torch.get_default_dtype(), torch.set_default_dtype, dtype)
             _keep(stack, torch.is_anomaly_enabled(), _set_anomaly, (False, True))
             _keep(stack, torch.is_warn_always_enabled(), torch.set_warn_always, True)
-            # Sums over several threads may round differently from one machine to the next.
+            # Sums over several threads round differently on different machines.
             _keep(stack, torch.get_num_threads(), torch.set_num_threads, 1)
-            # use_deterministic_algorithms does the same, and imports the compiler: two seconds.
+            # use_deterministic_algorithms does the same, but imports the compiler: two seconds.
             mode = torch.get_deterministic_debug_mode()
             _keep(stack, mode, torch.set_deterministic_debug_mode, 0)
             stack.callback(torch.set_rng_state, torch.get_rng_state())
@@ -81,20 +81,20 @@ class Torch(TorchShaped):
             yield
 
     def reseed(self) -> None:
-        """Let random numbers begin where they begin in a session."""
-        # torch.manual_seed would also note the seed for every device that is not there yet.
+        """Seed the default generator with the session's seed."""
+        # torch.manual_seed would also seed every device that is not initialised yet.
         torch.default_generator.manual_seed(self.seed)
 
     def _set_device(self, stack: ExitStack) -> None:
         if not hasattr(torch, "get_default_device"):
-            return  # before torch 2.3 no other one could be chosen
+            return  # torch before 2.3
         stack.callback(_set_default_device, torch.get_default_device())
         _set_default_device(self._device)
         if self._device.type == "cpu":
             return
         module: Any = getattr(torch, self._device.type, None)
         if hasattr(module, "get_rng_state") and hasattr(module, "manual_seed"):
-            # torch.mps has one device and one generator, and takes no device here.
+            # torch.mps has one device with one generator, and its functions take no device.
             which = () if self._device.type == "mps" else (self._device,)
             stack.callback(module.set_rng_state, module.get_rng_state(*which), *which)
             module.manual_seed(self.seed)
@@ -102,15 +102,15 @@ class Torch(TorchShaped):
 
 def _set_default_device(device: torch.device) -> None:
     if device != torch.get_default_device():
-        # None takes away the mode that torch otherwise runs every call through.
+        # None removes the mode that a default device installs around every call.
         torch.set_default_device(None if device.type == "cpu" else device)
 
 
 def _leave_dual_level() -> None:
-    """Leave the level of forward mode that a program did not leave, and let tangents be seen."""
+    """Exit a level of forward mode that the program left entered, and enable tangents."""
     if forward_ad._current_level >= 0:
         forward_ad.exit_dual_level()
-    if hasattr(forward_ad, "_set_fwd_grad_enabled"):  # not before torch 2.0
+    if hasattr(forward_ad, "_set_fwd_grad_enabled"):  # since torch 2.0
         forward_ad._set_fwd_grad_enabled(True)
 
 
@@ -126,7 +126,7 @@ def _set_anomaly(state: bool | tuple[bool, bool]) -> None:
 
 
 class _OnDevice(ModuleType):
-    """The name `torch` on a device: torch itself, but for what ignores the default device."""
+    """A stand-in for the module `torch`: replaces functions that ignore the default device."""
 
     def __init__(self, device: torch.device) -> None:
         super().__init__("torch")
@@ -156,7 +156,7 @@ def _drawn_on_cpu(draw: Callable[..., torch.Tensor], device: torch.device) -> Ca
 
 def _moved(make: Callable[..., torch.Tensor], device: torch.device) -> Callable[..., torch.Tensor]:
     def moved(*args: Any) -> torch.Tensor:
-        # The constructor is a CPU one and refuses to be asked for another default.
+        # The constructor is a CPU type and raises under another default device.
         with torch.device("cpu"):
             return make(*args).to(device)
 
@@ -165,7 +165,7 @@ def _moved(make: Callable[..., torch.Tensor], device: torch.device) -> Callable[
 
 
 def backend(name: str = "torch", device: str = "cpu") -> Torch:
-    """Return torch on `device`; raises RuntimeError for a device that torch does not know."""
+    """Return torch on `device`; raises RuntimeError for an unknown device."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Torch(name, torch.device(device))

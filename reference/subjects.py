@@ -1,8 +1,8 @@
-"""Subjects of laws from torch's database: `python -m reference.subjects FILE` writes them.
+"""Generator of law subjects from torch's database: `python -m reference.subjects FILE`.
 
-For each entry that the suite's own samples do not have, a sample with few elements and many leaves
-is taken, with its values rounded so that a reader can read them. A law that torch does not meet
-there is not asked of anybody, and the file says why.
+For each entry without a sample of the suite's own it takes a sample with few elements and many
+leaves, with values rounded for legibility. A law that torch violates there is left out, with the
+reason in the file.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from typing import Any
 import torch
 
 from conformance.backends import find
-from conformance.compare import stated
-from conformance.execute import trace
-from conformance.givens import Given
-from conformance.laws import SENTENCES, laws_of
-from conformance.subjects import DTYPE, Subject, subjects
+from conformance.compare.compare import stated
+from conformance.execution.execute import trace
+from conformance.program.givens import Given
+from conformance.suite.laws import SENTENCES, laws_of
+from conformance.suite.subjects import DTYPE, Subject, subjects
 from conformance.sweep.execute import tensors
 from conformance.sweep.sample import Sample
 from reference import opinfo
 
 DIGITS = 5
-# Samples with more elements than this are taken where there is no smaller one.
+# Preferred maximum of a sample's elements; larger samples are used only if there is no other.
 SMALL = 60
-LARGE = 1500  # larger ones are not taken at all
-# So many samples of an entry are looked at, and so many of them tried.
+LARGE = 1500  # absolute maximum
+# Samples of an entry that are considered, and candidates among them that are tried.
 ENOUGH = 120
 TRIES = 4
-# What an operator takes for granted of an argument, by the name of the database's own function for
-# it or by the entry: differences have to keep to it.
+# Preconditions of an operator on an argument, by the name of the database's own function for it or
+# by the entry: finite differences have to respect them.
 _GRANTED = {
     "gradcheck_wrapper_hermitian_input": "x = x + x.mH",
     "gradcheck_wrapper_triangular_input_real_positive_diagonal": "x = x.tril()",
@@ -45,7 +45,7 @@ _GRANTED = {
     "__rpow__": "a = a.abs()",
 }
 _ZERO = "by definition the gradient of a draw is zero"
-# Laws that torch does not meet, by entry, and why; there is no other.
+# Laws that torch violates, by entry, with the reason; the list is complete.
 _UNMET = {
     "as_strided_scatter": {"differences": "torch's gradient is wrong: FIND-30"},
     "normal": {"differences": _ZERO},
@@ -54,9 +54,9 @@ _UNMET = {
 
 
 def written() -> Iterator[Subject]:
-    """The subject of each entry that has none in the suite's own samples, in the database's order.
+    """The subjects of entries without a sample of the suite's own, in the database's order.
 
-    An entry without a differentiable float64 sample has none.
+    Entries without a differentiable float64 sample are left out.
     """
     known = {subject.operator for subject in subjects() if subject.on_grid}
     for entry, dtypes in opinfo.entries().items():
@@ -76,7 +76,7 @@ def _rank(subject: Subject) -> tuple[bool, int, int]:
 
 
 def _subject(sample: Sample) -> Subject | None:
-    """A plain sample as a subject; None if there is nothing to differentiate, or far too much."""
+    """A plain sample as a subject; None if it has nothing to differentiate or is too large."""
     size = sum(argument.array.size for argument in sample.arguments)
     if sample.kind != "plain" or not sample.leaves or size > LARGE:
         return None
@@ -130,7 +130,7 @@ def _rounded(given: Given) -> Given:
 
 
 def _lawful(subject: Subject) -> Subject:
-    """The subject without the laws that torch does not meet."""
+    """The subject without the laws that torch violates."""
     torch_backend = find("torch")
     without = {}
     for law in SENTENCES:

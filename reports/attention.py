@@ -1,4 +1,4 @@
-"""The programs that a reader should look at, each with the first place at which it differs."""
+"""Selection of the programs to list first: diverging, not compared, or with a known divergence."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.categories import CATEGORIES, category
-from conformance.runs import LEVELS
+from conformance.base.levels import LEVELS
+from conformance.run_files.categories import CATEGORIES, category
 from reports.text import brief_pair, visible
 
 LONG_LIST = 12
-"""Elements of a value that a line of text can show; of longer ones it shows what differs first."""
+"""Longest value that a line of text shows in full; of longer ones the first difference is shown."""
 NOTHING = {"error": "no error", "warnings": "no warning"}
-"""What a side is called that has nothing where the other raised or warned."""
+"""Text for a side without an error or a warning, where the other side raised or warned."""
 
 
 @dataclass(frozen=True)
 class Attention:
-    """A program that does not simply conform, as the list of failures has it."""
+    """An entry of the list of failures: a program with a category other than `conforms`."""
 
     id: str
     category: str
@@ -30,13 +30,13 @@ class Attention:
 
 
 def attention(lines: Iterable[dict[str, Any]]) -> list[Attention]:
-    """Programs that need a reader: diverging first, then what was not compared, then known."""
+    """Entries for the list of failures, in the order diverging, not compared, known divergence."""
     found = [attended(line) for line in lines if category(line) != "conforms"]
     return sorted(found, key=lambda item: CATEGORIES.index(item.category))
 
 
 def attended(line: dict[str, Any]) -> Attention:
-    """One program of the list of failures: where it differs first, in one line of text each."""
+    """One entry of the list of failures: the first divergence, each side in one line of text."""
     where = expected = got = ""
     for level in LEVELS:
         if level in line["divergences"]:
@@ -62,7 +62,7 @@ def attended(line: dict[str, Any]) -> Attention:
 
 
 def place(level: str, divergence: dict[str, Any]) -> str:
-    """Where a divergence is: `values, line 4, x.grad.values`."""
+    """The location of a divergence: `values, line 4, x.grad.values`."""
     name, of = divergence["name"], divergence["field"]
     what = of if not name else f"{name}{of}" if of.startswith("[") else f"{name}.{of}"
     if _is_long(divergence):
@@ -83,7 +83,7 @@ def _sides(divergence: dict[str, Any]) -> tuple[str, str]:
 
 
 def _is_long(divergence: dict[str, Any]) -> bool:
-    """Whether the sides are long lists of which only the first differing element is shown."""
+    """Whether both sides are long lists, of which only the first differing element is shown."""
     index, sides = divergence.get("index"), (divergence["expected"], divergence["got"])
     return index is not None and all(
         isinstance(side, list) and len(side) > LONG_LIST and index < len(side) for side in sides

@@ -1,4 +1,4 @@
-"""The words and symbols that every page has for what a program ended as."""
+"""Words and symbols of the result categories, the same on every page."""
 
 from __future__ import annotations
 

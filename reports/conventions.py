@@ -1,4 +1,4 @@
-"""The conventions of a run: what each side's gradient is at ties and kinks."""
+"""Conventions of a run: the gradients at ties and kinks, of the oracle and the backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Convention:
-    """One tie or kink: the program that shows it, and the convention that each side follows."""
+    """One tie or kink: the program that tests it, and the convention of each side."""
 
     program: str
     operator: str
@@ -19,12 +19,12 @@ class Convention:
 
     @property
     def differs(self) -> bool:
-        """Whether the backend follows another convention than the oracle."""
+        """Whether the backend's convention differs from the oracle's."""
         return self.oracle != self.backend
 
 
 def conventions(lines: Iterable[dict[str, Any]]) -> list[Convention]:
-    """The conventions in a run's lines, those that differ first, else in the run's order."""
+    """The conventions in a run's lines: differing ones first, otherwise in the order of the run."""
     found = [
         Convention(line["id"], line["operator"], **line["convention"])
         for line in lines

@@ -1,5 +1,4 @@
-"""A site in a folder: its files are put there, and those of an earlier build that it has no longer
-are taken away."""
+"""Writer of static sites: puts files into a folder and removes stale ones of an earlier build."""
 
 from __future__ import annotations
 
@@ -13,13 +12,13 @@ from typing import Any
 from reports.page import write_atomically
 
 MANIFEST = "site.json"
-"""Names the files of the site, so that the next build removes those that it has no longer."""
+"""File that lists the site's files; the next build removes those that it no longer writes."""
 
 
 def write_site(folder: Path, files: Mapping[str, str]) -> None:
-    """Write the texts of `files` by their names, in their order; raises OSError.
+    """Write the texts of `files` under their names, in their order; raises OSError.
 
-    Files that the last build left there and that are not among them are removed, no others.
+    Only files listed in the previous manifest and absent from `files` are removed.
     """
     manifest = folder / MANIFEST
     earlier: list[Any] = []
@@ -35,6 +34,6 @@ def write_site(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a name of the manifest is one that a site may have: nothing outside is removed."""
+    """Whether a name from the manifest is a path inside the site; no other file is removed."""
     path = PurePosixPath(name)
     return len(path.parts) <= 2 and ".." not in path.parts and not path.is_absolute()

@@ -1,4 +1,4 @@
-"""Conventions side by side: what several libraries' gradients are at ties and kinks."""
+"""Comparison table of conventions: the gradients of several libraries at ties and kinks."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.runs import Run
+from conformance.run_files.run import Run
 from reports.conventions import conventions
 from reports.page import render
 from reports.run import ReportError, save
 from reports.text import visible
 
 LACKS = "—"
-"""What stands where a library has no such operator, or the run no such program."""
+"""Cell text for a missing operator of the library, or a missing program of the run."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A tie or kink with the oracle's convention and each backend's, in the order of the runs."""
+    """A tie or kink: the oracle's convention, and each backend's in the order of the runs."""
 
     operator: str
     situation: str
@@ -28,7 +28,7 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether some backend follows another convention than the oracle."""
+        """Whether the convention of any backend differs from the oracle's."""
         return any(found not in (self.oracle, LACKS) for found in self.backends)
 
 
@@ -44,7 +44,7 @@ class Table:
 def table(runs: Sequence[Run]) -> Table:
     """The table of these runs.
 
-    Raises ReportError where none shows a convention, and where their oracles differ.
+    Raises ReportError if no run has a convention, or if the runs have different oracles.
     """
     oracles = {_named(run, "oracle") for run in runs}
     if len(oracles) != 1:
@@ -74,7 +74,7 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def _named(run: Run, side: str) -> str:
-    """Name and version; an adapter of `frameworks` is named as its library is."""
+    """Name and version of a side; an adapter of `frameworks` has the name of its library."""
     known = run.header[side]
     name = known["name"]
     if name.startswith("frameworks."):
@@ -83,7 +83,7 @@ def _named(run: Run, side: str) -> str:
 
 
 def markdown(shown: Table) -> str:
-    """The table in Markdown; what differs from the oracle is in bold."""
+    """The table in Markdown, with differences from the oracle in bold."""
     head = ["operator", "where", *map(_cell, (shown.oracle, *shown.backends))]
     lines = [head, ["---"] * len(head)]
     for row in shown.rows:
@@ -111,9 +111,9 @@ def page(shown: Table) -> str:
 
 
 def write(runs: Sequence[Run], path: str | os.PathLike[str]) -> Path:
-    """Write the table of these runs to `path`, as Markdown where its name ends so, else as HTML.
+    """Write the table of these runs to `path`: Markdown for a name ending in `.md`, otherwise HTML.
 
-    Raises ReportError as `table` does, and where the file cannot be written.
+    Raises ReportError as `table` does, and if the file cannot be written.
     """
     shown = table(runs)
     text = markdown(shown) if Path(path).suffix == ".md" else page(shown)

@@ -21,10 +21,10 @@ from markupsafe import Markup, escape
 from reports.text import count, shortened, visible
 
 STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
-"""What a page that lists programs wears."""
+"""Style sheets of a page that lists programs."""
 
 FIRST = ("first.js",)
-"""What runs before anything is painted."""
+"""Scripts that run before the first paint."""
 
 
 @cache
@@ -44,19 +44,19 @@ def _environment() -> Environment:
 
 
 def template(name: str) -> Template:
-    """A template by its name; what is put into it is escaped."""
+    """The template with this name; autoescaping is on for every value inserted into it."""
     return _environment().get_template(name)
 
 
 def fragment(identifier: str) -> str:
-    """The permanent fragment of a program's ID, without `#`: what a link to it needs."""
+    """The permanent URL fragment of a program's ID, without `#`."""
     return quote(identifier.encode("utf-8", "backslashreplace"), safe="/:.,~_-")
 
 
 def sentence(text: str) -> Markup:
-    """A sentence as markup, escaped, with what stands in backticks as code."""
+    """A sentence as escaped markup, with text in backticks as code."""
     parts = re.split(r"`([^`]+)`", text)
-    # Every second part stood in backticks; the operator escapes what is put into it.
+    # Every second part stood in backticks; `Markup %` escapes its arguments.
     return Markup("").join(
         Markup("<code>%s</code>") % part if number % 2 else escape(part)
         for number, part in enumerate(parts)
@@ -64,7 +64,7 @@ def sentence(text: str) -> Markup:
 
 
 def asset(names: Iterable[str]) -> str:
-    """The text of static files, one after the other."""
+    """The texts of static files, concatenated."""
     folder = resources.files("reports").joinpath("static")
     return "\n".join(folder.joinpath(name).read_text("utf-8") for name in names)
 
@@ -77,12 +77,12 @@ def render(
     shards: bool = False,
     **values: Any,
 ) -> str:
-    """The page of the template `name`, with the named static files inlined.
+    """Render the template `name` with the named static files inlined.
 
-    `scripts` run once the page's index is there. The policy lets nothing else run and nothing be
-    fetched: every inline text is named by its hash, and no string can become markup or code
-    (`require-trusted-types-for`). With `shards` the page's own script may load others: data files,
-    which a page from disk can get in no other way.
+    `scripts` run after the page's index is defined. The Content-Security-Policy names every inline
+    text by its hash, forbids all other scripts and every fetch, and keeps strings from becoming
+    markup or code (`require-trusted-types-for`). With `shards` the page's own script may load other
+    scripts: a page opened from disk can load data files in no other way.
     """
     style = asset(styles)
     early = asset(FIRST)
@@ -97,7 +97,7 @@ def render(
     )
     return template(name).render(
         policy=policy,
-        # These three are files of this package; what comes from a run is escaped.
+        # These three are files of this package; values from a run are escaped.
         style=Markup(style),
         early=Markup(early),
         script=Markup(script),
@@ -111,9 +111,9 @@ def _hash(text: str) -> str:
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
-    """Put `text` at `path` in one step: a reader finds the old file or the new, never a part.
+    """Replace the file `path` by `text` atomically: a reader sees the old file or the new one.
 
-    Missing folders are made. Raises OSError, and leaves what was there before as it was.
+    Missing folders are made. Raises OSError, and leaves the former file unchanged then.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def _mode(target: Path) -> int:
-    """The permissions a plain `open` would have left: those of the old file, or the umask's."""
+    """The permissions of the replaced file, or of a new file under the current umask."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""A run as compact data inside a page: an eager index, the sources, and traces in lazy chunks."""
+"""The data of a run inside a page: an eager index, the sources, and traces in lazy chunks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.categories import CATEGORIES, category
-from conformance.runs import LEVELS, NOT_COMPARED, Run
-from conformance.tolerances import TOLERANCES
+from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.tolerances import TOLERANCES
+from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.run import Run
 from reports.attention import NOTHING, attended
 from reports.categories import SYMBOLS, WORDS
 
 CHUNK = 256 * 1024
-"""Characters of JSON that share a chunk of traces: opening a program decodes one chunk, and beyond
-the 32 KiB that gzip looks back on, a larger chunk would not be smaller."""
+"""Characters of JSON in a chunk of traces. Opening a program decodes one chunk; a chunk beyond
+gzip's window of 32 KiB does not compress better."""
 
 LEVEL_CODES = {"conforms": 0, "diverges": 1, "not_applicable": 2}
-"""Two bits per level in the index; 3 is a level at which nothing was compared."""
+"""Two bits per level in the index; 3 stands for a level that was not compared."""
 
 DETAILS = (
     "levels",
@@ -38,7 +39,7 @@ DETAILS = (
     "file",
     "line",
 )
-"""Fields of a program's line that only its own page shows; they live in the chunks."""
+"""Fields of a program's line that only the program's own page shows; stored in the chunks."""
 
 _LONG_INTEGER = re.compile(r"(?<![\d.\"])\d{16,}")
 
@@ -53,7 +54,7 @@ class Payload:
 
 
 def payload(run: Run) -> Payload:
-    """The data of a report: what lists and filters need, sources for search, traces to open."""
+    """The data of a report: index for lists and filters, sources for the search, trace chunks."""
     starts, chunks = _chunks(run.programs)
     index = _index(run)
     index["chunks"] = starts
@@ -62,13 +63,13 @@ def payload(run: Run) -> Payload:
 
 
 def packed(text: str) -> str:
-    """`text` gzipped, the same bytes for the same text, in base64."""
+    """`text` gzipped and encoded in base64, deterministically."""
     compressed = gzip.compress(text.encode("ascii"), compresslevel=6, mtime=0)
     return base64.b64encode(compressed).decode("ascii")
 
 
 def json_text(value: Any) -> str:
-    """ASCII JSON that a browser reads without loss: long integers and NaN become strings."""
+    """ASCII JSON without loss in JavaScript: long integers and NaN become strings."""
     try:
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -110,7 +111,7 @@ def _chunks(lines: list[dict[str, Any]]) -> tuple[list[int], list[str]]:
 
 
 class Column:
-    """A column whose few distinct texts are stored once."""
+    """A column of texts, dictionary encoded: each distinct text is stored once."""
 
     def __init__(self, texts: Iterable[str | None]) -> None:
         self.numbers: dict[str, int] = {}
@@ -120,7 +121,7 @@ class Column:
         ]
 
     def json(self) -> dict[str, Any]:
-        """The texts, and for each cell the number of its text, or -1."""
+        """The distinct texts, and for each cell the index of its text, or -1."""
         return {"texts": list(self.numbers), "cells": self.cells}
 
 

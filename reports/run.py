@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from conformance.categories import CATEGORIES
-from conformance.runs import LEVELS, NOT_COMPARED, OUTCOMES, Run
+from conformance.base.levels import LEVELS, NOT_COMPARED, OUTCOMES
+from conformance.run_files.categories import CATEGORIES
+from conformance.run_files.run import Run
 from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
 from reports.conventions import conventions
@@ -18,7 +19,7 @@ from reports.sweep import sweep_summary
 from reports.times import times
 
 STATIC_FAILURES = 2000
-"""Failures that a page lists for readers without JavaScript; more would only slow it down."""
+"""Failures that a page lists for readers without JavaScript; a limit on the size of the page."""
 
 SCRIPTS = (
     "text.js",
@@ -42,15 +43,14 @@ SCRIPTS = (
 
 
 class ReportError(Exception):
-    """A report cannot be made of this run; says which program or part of it, and what is wrong."""
+    """A report cannot be made of this run; the message names the faulty program or part."""
 
 
 def write(run: Run, path: str | os.PathLike[str]) -> Path:
     """Write the report of `run` to `path`, atomically, and return the path.
 
-    `run` may be interrupted (no footer); the report says so. Raises ReportError when the run is
-    not one the page can show, or when the file cannot be written: what stood at `path` before
-    stays there then.
+    An interrupted `run` (without a footer) is reported as interrupted. Raises ReportError if the
+    run cannot be shown or the file cannot be written; a former file at `path` then stays.
     """
     _check(run)
     try:
@@ -58,13 +58,14 @@ def write(run: Run, path: str | os.PathLike[str]) -> Path:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ReportError(
             f"the run {run.header['run']} has a shape that the report does not know: "
-            f"{type(error).__name__}: {error}. Read it with conformance.runs.read_run to see where."
+            f"{type(error).__name__}: {error}. "
+            "Read it with conformance.run_files.reading.read_run to see where."
         ) from error
     return save(path, text)
 
 
 def save(path: str | os.PathLike[str], text: str) -> Path:
-    """Put a report's text at `path`, atomically; raises ReportError where that is impossible."""
+    """Write a report's text to `path`, atomically; raises ReportError if that fails."""
     try:
         return write_atomically(path, text)
     except OSError as error:
@@ -98,7 +99,7 @@ def page(run: Run) -> str:
 
 
 def _check(run: Run) -> None:
-    """Refuse a run that a page would show wrongly: no header, doubled IDs, unknown verdicts."""
+    """Validate a run: raises ReportError for no header, duplicate IDs or unknown verdicts."""
     for part in ("run", "backend", "oracle", "programs", "started", "host", "selection"):
         if part not in run.header:
             raise ReportError(f'not a run: its header has no "{part}".')

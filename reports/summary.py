@@ -1,4 +1,4 @@
-"""What a run says as a whole: headline, facts, matrix of areas and levels, largest errors."""
+"""Summary of a run: headline, facts, matrix of areas and levels, largest errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from conformance.categories import CATEGORIES, category
-from conformance.runs import AREAS, LEVELS, NOT_COMPARED, Run
+from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.run import Run
+from conformance.suite.areas import AREAS
 from reports.attention import Attention, attention
 from reports.categories import SYMBOLS, WORDS
 from reports.text import count, listed, spelled, visible
@@ -18,7 +20,7 @@ from reports.text import count, listed, spelled, visible
 
 @dataclass(frozen=True)
 class Headline:
-    """The verdict in words. `status` is a category, `incomplete` or `interrupted`."""
+    """The verdict as text. `status` is a category, `incomplete` or `interrupted`."""
 
     status: str
     symbol: str
@@ -28,7 +30,7 @@ class Headline:
 
 @dataclass
 class AreaRow:
-    """One row of the matrix: how the programs of one area ended, level by level."""
+    """A row of the matrix: counts of one area's programs, by category and by level."""
 
     area: str
     programs: int = 0
@@ -45,7 +47,7 @@ class AreaRow:
     def count(
         self, kind: str, levels: Mapping[str, str], specification: bool, programs: int = 1
     ) -> None:
-        """Count programs that ended alike: category, verdicts, whether a comment is not met."""
+        """Count `programs` of one category, verdicts, and flag for an unmet normative comment."""
         self.programs += programs
         self.categories[kind] += programs
         self.specification += specification * programs
@@ -58,7 +60,7 @@ class AreaRow:
 
 @dataclass(frozen=True)
 class Ulp:
-    """The largest error of one dtype, in units in the last place, and where it was met."""
+    """The largest error of one dtype in units in the last place, and the first program with it."""
 
     dtype: str
     error: float
@@ -66,7 +68,7 @@ class Ulp:
 
     @property
     def text(self) -> str:
-        """The error as a page shows it: `0.5`, `1,024`, `∞`."""
+        """The error as text: `0.5`, `1,024`, `∞`."""
         if math.isinf(self.error):
             return "∞"
         return f"{self.error:,.0f}" if self.error >= 1000 else f"{self.error:.3g}"
@@ -74,7 +76,7 @@ class Ulp:
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything that stands on the first screen of a run's report."""
+    """The contents of the first screen of a run's report."""
 
     headline: Headline
     facts: list[tuple[str, str]]
@@ -89,7 +91,7 @@ class Summary:
 
 
 def summary(run: Run) -> Summary:
-    """Summarise `run`; programs that were not compared are never counted as diverging."""
+    """Summarise `run`; programs that were not compared are not counted as diverging."""
     rows = {area: AreaRow(area) for area in AREAS}
     total = AreaRow("All areas")
     for line in run.programs:
@@ -110,7 +112,7 @@ def summary(run: Run) -> Summary:
 
 
 def described(backend: dict[str, Any], exactly: bool = False) -> str:
-    """A backend as `torch 2.13.0 (cpu)`; `exactly` keeps a local part of the version, `+cu130`."""
+    """A backend as text, `torch 2.13.0 (cpu)`; `exactly` keeps a local version such as `+cu130`."""
     device, version = backend["device"], backend["version"] or ""
     words = [
         backend["name"].removesuffix(f":{device}"),
@@ -121,7 +123,7 @@ def described(backend: dict[str, Any], exactly: bool = False) -> str:
 
 
 def headline(run: Run, total: AreaRow) -> Headline:
-    """The run's verdict as one sentence, and a second one that says what it is counted from."""
+    """The run's verdict as one sentence, and a second sentence with the counts behind it."""
     backend, oracle = described(run.header["backend"]), described(run.header["oracle"])
     bad, known = total.categories["diverges"], total.categories["known"]
     missing = sum(total.categories[kind] for kind in NOT_COMPARED)
@@ -181,7 +183,7 @@ def _detail(run: Run, total: AreaRow, compared: int) -> str:
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
-    """What was compared with what, where and when, as pairs of a term and its text."""
+    """Backends, time, machine and settings of the run, as pairs of a term and its text."""
     header = run.header
     host = header["host"]
     others = [f"{key} {value}" for key, value in host.items() if key not in ("python", "platform")]
@@ -202,7 +204,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
 
 
 def selected(selection: dict[str, Any]) -> str:
-    """What a run was of, in words: `areas: ties; levels: values`."""
+    """A run's selection as text: `areas: ties; levels: values`."""
     parts = []
     for key, values in selection.items():
         everything = not values or (key == "levels" and set(values) == set(LEVELS))
@@ -232,9 +234,9 @@ def _duration(run: Run) -> str:
 
 
 def ulps(lines: Iterable[dict[str, Any]]) -> list[Ulp]:
-    """The largest ULP error of each dtype, the first program that has it, sorted by dtype.
+    """The largest ULP error of each dtype with the first program that has it, sorted by dtype.
 
-    Only where values conform: an error that was judged to diverge says nothing of precision.
+    Only conforming values count: an error judged as a divergence is no measure of precision.
     """
     largest: dict[str, Ulp] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""The sweep of a run: operators that pass every sample by column and dtype, and who does not."""
+"""Summary of a run's sweep: entries passing every sample, by column and dtype, and the others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.runs import NOT_COMPARED
+from conformance.base.levels import NOT_COMPARED
 from conformance.sweep.tally import COLUMNS
 
 WORDS = {
@@ -22,7 +22,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Passing:
-    """How many entries pass every sample of a column in one dtype, of how many that have any."""
+    """A cell: how many entries pass every sample, and how many entries have any sample."""
 
     passing: int
     entries: int
@@ -30,7 +30,10 @@ class Passing:
 
 @dataclass
 class Row:
-    """One entry of the database, and its first program: by column, what is wrong in which dtype."""
+    """An entry of torch's operator database: by column, the dtypes that fail and the reasons.
+
+    `program` is its first program.
+    """
 
     entry: str
     program: str
@@ -40,13 +43,13 @@ class Row:
 
     @property
     def passes(self) -> bool:
-        """Whether every sample of every column and dtype was compared, and agrees."""
+        """Whether every sample of every column and dtype was compared and conforms."""
         return not self.columns and self.reason is None
 
 
 @dataclass(frozen=True)
 class SweepSummary:
-    """What the report of a run says of its sweep."""
+    """The data of the sweep's section in the report of a run."""
 
     dtypes: list[str]
     table: dict[str, dict[str, Passing]]
@@ -54,12 +57,12 @@ class SweepSummary:
 
     @property
     def failing(self) -> list[Row]:
-        """The entries with a sample that differs or was not compared."""
+        """The entries with a sample that diverges or was not compared."""
         return [row for row in self.rows if not row.passes]
 
 
 def sweep_summary(lines: Iterable[dict[str, Any]]) -> SweepSummary | None:
-    """The sweep in a run's lines; None where it was not swept."""
+    """The summary of the sweep lines among a run's lines; None without any."""
     swept = [line for line in lines if "sweep" in line]
     if not swept:
         return None

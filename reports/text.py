@@ -1,4 +1,4 @@
-"""Words, numbers and untrusted text as a page shows them."""
+"""Formatting of words, numbers and untrusted text for pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\uffff\ud800-\udfff]"
 )
-"""Characters that are invisible or change how their neighbours are shown: controls, zero widths,
-directions, separators, specials and lone surrogates. Tab and newline stay as they are."""
+"""Characters that are invisible or change the rendering of their neighbours: controls, zero widths,
+directions, separators, specials and lone surrogates. Tab and newline are not among them."""
 
 
 def visible(text: object) -> str:
-    r"""`text` with every character that hides or reorders text written as an escape (`\u202e`)."""
+    r"""`text` with every hiding or reordering character replaced by an escape (`\u202e`)."""
     return _CONTROLS.sub(_escape, str(text))
 
 
@@ -25,37 +25,37 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters, with an ellipsis where it was cut."""
+    """`text` truncated to `limit` characters, with an ellipsis if truncated."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
-    """A number and its noun: `1 program`, `2,310 programs`."""
+    """A number with its noun: `1 program`, `2,310 programs`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def listed(words: list[str]) -> str:
-    """Words as a list in a sentence: `a`, `a and b`, `a, b and c`."""
+    """Words as an enumeration: `a`, `a and b`, `a, b and c`."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def spelled(number: int) -> str:
-    """A small number in letters, as a sentence has it; others in digits."""
+    """A small number as a word, a larger one in digits."""
     names = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     return names[number] if 0 <= number < len(names) else f"{number:,}"
 
 
 def brief(value: Any, limit: int = 80, digits: int = 6) -> str:
-    """One line for a value of a trace, whatever its shape; floats with `digits` digits."""
+    """A value of a trace in one line; floats with `digits` significant digits."""
     return shortened(_line(value, digits), limit)
 
 
 def brief_pair(expected: Any, got: Any, limit: int = 80) -> tuple[str, str]:
-    """One line for each of two values that differ, in which the difference can be seen.
+    """Two differing values in one line each, such that the difference is visible.
 
-    Numbers have enough digits for that, and a long text begins shortly before it.
+    Numbers get as many digits as that takes; a long text begins shortly before the difference.
     """
     one, other = (_line(value, 6) for value in (expected, got))
     if one == other:

@@ -1,4 +1,4 @@
-"""Where a run's time went: by area, and the programs that took longest."""
+"""Run time by area, and the slowest programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = 10
 
 @dataclass
 class AreaTime:
-    """Seconds that an area's programs took; the sweep's backend time includes its oracle's."""
+    """Seconds spent on an area's programs; for the sweep the backend's include the oracle's."""
 
     area: str
     programs: int = 0
@@ -20,25 +20,25 @@ class AreaTime:
 
     @property
     def total(self) -> float:
-        """Seconds on both sides."""
+        """Seconds of oracle and backend together."""
         return self.oracle + self.backend
 
 
 @dataclass(frozen=True)
 class Times:
-    """The time of a run: areas with the longest first, and the longest programs."""
+    """The times of a run: areas in descending order, and the slowest programs."""
 
     areas: list[AreaTime]
     longest: list[tuple[str, float]]
 
     @property
     def total(self) -> float:
-        """Seconds of all programs, in however many processes."""
+        """Seconds of all programs, summed over processes."""
         return sum(area.total for area in self.areas)
 
 
 def times(lines: Iterable[dict[str, Any]]) -> Times:
-    """The time that each area took, and the programs that took longest."""
+    """The time of each area, and the slowest programs."""
     areas: dict[str, AreaTime] = {}
     each: list[tuple[str, float]] = []
     for line in lines:

@@ -8,17 +8,19 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from conformance.ending import ended, written
-from conformance.merge import Merged
-from conformance.options import Settings, read_settings
-from conformance.plan import WrongInput, check_writable, known_divergences, one_paragraph
-from conformance.runs import Run, RunWriter, read_run
-from conformance.suite import Selection, read_suite
+from conformance.run.ending import ended, written
+from conformance.run.plan import WrongInput, check_writable, known_divergences, one_paragraph
+from conformance.run.progress import summarise
+from conformance.run_files.merge import Merged
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import Run
+from conformance.run_files.writing import RunWriter
+from conformance.settings.settings import Settings, read_settings
+from conformance.suite.suite import Selection, read_suite
 
 
 def merge_runs(options: argparse.Namespace) -> int:
     """Put the run files of shards together; returns the exit code of the whole run."""
-    from conformance.progress import summarise
 
     with one_paragraph():
         runs = [read_run(path) for path in options.run_files]
@@ -43,7 +45,7 @@ def merge_runs(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace, run: Run) -> Settings:
-    """The settings of the command line, completed by what the runs' header says."""
+    """The settings of the command line, completed from the runs' header."""
     header = run.header
     return replace(
         read_settings(options),

@@ -11,12 +11,12 @@ from typing import Any
 
 from rich.console import Console
 
-from conformance.plan import WrongInput, check_folder, check_writable, one_paragraph
+from conformance.run.plan import WrongInput, check_folder, check_writable, one_paragraph
+from conformance.run_files.reading import read_run
 
 
 def report(options: argparse.Namespace) -> int:
     """Make the HTML report of a run file."""
-    from conformance.runs import read_run
 
     with one_paragraph():
         run = read_run(options.run_file)
@@ -28,7 +28,6 @@ def report(options: argparse.Namespace) -> int:
 
 def frameworks(options: argparse.Namespace) -> int:
     """Make one table of the conventions that the run files of several backends show."""
-    from conformance.runs import read_run
 
     with one_paragraph():
         runs = [read_run(path) for path in options.run_files]
@@ -38,7 +37,7 @@ def frameworks(options: argparse.Namespace) -> int:
 
 
 def _write(module: str, what: str, shown: Any, output: Path) -> None:
-    """Let a module write the page of what was read; raises WrongInput where it cannot."""
+    """Let a module write the page of these runs; raises WrongInput where it cannot."""
     check_writable(output)
     try:
         write = importlib.import_module(module).write
@@ -48,12 +47,6 @@ def _write(module: str, what: str, shown: Any, output: Path) -> None:
         write(shown, output)
     except Exception as error:
         raise WrongInput(f"{output}: not written: {error}") from error
-
-
-def cache() -> Path:
-    """Where a dashboard keeps what it has read, if nothing else is asked for."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home, "autograd-conformance", "dashboard")
 
 
 def dashboard(options: argparse.Namespace) -> int:

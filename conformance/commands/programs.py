@@ -8,23 +8,26 @@ from typing import Any
 
 from rich.console import Console
 
-from conformance.judge import Judge
-from conformance.options import read_settings
-from conformance.plan import (
+from conformance.base.json_lines import dumps
+from conformance.isolation.process import IsolationError
+from conformance.output.show import show
+from conformance.program.program import Program
+from conformance.run.judge import Judge
+from conformance.run.plan import (
     WrongInput,
     identities,
     known_divergences,
     one_paragraph,
     select_programs,
 )
-from conformance.process import IsolationError
-from conformance.program import Program
-from conformance.suite import Suite
+from conformance.run_files.totals import exit_code
+from conformance.settings.settings import read_settings
+from conformance.suite.suite import Suite
 from conformance.sweep.sample import address
 
 
 def list_programs(options: argparse.Namespace) -> int:
-    """List what would run, with the rules' sentences."""
+    """List the programs that would run, with the rules' sentences."""
     _, programs = select_programs(read_settings(options))
     if options.json:
         for program in programs:
@@ -47,8 +50,6 @@ def _listed(program: Any) -> dict[str, Any]:
 
 def show_program(options: argparse.Namespace) -> int:
     """Show one program, both traces side by side; returns the exit code of a run of it."""
-    from conformance import runs
-    from conformance.show import show
 
     settings = read_settings(options)
     suite, _ = select_programs(settings)
@@ -61,11 +62,11 @@ def show_program(options: argparse.Namespace) -> int:
     finally:
         judge.close()
     if options.json:
-        print(runs.dumps(line).encode("utf-8", "backslashreplace").decode())
+        print(dumps(line).encode("utf-8", "backslashreplace").decode())
     else:
         names = tuple(f"{b['name']} {b['version'] or ''}".strip() for b in (oracle, backend))
         show(Console(), line, (names[0], names[1]), settings)
-    return runs.exit_code([line])
+    return exit_code([line])
 
 
 def _program(identifier: str, suite: Suite, judge: Judge) -> Program:

@@ -11,23 +11,26 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 from rich.text import Text
 
 from conformance.commands.processes import PROCESSES, prepare_processes
-from conformance.ending import Result, ended, written
-from conformance.options import BACKENDS, COUNTED, DRAWING, RUN, Option, read_settings
-from conformance.plan import Plan, WrongInput, check_folder, plan
-from conformance.runs import RunWriter
-
-# Random programs know no areas and no rules, and are in no chapter.
-FUZZ = (*BACKENDS, *COUNTED, *DRAWING)
+from conformance.fuzz.findings import folder
+from conformance.fuzz.options import FUZZ
+from conformance.fuzz.progress import FuzzWatcher
+from conformance.fuzz.search import shares
+from conformance.run.ending import Result, ended, written
+from conformance.run.plan import Plan, WrongInput, check_folder, plan
+from conformance.run.progress import Watcher, announce, summarise
+from conformance.run_files.writing import RunWriter
+from conformance.settings.options import PREFIX, RUN, Option
+from conformance.settings.settings import read_settings
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare a backend with an oracle, program by program; returns the exit code."""
     prepare_processes()
-    from conformance.progress import Watcher, announce, summarise
 
     if options.processes and options.machines:
         raise WrongInput("-n and --tx exclude each other: --tx 4*popen is -n 4.")
@@ -48,14 +51,14 @@ def run(options: argparse.Namespace) -> int:
         finally:
             watcher.stop()
         if watcher.result is None:
-            # pytest itself refused or broke; it has said why on standard error.
+            # pytest itself failed; its message is on standard error.
             return 2 if watcher.refused or code in (4, 5) else 3
         summarise(console, watcher.result)
         return watcher.result.code()
 
 
 def _ended_before(made: Plan) -> Result:
-    """The result of a run of which an earlier one has done everything, but end it."""
+    """The result of a resumed run that has no program left."""
     settings, header = made.settings, made.header(len(made.taken))
     assert settings.run_file is not None
     writer = RunWriter(settings.run_file, header, made.suite.ids(), made.taken.values())
@@ -67,8 +70,6 @@ def _ended_before(made: Plan) -> Result:
 def fuzz(options: argparse.Namespace) -> int:
     """Compare a backend with an oracle on random programs; returns the exit code."""
     prepare_processes()
-    from conformance.fuzz import folder, shares
-    from conformance.fuzz_progress import FuzzWatcher
 
     asked = shares(options.theme or (), options.examples)
     keep_in = Path(options.keep_in) if options.keep_in else folder()
@@ -87,7 +88,7 @@ def fuzz(options: argparse.Namespace) -> int:
         finally:
             watcher.stop()
         if code == 4:
-            return 2  # pytest itself refused; it has said why on standard error
+            return 2  # pytest itself failed; its message is on standard error
         watcher.summarise()
         return watcher.exit
 
@@ -95,12 +96,11 @@ def fuzz(options: argparse.Namespace) -> int:
 def _pytest(
     module: str, forwarded: Sequence[str], options: argparse.Namespace, watcher: Any
 ) -> int:
-    import pytest
 
-    # Other machines get these words as they are: there is no path in them.
+    # Other machines receive these arguments unchanged, so they contain no path.
     arguments = [
         *("--pyargs", f"conformance.{module}"),
-        # Neither the settings nor the plugins of the folder we stand in are about this suite.
+        # The settings and plugins of the current folder do not concern this suite.
         *(f"--config-file={os.devnull}", "--noconftest"),
         "--import-mode=importlib",
         *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:warnings"),
@@ -132,7 +132,6 @@ _PYTEST_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": 
 
 def _forwarded(options: argparse.Namespace, table: Sequence[Option]) -> list[str]:
     """The options of the command line, spelled for the plugin."""
-    from conformance.plugin import PREFIX
 
     forwarded = []
     for option in table:

@@ -8,17 +8,15 @@ import sys
 
 from rich.console import Console
 
-from conformance.plan import WrongInput, check_folder, one_paragraph
-
-RECORDING = "recorded:torch-2.13.0-cpu"
-"""The oracle whose traces stand under the rules, if no other is asked for."""
+from conformance.execution.recordings import find_recording, is_recorded
+from conformance.run.plan import WrongInput, check_folder, one_paragraph
+from conformance.run_files.reading import read_run
+from conformance.settings.options import RECORDING
+from conformance.suite.chapters import read_spec
 
 
 def specification(options: argparse.Namespace) -> int:
     """Make a site of the chapters, a recording and run files; 3 if some program has no trace."""
-    from conformance.chapters import read_spec
-    from conformance.recordings import find_recording, is_recorded
-    from conformance.runs import read_run
 
     if not is_recorded(options.oracle):
         raise WrongInput(

@@ -8,9 +8,14 @@ import sys
 
 from rich.console import Console
 
+from conformance.base.release import version
 from conformance.commands.processes import prepare_processes
-from conformance.options import read_settings
-from conformance.plan import (
+from conformance.compare.known import KnownDivergences
+from conformance.execution.recordings import ENDINGS, Recording, is_recorded, record
+from conformance.output import notes
+from conformance.run.export import PROGRAMS, export
+from conformance.run.judge import NONE, Judge
+from conformance.run.plan import (
     WrongInput,
     check_folder,
     check_writable,
@@ -18,15 +23,15 @@ from conformance.plan import (
     oracle_identity,
     select_programs,
 )
-from conformance.recordings import ENDINGS, Recording, is_recorded, record
+from conformance.run_files import differences as diff
+from conformance.run_files.reading import read_run
+from conformance.settings.settings import read_settings
+from conformance.suite.suite import read_suite
 from conformance.sweep.sample import is_entry
 
 
 def record_traces(options: argparse.Namespace) -> int:
     """Write an oracle's traces into a file; 3 if there is a program of which it gave none."""
-    from conformance.judge import NONE, Judge
-    from conformance.known import KnownDivergences
-    from conformance.release import version
 
     prepare_processes()
     settings, path = read_settings(options), options.recording
@@ -39,7 +44,7 @@ def record_traces(options: argparse.Namespace) -> int:
     oracle, unavailable = oracle_identity(settings)
     if unavailable:
         raise WrongInput(f"the oracle is not available here: {unavailable}")
-    # An entry of the sweep stands for samples that torch makes as it goes.
+    # An entry of the sweep stands for samples that torch generates.
     programs = [program for program in selected if not is_entry(program)]
     judge = Judge(settings, KnownDivergences())
     header = {
@@ -62,9 +67,6 @@ def record_traces(options: argparse.Namespace) -> int:
 
 def show_differences(options: argparse.Namespace) -> int:
     """Say what changed between two recordings or two run files; 1 if anything did."""
-    from conformance import diff, notes
-    from conformance.runs import read_run
-    from conformance.suite import read_suite
 
     with one_paragraph():
         if all(_is_recording(path) for path in (options.before, options.after)):
@@ -85,7 +87,6 @@ def show_differences(options: argparse.Namespace) -> int:
 
 def export_programs(options: argparse.Namespace) -> int:
     """Write programs and the oracle's traces into a folder; 3 if some program has no trace."""
-    from conformance.export import PROGRAMS, export
 
     settings = read_settings(options)
     _, programs = select_programs(settings)

@@ -1,4 +1,4 @@
-"""Compilation: a program's statements into steps, which need no Python to run.
+"""Compilation of a program's statements into steps, which need no Python to run.
 
 A step is one operation with its arguments and the names of its results. docs/porting.md lists the
 operations, conformance/schema/neutral.schema.json is the form's schema.
@@ -14,7 +14,7 @@ from typing import Any
 from conformance.neutral import constants
 from conformance.neutral.names import Names
 from conformance.neutral.values import literal, sequence
-from conformance.program import Program, Statement
+from conformance.program.program import Program, Statement
 
 FORM = 1
 """Version of the form; it changes when a reader of the old one would misread the new one."""
@@ -22,7 +22,7 @@ FORM = 1
 LONGEST_LOOP = 100
 """A loop over literals is written out; one of more rounds than this has no neutral form."""
 
-# What has no form, in words; anything else is named after its class in `ast`.
+# Names of syntax that has no neutral form; other syntax is named after its class in `ast`.
 _WORDS = {
     ast.If: "an if statement",
     ast.IfExp: "a conditional expression",
@@ -72,7 +72,7 @@ def neutral(program: Program) -> dict[str, Any]:
 
 
 class _Compiler:
-    """Compiles one program's statements in order; knows what its names mean so far."""
+    """Compiles one program's statements in order, with the names bound so far."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -152,7 +152,7 @@ class _Compiler:
                 raise self._refuse(target)
 
     def _is_fresh(self, value: Any) -> bool:
-        """Say whether a value comes from the last step and nobody else has it."""
+        """Say whether a value is the unnamed result of the last step."""
         name = value.get("ref", "") if isinstance(value, dict) else ""
         return name.startswith("%") and bool(self.steps) and self.steps[-1].get("to") == name
 
@@ -225,7 +225,7 @@ class _Compiler:
                 self._do(inner)
 
     def _rounds(self, node: ast.expr) -> list[Any]:
-        """Return what a loop runs over, where that is plain from its text."""
+        """Return the items of a loop over literals."""
         match node:
             case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
                 with suppress(constants.NoConstant, TypeError, ValueError):
@@ -239,7 +239,7 @@ class _Compiler:
     def _function(
         self, node: ast.FunctionDef | ast.Lambda, args: ast.arguments, body: list[ast.stmt]
     ) -> dict[str, Any]:
-        """Return the form of a function that runs straight through."""
+        """Return the form of a function without control flow."""
         if args.posonlyargs or args.kwonlyargs or args.kwarg or args.defaults:
             raise self._refuse(node, "a parameter with a default or of a special kind")
         if getattr(node, "decorator_list", ()):
@@ -363,7 +363,7 @@ class _Compiler:
         return self._step(operation, args, kwargs=kwargs)
 
     def _torch(self, node: ast.expr, path: str) -> str:
-        """Return the part of a path that comes after torch; what is not torch's has no form."""
+        """Return the part of a path after `torch`; raises NotNeutral for any other path."""
         root, _, name = path.partition(".")
         if root != "torch" or not name:
             raise self._refuse(node, f"the module `{path.rpartition('.')[0] or path}`")

@@ -1,4 +1,4 @@
-"""Expressions whose value is plain from their text: literals, and arithmetic on them."""
+"""Constant expressions: literals, and arithmetic on them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COMPARED = {
     ast.IsNot: "is_not",
 }
 
-_LARGEST = 1e9  # of what is computed here, so that nothing takes long
+_LARGEST = 1e9  # bound on computed constants, so that folding stays fast
 _LARGEST_EXPONENT = 64
 
 
@@ -48,7 +48,7 @@ class NoConstant(Exception):
 
 
 def value(node: ast.expr, names: Names) -> Any:
-    """Return the number, string, list or tuple that an expression always is.
+    """Return the number, string, list or tuple that a constant expression evaluates to.
 
     Raises NoConstant for any other expression.
     """

@@ -1,4 +1,4 @@
-"""What a name in a program means: one of its own, something of torch's, or a builtin."""
+"""Resolution of names in a program: its own, torch's, or builtins."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ CONSTANTS = {"nan": math.nan, "inf": math.inf, "pi": math.pi, "e": math.e, "tau"
 
 
 class Names:
-    """The names of one program: those it binds somewhere, and what it has imported so far."""
+    """The names of one program: those that it binds somewhere, and its imports so far."""
 
     def __init__(self, bound: Collection[str]) -> None:
         self.bound = frozenset(bound)
         self.imported: dict[str, str] = {"torch": "torch"}
 
     def import_(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Take note of what an import statement binds."""
+        """Record the names that an import statement binds."""
         for alias in node.names:
             if isinstance(node, ast.ImportFrom):
                 self.imported[alias.asname or alias.name] = f"{node.module}.{alias.name}"
@@ -31,7 +31,7 @@ class Names:
                 self.imported[root] = root
 
     def rebind(self, name: str) -> None:
-        """Take note that the program binds the name by itself."""
+        """Record that the program binds the name itself."""
         self.imported.pop(name, None)
 
     def path(self, node: ast.expr) -> str | None:
@@ -43,7 +43,7 @@ class Names:
         return None
 
     def is_builtin(self, name: str) -> bool:
-        """Say whether the name is one of Python's own that the program leaves alone."""
+        """Say whether the name is a builtin that the program does not rebind."""
         return name not in self.bound and name not in self.imported and hasattr(builtins, name)
 
 

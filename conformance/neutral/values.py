@@ -1,4 +1,4 @@
-"""Values of the neutral form: what Python writes as a literal, so that JSON keeps its type.
+"""Values of the neutral form: Python's literals, in JSON that keeps their types.
 
 None, True, False and strings are JSON's own. A number says which of Python's types it has, since
 JSON knows one type of number and `torch.tensor` makes another tensor of `1` than of `1.`; lists of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.program import Program
+from conformance.program.program import Program
 from conformance.samples.activations import ACTIVATIONS, SOFTMAX
 from conformance.samples.arithmetic import ARITHMETIC
 from conformance.samples.composed import COMPOSED

@@ -67,7 +67,7 @@ WRITES: dict[str, str] = {
     "mixed": "[1, [0, 2]]",
 }
 
-# The shape of what each write selects, for a value of exactly that shape.
+# The shape that each write selects, for a value of exactly that shape.
 SELECTED = {
     "integer": (3,),
     "integers": (),

@@ -1,4 +1,4 @@
-"""Complex numbers: what samples ask of an operator that takes them, and of one that does not."""
+"""Complex samples: of operators that take complex numbers, and of those that do not."""
 
 from __future__ import annotations
 

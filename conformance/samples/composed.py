@@ -1,5 +1,4 @@
-"""What torch composes of operators, or has, under names of its own that its database does not
-list."""
+"""Composites and aliases of torch that its database of operators does not list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What copies: repetitions, permutations of elements, joins, conversions, overwriting."""
+"""Operators that copy: repetitions, permutations, joins, conversions, overwriting."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.program import Given
+from conformance.program.givens import Given
 from conformance.samples.operator import ANY, WHOLE, Input, Number, Shape
 
 Element = Number | complex
@@ -22,7 +22,7 @@ def tensor_input(name: str, inputs: Sequence[Input]) -> Input:
 
 
 def shape_and_values(spec: Any) -> tuple[Shape, tuple[Number, ...] | None]:
-    """What a case says of an input: a shape, (shape, flat values), nested lists or a number."""
+    """An input's form in a case: a shape, (shape, flat values), nested lists or a number."""
     if isinstance(spec, tuple):
         if len(spec) == 2 and isinstance(spec[1], list):
             return tuple(spec[0]), tuple(spec[1])

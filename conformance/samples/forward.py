@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from conformance.program import Given, Program
+from conformance.program.givens import Given
+from conformance.program.program import Program
 from conformance.samples.complexes import complexes
 from conformance.samples.drawing import cotangent, results_of
 from conformance.samples.operator import Operator

@@ -1,4 +1,4 @@
-"""What a table entry says of an operator: its spellings, its inputs, where it is special."""
+"""The form of a table entry of an operator: its spellings, its inputs, its special cases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ inf = math.inf
 
 @cache
 def _strides(size: int) -> list[int]:
-    """The steps by which a walk around a grid of that size comes to every place."""
+    """Return strides that are coprime to the size: a walk around the grid visits every place."""
     span = range(max(1, size // 5), max(2, size - size // 5))
     return [k for k in span if math.gcd(k, size) == 1] or [1]
 
@@ -28,7 +28,7 @@ class Domain:
     """The grid of values `low`, `low + step`, ... `high` an input is drawn from, some left out.
 
     Draws are distinct, so no tie arises unless a sample asks for one. The grid is a multiple of a
-    power of two, so that a literal reads the same in every float type. What is `summed` is drawn
+    power of two, so that a literal reads the same in every float type. `summed` values are drawn
     from a few halves in the short types: then a sum of many products is exact, and does not show
     where a processor's kernel rounds on the way.
     """
@@ -82,7 +82,7 @@ class Input:
 
     `shape` is the shape of the plain sample. `dtype` is set for an input whose type does not follow
     the sample's (indices, masks); such an input, and one with `grad=False`, never requires grad.
-    `values` (flat) fixes what would otherwise be drawn from `domain`.
+    `values` (flat) replaces the values drawn from `domain`.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Case:
     """One more way to use an operator: another call, other shapes, or values that matter.
 
     `call` names inputs in braces, and only those are given. `inputs` holds for a name either a
-    shape (a tuple) or literal values (a number or nested lists); what is not named is as in the
+    shape (a tuple) or literal values (a number or nested lists); inputs not named are as in the
     plain sample. `result` is the shape of the output the cotangent seeds, a mapping from names to
     shapes for several outputs, or None where nothing is differentiated. `raises` marks a call that
     torch refuses. `dtypes` fixes the type of an input; then `dtype` is that of the result.
@@ -124,17 +124,17 @@ class Case:
 class Operator:
     """Everything the samples need to know of an operator, in one place.
 
-    `call`, `method`, `inplace` and `symbol` are the ways to spell it; the first of `inputs` is what
-    the in-place spelling writes to. `result` is as for a case; for a `pointwise` operator it is
-    the broadcast shape of the inputs. `points` are values that matter (kinks, ties, bounds), one
-    list per input. `specials` are tried as they are, so a value whose result torch does not
-    promise is left out of them. `view` says that the result is a view, which is then written to as
-    well. `leaf_refusal` asks for the in-place spelling on a leaf.
-    `unlinked` says that the output never requires grad, `contiguous_only` that the plain call
-    refuses or means something else for other strides, `overlapping` that the result has several
-    elements in one place, so that it cannot be written to. `along` spells the operator along one
-    dimension, `{dim}`, which the result lacks if `drops`; random programs are made with it.
-    `halves` are the short types for which torch has a kernel.
+    `call`, `method`, `inplace` and `symbol` are the ways to spell it; the first of `inputs` is the
+    target of the in-place spelling. `result` is as for a case; for a `pointwise` operator it is the
+    broadcast shape of the inputs. `points` are values that matter (kinks, ties, bounds), one list
+    per input. `specials` are tried as they are, so a value whose result torch does not promise is
+    left out of them. `view` says that the result is a view, which is then written to as well.
+    `leaf_refusal` asks for the in-place spelling on a leaf. `unlinked` says that the output never
+    requires grad, `contiguous_only` that the plain call refuses or means something else for other
+    strides, `overlapping` that the result has several elements in one place, so that it cannot be
+    written to. `along` spells the operator along one dimension, `{dim}`, which the result lacks if
+    `drops`; random programs are made with it. `halves` are the short types for which torch has a
+    kernel.
     """
 
     name: str

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any
 
-from conformance.program import Given, Program
+from conformance.program.givens import Given
+from conformance.program.program import Program
 from conformance.samples.drawing import cotangent, given, results_of, tensor_input
 from conformance.samples.operator import Operator, Shape
 
@@ -18,12 +19,12 @@ SECOND_COTANGENTS = ("s", "t", "k", "l")
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample before it is written: a call, what it is given, and what happens around it.
+    """One sample before it is written: a call, its inputs, and the statements around it.
 
     `before` stands in front of the call; with `inplace` the call has no result of its own and
     `outputs` names the tensor it wrote to. `after` stands between the call and the backward.
-    `ending` is how the gradient is asked for; None where it is not. `seeds` is the dtype of the
-    cotangents where it is not the sample's.
+    `ending` is the statement of the backward pass; None where there is none. `seeds` is the dtype
+    of the cotangents where it is not the sample's.
     """
 
     label: str

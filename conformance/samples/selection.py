@@ -1,4 +1,4 @@
-"""Rounding, comparisons, and what chooses between values: where, clamp, masked_fill."""
+"""Rounding, comparisons, and choices between values: where, clamp, masked_fill."""
 
 from __future__ import annotations
 

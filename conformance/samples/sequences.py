@@ -1,4 +1,4 @@
-"""What layers over sequences compute: attention and recurrent cells."""
+"""Layers over sequences: attention and recurrent cells."""
 
 from __future__ import annotations
 

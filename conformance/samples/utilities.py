@@ -1,4 +1,4 @@
-"""What weight normalisation and packed sequences are made of."""
+"""The operators behind weight normalisation and packed sequences."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 
-from conformance.program import Program
+from conformance.program.program import Program
 from conformance.samples.complexes import complexes
 from conformance.samples.drawing import broadcast, results_of, shape_and_values, strides_of
 from conformance.samples.operator import Case, Operator, Shape

@@ -6,6 +6,6 @@ A sample is a program like any other (`Sample.program`), of which the statements
     g = torch.autograd.grad([y], [x, a], [v], ...)            backward
     h = torch.autograd.grad([g[0], g[1]], [x, a, v], [...])   double backward
 
-Tens of thousands of them are run, so they are not traced: oracle and backend execute the same
-statements in one process, and what each statement bound is compared as arrays.
+There are tens of thousands, so they are not traced: oracle and backend execute the same
+statements in one process, and the values that each statement binds are compared as arrays.
 """

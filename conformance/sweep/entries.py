@@ -1,7 +1,7 @@
-"""The entries of the sweep: which operators there are to sweep, known without torch.
+"""The entries of the sweep: the operators of torch's database, listed without torch.
 
-`entries.json` is what `reference.opinfo.entries` says of one version of torch; another version that
-lacks an entry says so when it is asked.
+`entries.json` is the result of `reference.opinfo.entries` for one version of torch; another that
+lacks an entry raises when its samples are read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from conformance.program import Program
+from conformance.program.program import Program
 from conformance.sweep.sample import AREA
 
 

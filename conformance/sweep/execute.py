@@ -13,7 +13,7 @@ import numpy as np
 from conformance.backends import Backend
 from conformance.sweep.sample import Argument, Sample
 
-# Cotangents are cut from these numbers, so that the same sample has the same ones everywhere.
+# Cotangents are slices of these numbers, so that a sample has the same ones on every backend.
 _COUNT = 1 << 16
 _POOL = np.resize(np.random.RandomState(20).standard_normal(_COUNT), 2 * _COUNT)
 
@@ -28,7 +28,7 @@ def _compiled(statement: str) -> CodeType:
 
 
 class Side:
-    """A sample on one backend: what its names are bound to."""
+    """A sample on one backend: the values that its names are bound to."""
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -44,7 +44,7 @@ class Side:
             self.bind(argument)
 
     def bind(self, argument: Argument) -> None:
-        """Make a given tensor on this side, one whose memory is its own and can be resized."""
+        """Make a given tensor on this side, with resizable memory of its own."""
         array, strides = argument.array, argument.strides
         if strides is None:
             made = self.torch.from_numpy(array).clone()
@@ -60,7 +60,7 @@ class Side:
         self.names[argument.name] = made.requires_grad_() if argument.requires_grad else made
 
     def run(self, statement: str, first: bool = False) -> BaseException | None:
-        """Execute a statement; return what it raised. Random numbers begin with the first one."""
+        """Execute a statement; return the exception it raised. The first one reseeds."""
         try:
             if first:
                 self.backend.reseed()
@@ -101,7 +101,7 @@ def tensors(value: Any, name: str, is_tensor: Any) -> Iterator[tuple[str, Any]]:
 def backward_statement(
     sample: Sample, outputs: list[str], cotangents: list[str], create_graph: bool
 ) -> str:
-    """The statement that differentiates, and with `create_graph` records what it does."""
+    """The statement that differentiates the outputs, optionally with `create_graph`."""
     return (
         f"g = torch.autograd.grad([{', '.join(outputs)}], [{', '.join(sample.leaves)}], "
         f"[{', '.join(cotangents)}], allow_unused=True{', create_graph=True' * create_graph})"

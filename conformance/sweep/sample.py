@@ -1,4 +1,4 @@
-"""A sample: a call with its tensors, and the program that it is."""
+"""A sample: a call with its tensors, and its form as a program."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from conformance.givens import Given
-from conformance.program import Program
+from conformance.program.givens import Given
+from conformance.program.program import Program
 
 AREA = "sweep"
-# How a sample's tensors are laid out, or what is asked of it.
+# The layout of a sample's tensors, or the variant of the call.
 KINDS = ("plain", "noncontiguous", "inplace", "out", "error")
 
 
@@ -47,11 +47,11 @@ class Argument:
     requires_grad: bool = False
 
     def of(self, array: np.ndarray) -> Argument:
-        """The same tensor with other values."""
+        """Return the same tensor with other values."""
         return Argument(self.name, array, self.strides, self.requires_grad)
 
     def given(self) -> Given:
-        """The same as a program has it."""
+        """Return the tensor as a given of a program."""
         return Given(
             self.name,
             str(self.array.dtype),
@@ -66,8 +66,8 @@ class Argument:
 class Sample:
     """One call of an operator: `call` is an expression over the names of `arguments`.
 
-    `settle`, where there is one, is an expression in `y` for what is compared and differentiated
-    in place of the result: what remains of it when its freedom (a sign, a phase) is taken away.
+    `settle`, where there is one, is an expression in `y` that is compared and differentiated
+    in place of the result, and does not depend on its free choices (a sign, a phase).
     `unspecified` are attributes of its node of which only shape and dtype are compared.
     """
 
@@ -98,7 +98,7 @@ class Sample:
         return f"y = {self.call}\ny = {self.settle}"
 
     def program(self, statements: list[str], cotangents: list[Argument]) -> Program:
-        """The program with these statements, as they came to be when the oracle ran."""
+        """The program with these statements, which depend on the oracle's results."""
         operator = self.entry.partition("/")[0]
         return Program(
             self.id,

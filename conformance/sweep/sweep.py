@@ -1,4 +1,4 @@
-"""An entry of the database, every sample of it, on oracle and backend."""
+"""The execution of all samples of an entry on oracle and backend."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from conformance.backends import Backend
-from conformance.execute import lack_of, quiet
-from conformance.observe import text
-from conformance.program import Program
+from conformance.execution.execute import lack_of, quiet
+from conformance.observe.texts import text
+from conformance.program.program import Program
 from conformance.sweep.execute import (
     FILE,
     Side,
@@ -22,14 +22,21 @@ from conformance.sweep.execute import (
     double_statement,
     tensors,
 )
-from conformance.sweep.likeness import Difference, Differences, Likeness, Truth, array, saved
 from conformance.sweep.sample import Argument, Sample, address
 from conformance.sweep.tally import Tally
+from conformance.sweep.tensor_comparison import (
+    Difference,
+    Differences,
+    TensorComparison,
+    Truth,
+    array,
+    saved,
+)
 
-# One set of roundings may cancel out: so many are tried.
+# The roundings of one set may cancel out, so several sets are tried.
 NUDGES = 3
 
-# Where the statement of a kind counts that only asks for the call.
+# The column of a kind's statement that only calls the operator.
 _COLUMNS = {"inplace": "inplace", "out": "out", "error": "errors"}
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
 
@@ -39,12 +46,12 @@ class Sweep:
 
     def __init__(self, oracle: Backend, backend: Backend) -> None:
         self.oracle, self.backend = Side(oracle), Side(backend)
-        self.likeness = Likeness(oracle, backend)
-        # For the same sample in 64 bits, and for some that are a rounding away from it.
+        self.comparison = TensorComparison(oracle, backend)
+        # For reruns of a sample in 64 bits, and with inputs one rounding away.
         self.exact, self.nudged = Side(oracle), [Side(oracle) for _ in range(NUDGES)]
 
     def seed(self, seed: int) -> None:
-        """Set where random numbers begin in each sample."""
+        """Set the seed of each sample's random numbers."""
         self.oracle.backend.seed = self.backend.backend.seed = seed
 
     def entry(self, name: str, dtype: str) -> Tally:
@@ -55,7 +62,7 @@ class Sweep:
         tally = Tally()
         with self._session():
             for sample in self.oracle.backend.samples(name, dtype):
-                Passage(self, sample, tally).run()
+                SampleRun(self, sample, tally).run()
         return tally
 
     def program(self, identifier: str) -> Program:
@@ -64,9 +71,9 @@ class Sweep:
         with self._session():
             for sample in self.oracle.backend.samples(name, dtype):
                 if (sample.kind, sample.number) == (kind, number):
-                    passage = Passage(self, sample, Tally())
-                    passage.run()
-                    return sample.program(passage.statements, passage.cotangents)
+                    sample_run = SampleRun(self, sample, Tally())
+                    sample_run.run()
+                    return sample.program(sample_run.statements, sample_run.cotangents)
         raise LookupError(f"the database has no sample {identifier}")
 
     @contextmanager
@@ -81,22 +88,22 @@ class Sweep:
             yield
 
 
-class Passage:
-    """One sample on its way through its statements, on both sides at once.
+class SampleRun:
+    """One sample, executed statement by statement on both sides at once.
 
-    What is differentiated follows from what the oracle's results are, so the program comes to be
-    as it runs; `statements` and `cotangents` are what it has come to so far.
+    The oracle's results decide which statements differentiate, so the program is completed
+    as it runs; `statements` and `cotangents` are those run so far.
     """
 
-    twice = True  # whether gradients are differentiated in their turn
+    twice = True  # whether gradients are differentiated again
 
     def __init__(self, sweep: Sweep, sample: Sample, tally: Tally) -> None:
         self.sweep, self.sample, self.tally = sweep, sample, tally
         self.statements: list[str] = []
         self.cotangents: list[Argument] = []
-        self._exact = _Again(self, sweep.exact, _wider) if sample.dtype in _WIDER else None
+        self._exact = _Rerun(self, sweep.exact, _wider) if sample.dtype in _WIDER else None
         self._nudged = [
-            _Again(self, side, partial(_nudged, turn=turn))
+            _Rerun(self, side, partial(_nudged, turn=turn))
             for turn, side in enumerate(sweep.nudged)
         ]
 
@@ -150,7 +157,7 @@ class Passage:
             tally.add(column, sample.id, _errors(expected, got))
             return False
         results = [side.names[name] for side in sides]
-        found = sweep.likeness.differences(name, results[0], results[1], self._truth(name))
+        found = sweep.comparison.differences(name, results[0], results[1], self._truth(name))
         tally.add(column, sample.id, found)
         return "values" not in found
 
@@ -172,14 +179,14 @@ class Passage:
         return [argument.name for argument in made]
 
     def _saved(self, outputs: list[tuple[str, Any]]) -> None:
-        """Compare what the results' own nodes saved."""
+        """Compare the saved values of the results' own nodes."""
         found: Differences = {}
         others = self.sweep.backend.names["y"]
         mine = dict(tensors(others, "y", self.sweep.backend.is_tensor))
         for name, tensor in outputs:
             node, other = tensor.grad_fn, mine[name].grad_fn
             if type(node).__name__ != type(other).__name__:
-                continue  # that has been told
+                continue  # reported already
             expected, got = saved(node), saved(other)
             if expected.keys() != got.keys():
                 names = (", ".join(sorted(side)) for side in (expected, got))
@@ -187,7 +194,7 @@ class Passage:
                 continue
             for attribute, value in expected.items():
                 field = f"{name}.grad_fn.{attribute}"
-                inner = self.sweep.likeness.differences(
+                inner = self.sweep.comparison.differences(
                     field,
                     value,
                     got[attribute],
@@ -199,16 +206,16 @@ class Passage:
         self.tally.add("saved", self.sample.id, found)
 
     def _saved_by(self, result: Any, name: str, attribute: str) -> Any:
-        """What the node of one of a statement's results saved under a name."""
+        """A saved value, by name, of the node of one of a statement's results."""
         part = dict(tensors(result, "y", self.sweep.oracle.is_tensor))[name]
         return saved(part.grad_fn)[attribute]
 
     def _truth(self, name: str, part: Callable[[Any], Any] = lambda value: value) -> Truth:
-        """What the oracle finds of a result, or of a part of it, in 64 bits and a rounding away."""
+        """The oracle's result, or a part of it, in 64 bits and with inputs one rounding away."""
 
         def truth() -> Iterator[Any]:
-            # Such as fewer results, and no node.
-            with suppress(_Elsewhere, LookupError, AttributeError):
+            # The rerun may have fewer results, and no node.
+            with suppress(_RerunFailed, LookupError, AttributeError):
                 yield None if self._exact is None else part(self._exact(name))
                 for again in self._nudged:
                     yield part(again(name))
@@ -216,31 +223,31 @@ class Passage:
         return truth
 
 
-class _Elsewhere(Exception):
-    """Other numbers led to an error."""
+class _RerunFailed(Exception):
+    """A rerun with other numbers raised an error."""
 
 
-class _Again:
-    """The sample once more on the oracle, with other tensors; run as far as is asked."""
+class _Rerun:
+    """A rerun of the sample on the oracle, with other tensors, executed on demand."""
 
     def __init__(
-        self, passage: Passage, side: Side, change: Callable[[Argument], Argument]
+        self, sample_run: SampleRun, side: Side, change: Callable[[Argument], Argument]
     ) -> None:
-        self.passage, self.side, self.change = passage, side, change
+        self.sample_run, self.side, self.change = sample_run, side, change
         self.done: int | None = None  # how many statements ran; None before the first
 
     def __call__(self, name: str) -> Any:
-        """What the name is bound to; raises _Elsewhere if a statement raised."""
-        passage, side = self.passage, self.side
+        """Return the value of the name; raises _RerunFailed if a statement raised."""
+        sample_run, side = self.sample_run, self.side
         if self.done is None:
-            side.begin(tuple(map(self.change, passage.sample.arguments)))
+            side.begin(tuple(map(self.change, sample_run.sample.arguments)))
             self.done = 0
-        for argument in passage.cotangents:
+        for argument in sample_run.cotangents:
             if argument.name not in side.names:
                 side.bind(self.change(argument))
-        for statement in passage.statements[self.done :]:
+        for statement in sample_run.statements[self.done :]:
             if (error := side.run(statement, not self.done)) is not None:
-                raise _Elsewhere from error
+                raise _RerunFailed from error
             self.done += 1
         return side.names[name]
 
@@ -251,7 +258,7 @@ def _wider(argument: Argument) -> Argument:
 
 
 def _nudged(argument: Argument, turn: int) -> Argument:
-    """In 64 bits if there are more of them, with each number off by one rounding, up or down."""
+    """The argument in 64 bits where there are such, each number off by one rounding."""
     array = argument.array
     if array.dtype.kind not in "fc":
         return argument

@@ -1,11 +1,11 @@
-"""A tally: what came of every sample of an entry, column by column."""
+"""The tally of an entry: the results of its samples, column by column."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.sweep.likeness import Differences
+from conformance.sweep.tensor_comparison import Differences
 
 COLUMNS = ("forward", "backward", "double", "inplace", "out", "saved", "errors")
 

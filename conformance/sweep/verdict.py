@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from conformance.runs import LEVELS
+from conformance.base.levels import LEVELS
 
 
 def settle(line: dict[str, Any], tally: Mapping[str, Any], levels: Collection[str]) -> None:
-    """Fill in what became of an entry: its cells, levels, divergences and outcome."""
+    """Fill in the results of an entry: its cells, levels, divergences and outcome."""
     cells: Mapping[str, Mapping[str, Any]] = tally["cells"]
     line["sweep"] = cells
     compared = sum(cell["samples"] for cell in cells.values())
@@ -47,8 +47,8 @@ def _divergence(first: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def exhibit(line: dict[str, Any], shown: Mapping[str, Any]) -> None:
-    """Put into an entry's line the first diverging sample: its source and its traces."""
+def add_first_sample(line: dict[str, Any], shown: Mapping[str, Any]) -> None:
+    """Add the source and the traces of the first diverging sample to an entry's line."""
     for name in ("source", "expected", "got"):
         if name in shown:
             line[name] = shown[name]

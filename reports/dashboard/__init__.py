@@ -1,1 +1,1 @@
-"""The dashboard: a static site that is a function of a directory of run files."""
+"""The dashboard: a static site, computed from a directory of run files."""

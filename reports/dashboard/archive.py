@@ -1,4 +1,4 @@
-"""A directory of run files, read: the digest of each run, and what could not be read."""
+"""Reader of a directory of run files: a digest of each run, and the files that are unreadable."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from conformance.changes import Standing
-from conformance.runs import RunError
+from conformance.run_files.changes import Standing
+from conformance.run_files.run import RunError
 from reports.dashboard.digest import FORMAT, Digest, Roster, digest, file_hash
 from reports.dashboard.store import Store
 
@@ -23,23 +23,23 @@ SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 class ArchiveError(Exception):
-    """A directory is no directory of run files; says what is missing."""
+    """A directory contains no run files; the message names the missing path."""
 
 
 class StoreError(ArchiveError):
-    """Something in the store is missing or damaged; what is left of it can be used."""
+    """An entry of the store is missing or damaged; the other entries stay usable."""
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Why a file is no run."""
+    """The reason why a file is not a run file."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A file of the directory that is no run, or none of its own; it costs only itself."""
+    """A file of the directory that is no run file, or a duplicate; the others are still read."""
 
     file: str
     message: str
@@ -50,7 +50,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class ArchivedRun:
-    """One run of the archive: its digest, and the file it is in."""
+    """One run of the archive: its digest, and the name of its file."""
 
     digest: Digest
     file: str
@@ -58,18 +58,18 @@ class ArchivedRun:
 
     @property
     def id(self) -> str:
-        """The run's own name: links to it stay what they are."""
+        """The run's ID from its header, stable across builds, so that links to it stay valid."""
         return self.digest.run
 
     @property
     def version(self) -> str:
-        """The versions of backend and oracle, of which a divergence may be either's."""
+        """The versions of backend and oracle: a change of either may cause a divergence."""
         of = (self.digest.backend, self.digest.oracle)
         return " / ".join((side.version or "–").partition("+")[0] for side in of)
 
     @cached_property
     def moment(self) -> str:
-        """When it began, in UTC, so that texts sort as moments do; as written if it is no time."""
+        """The start time in UTC as sortable ISO text; the header's text if it is not a time."""
         try:
             began = datetime.fromisoformat(self.digest.started)
         except ValueError:
@@ -77,7 +77,7 @@ class ArchivedRun:
         return (began if began.tzinfo else began.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
     def programs(self) -> Iterator[tuple[str, str, Standing]]:
-        """Every program's ID, area and standing."""
+        """The ID, area and standing of every program."""
         table = self.digest.standings
         for area, part in self.digest.parts.items():
             ids = self.archive.roster(part.roster).ids
@@ -85,12 +85,12 @@ class ArchivedRun:
                 yield name, area, table[number]
 
     def standings(self) -> dict[str, Standing]:
-        """How each program stands, by its ID."""
+        """The standing of each program, by its ID."""
         return {name: standing for name, _, standing in self.programs()}
 
 
 class Archive:
-    """The runs of a directory, the earliest first, and the files that are none."""
+    """The runs of a directory in order of time, and the files that are not run files."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -99,7 +99,7 @@ class Archive:
         self._rosters: dict[str, Roster] = {}
 
     def roster(self, name: str) -> Roster:
-        """The programs of an area of some run."""
+        """The roster with this name in the store: the programs of one area of a run."""
         if name not in self._rosters:
             found = self._kept(name, Roster)
             if not self.store.has(found.sources):
@@ -108,7 +108,7 @@ class Archive:
         return self._rosters[name]
 
     def sources(self, roster: Roster) -> list[str]:
-        """The texts of a roster's programs."""
+        """The sources of a roster's programs."""
         return self._kept(roster.sources, list[str])
 
     def _kept(self, name: str, kind: Any) -> Any:
@@ -118,7 +118,7 @@ class Archive:
         return msgspec.json.decode(content, type=kind)
 
     def is_whole(self, found: Digest) -> bool:
-        """Whether all that a digest refers to is in the store."""
+        """Whether the store has every roster that the digest refers to."""
         try:
             for part in found.parts.values():
                 if len(self.roster(part.roster).ids) != len(part.standings):
@@ -131,10 +131,10 @@ class Archive:
 def read_archive(
     folder: Path, store: Store, processes: int = 0, tell: Callable[[str], None] = lambda _: None
 ) -> Archive:
-    """Read the run files under `folder`; digests that the store has are not made again.
+    """Read the run files under `folder`; digests already in the store are reused.
 
-    With `processes` several files are digested at once. `tell` hears of progress. Raises
-    ArchiveError when there is no such folder or no run file in it, OSError for the store.
+    With `processes` several files are digested in parallel; `tell` is called with progress texts.
+    Raises ArchiveError without such a folder or any run file in it, OSError for the store.
     """
     files = run_files(folder)
     archive = Archive(store)
@@ -159,14 +159,14 @@ def read_archive(
             if found[path] is None:
                 raise StoreError(f"{store.folder}: {made} was taken away, or is damaged.")
     _gather(archive, {_name(path, folder): known for path, known in found.items() if known})
-    # Only what is here now, and what is kept of it: other directories' entries stay.
+    # The index covers this folder only; the store's entries of other folders stay.
     store.write_index({"format": FORMAT, "files": seen, "digests": names})
     archive.problems.sort(key=lambda problem: problem.file)
     return archive
 
 
 def run_files(folder: Path) -> list[Path]:
-    """The run files under a folder, sorted by name. Raises ArchiveError where there is none."""
+    """The run files under a folder, sorted by name. Raises ArchiveError if there are none."""
     if not folder.is_dir():
         raise ArchiveError(f"{folder}: no such directory.")
     found = sorted(
@@ -186,7 +186,7 @@ def _name(path: Path, folder: Path) -> str:
 
 
 def _hash(path: Path, seen: dict[str, list[Any]]) -> str:
-    """The hash of a file's content; a file of the same place, size and time is not read again."""
+    """The hash of a file's content, cached by the file's path, size and modification time."""
     place = os.fsencode(path.resolve()).decode("utf-8", "backslashreplace")
     stat = path.stat()
     match seen.get(place):
@@ -225,7 +225,7 @@ def _digest_or_error(path: Path, store: Store) -> str | Unreadable:
     except RunError as error:
         return Unreadable(f"line {error.line}: {error.message}" if error.line else error.message)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        # The fields are there and of their type, but what is in them is not what the schema says.
+        # The fields are present with the right types, but their contents violate the schema.
         return Unreadable(f"not the shape of a run: {type(error).__name__}: {error}.")
 
 

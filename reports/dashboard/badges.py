@@ -1,17 +1,17 @@
-"""Badges: small pictures that say of one level how a configuration stands, for a README."""
+"""Badges for a README: SVG pictures with a configuration's status at one level."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 
-from conformance.runs import LEVELS, NOT_COMPARED
+from conformance.base.levels import LEVELS, NOT_COMPARED
 from reports.dashboard.charts import text_width
 from reports.dashboard.overview import Current
 from reports.text import visible
 
 COLOURS = {"conforms": "#14703f", "diverges": "#b3202c", "known": "#6a45b0", "none": "#5b626d"}
-"""Grounds on which white text has a contrast of 4.5 or more."""
+"""Background colours; white text on each has a contrast of at least 4.5."""
 
 PADDING = 7
 
@@ -28,7 +28,7 @@ class Badge:
 
     @property
     def title(self) -> str:
-        """What the badge says to those who do not see it."""
+        """The badge's text for screen readers."""
         return f"{self.label}: {self.message}"
 
     @property

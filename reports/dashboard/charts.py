@@ -1,4 +1,4 @@
-"""The charts of the site, as numbers to draw and as the table that stands behind each."""
+"""Data of the site's charts: geometry to draw, and the table behind each chart."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from conformance.runs import LEVELS
+from conformance.base.levels import LEVELS
 from reports.dashboard.archive import ArchivedRun
 from reports.dashboard.overview import VersionState, ordered
 from reports.text import visible
 
 BARS = 20
-"""Bars that a chart shows; the table behind it has every row."""
+"""Most bars in a chart; the table behind it has every row."""
 
 PANEL = (280, 112)
-"""Width and height of the plot of one level, in units of its drawing."""
+"""Width and height of the plot of one level, in SVG units."""
 
 INSET = 6
-"""Units left free at each edge of a plot, so that no dot is cut."""
+"""Margin inside each edge of a plot in SVG units, so that no dot is clipped."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One version in the plot of a level: where it is drawn, and what it says."""
+    """One version in the plot of a level: its position and its label."""
 
     x: float
     y: float
@@ -33,7 +33,7 @@ class Point:
 
     @property
     def text(self) -> str:
-        """The share that conforms, never rounded up to all of it."""
+        """The share of conforming programs, rounded to 100 only if it is 100."""
         return percent(self.conforms, self.compared)
 
 
@@ -48,7 +48,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Per level and version, how many of the programs compared conform."""
+    """Shares of conforming programs, per level and version."""
 
     panels: list[Panel]
     versions: list[str]
@@ -76,7 +76,7 @@ class Bars:
 
 
 def agreement(states: Iterable[VersionState]) -> Agreement:
-    """How far a configuration agrees with its oracle, version by version, level by level."""
+    """The agreement of a configuration with its oracle, by version and level."""
     tallies: dict[str, dict[str, tuple[int, int]]] = {}
     for state in states:
         if not state.runs:
@@ -131,13 +131,13 @@ def _point(
 
 
 def _lowest(shares: Iterable[float]) -> int:
-    """A round lower edge under every share."""
+    """A round lower edge below every share."""
     least = min(shares, default=100.0)
     return next(edge for edge in (99, 98, 95, 90, 80, 50, 0) if least >= edge)
 
 
 def percent(part: int, whole: int) -> str:
-    """A share in per cent; only all of it is 100, and only nothing is 0."""
+    """A share in per cent; rounding never gives 100 for less than all, nor 0 for more than none."""
     if part in (0, whole):
         return "100 %" if part else "0 %"
     share = 100 * part / whole
@@ -149,7 +149,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def errors(runs: Iterable[ArchivedRun]) -> Bars | None:
-    """The largest error of each operator in ULP where values conform, on a logarithmic scale."""
+    """The largest ULP error of each operator among conforming values, on a logarithmic scale."""
     largest: dict[str, dict[str, float]] = {}
     for run in runs:
         for operator, row in run.digest.ulps.items():
@@ -179,14 +179,14 @@ def errors(runs: Iterable[ArchivedRun]) -> Bars | None:
 
 
 def ulps(error: float) -> str:
-    """An error in ULP as a page shows it: `0.5`, `1,024`, `∞`."""
+    """An error in ULP as text: `0.5`, `1,024`, `∞`."""
     if math.isinf(error):
         return "∞"
     return f"{error:,.0f}" if error >= 1000 else f"{error:.3g}"
 
 
 def seconds(runs: dict[str, ArchivedRun]) -> Bars | None:
-    """The time that each area took, oracle and backend, in the runs that speak for the areas."""
+    """The time of each area, oracle and backend, in the run selected for that area."""
     sides = {
         area: (runs[area].digest.parts[area].oracle, runs[area].digest.parts[area].backend)
         for area in ordered(runs)
@@ -211,7 +211,7 @@ def seconds(runs: dict[str, ArchivedRun]) -> Bars | None:
 
 
 def text_width(text: str, size: float = 11) -> float:
-    """About how wide a text is in Verdana of that size, generously."""
+    """An upper estimate of the width of a text in Verdana of that size."""
     return round(sum(_width(character) for character in text) * size, 1)
 
 

@@ -1,4 +1,4 @@
-"""A run file reduced to what the dashboard keeps of it: how each program stands, and sums."""
+"""Digests of run files: each program's standing, and sums, without traces."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from conformance.categories import category
-from conformance.changes import Standing, levels
-from conformance.runs import Run, read_run, schema
+from conformance.run_files.categories import category
+from conformance.run_files.changes import Standing, levels
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import Run, schema
 from reports.attention import attended
 from reports.dashboard.store import Store
 
 FORMAT = 3
-"""Version of what is kept; a store of another version is not read."""
+"""Version of the digest format; a store of another version is discarded."""
 
 SKIPPED = ("expected", "got")
-"""Fields of a program that are nine tenths of a run file and that no page of the site shows."""
+"""Fields of a program that no page of the site shows: nine tenths of a run file."""
 
 
 class Backend(msgspec.Struct, frozen=True):
-    """A backend or an oracle, as the header of a run has it."""
+    """A backend or an oracle, as in the header of a run."""
 
     name: str
     version: str | None
@@ -34,7 +35,7 @@ class Backend(msgspec.Struct, frozen=True):
 
 
 class Roster(msgspec.Struct, frozen=True):
-    """The programs of one area. Runs of the same suite share it, so it is stored once."""
+    """The programs of one area. Runs of the same suite share a roster, so it is stored once."""
 
     ids: list[str]
     rules: list[str | None]
@@ -42,11 +43,11 @@ class Roster(msgspec.Struct, frozen=True):
     dtypes: list[str | None]
     sentences: list[str | None]
     sources: str
-    """The name under which the programs' texts are stored, as a list of strings."""
+    """Key in the store of the programs' sources, a list of strings."""
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What a run says of one area: `standings[k]` is the number of that of `roster.ids[k]`."""
+    """One area of a run: `standings[k]` indexes the digest's standings, for `roster.ids[k]`."""
 
     roster: str
     standings: list[int]
@@ -55,7 +56,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """A run without its traces, texts and programs' descriptions."""
+    """A run without its traces, sources and programs' descriptions."""
 
     run: str
     label: str
@@ -70,13 +71,13 @@ class Digest(msgspec.Struct, frozen=True):
     standings: list[Standing]
     parts: dict[str, Part]
     ulps: dict[str, dict[str, float | None]]
-    """By operator and dtype the largest error among conforming values; None is infinite."""
+    """The largest error among conforming values, by operator and dtype; None is infinity."""
 
 
 def digest(path: str | os.PathLike[str], store: Store) -> str:
-    """The name under which the digest of a run file stands in the store, where it is put now.
+    """Digest a run file, put the digest into the store and return its key there.
 
-    Raises RunError for a file that is no run.
+    Raises RunError if the file is not a run file.
     """
     run = read_run(path, loads=_skimmed, without=SKIPPED)
     table: dict[Standing, int] = {}
@@ -154,7 +155,7 @@ def _backend(described: dict[str, Any]) -> Backend:
 
 
 def _clean(text: object) -> str:
-    # A lone surrogate cannot be written as UTF-8; it becomes its escape.
+    # A lone surrogate cannot be encoded as UTF-8; it becomes its escape.
     return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -163,7 +164,7 @@ def _decoder() -> msgspec.json.Decoder[Any]:
     definitions = schema()["$defs"].values()
     names = {name for part in definitions for name in part.get("properties", ())}
     fields = {name: Any for name in sorted(names - set(SKIPPED))}
-    # What the type does not name is checked to be JSON and skipped, ten times faster than read.
+    # Fields outside of the type are validated as JSON and skipped, ten times faster than parsed.
     return msgspec.json.Decoder(TypedDict("Line", fields, total=False))  # type: ignore[operator]
 
 
@@ -172,7 +173,7 @@ def _skimmed(text: bytes) -> Any:
     try:
         return _decoder().decode(text)
     except msgspec.DecodeError:
-        return json.loads(text)  # lone surrogates are JSON too; else this says what is wrong
+        return json.loads(text)  # msgspec refuses lone surrogates; for invalid JSON this raises
 
 
 def file_hash(path: str | os.PathLike[str]) -> str:

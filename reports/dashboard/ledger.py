@@ -1,4 +1,4 @@
-"""Every program's standing in every run, as changes: most programs stand for years as they did."""
+"""Histories of all programs over all runs, stored as changes since standings rarely change."""
 
 from __future__ import annotations
 
@@ -6,48 +6,48 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.changes import Standing
+from conformance.run_files.changes import Standing
 from reports.dashboard.archive import Archive, ArchivedRun
 from reports.dashboard.series import FLAKY_WINDOW, Series
 from reports.payload import Column, json_text, packed
 
 ABSENT = -1
-"""In a history: the run does not have the program."""
+"""Standing in a history if the run does not have the program."""
 
 SHARD = 1000
-"""Programs that share a data file, about: a program's page loads one, a comparison all."""
+"""Approximate programs per data file: a program's page loads one file, a comparison all."""
 
 
 _Standings = dict[str, tuple[str, list[int]]]
-"""By area, a roster and the number of the standing of each of its programs."""
+"""By area, a roster and the index of the standing of each of its programs."""
 
 
 @dataclass(eq=False)
 class Entry:
-    """One program: its description in the newest run that has it, and by series its history.
+    """One program: its description in the newest run that has it, and its history by series.
 
-    A history is a list of pairs: from which run of the series on, and how the program stands then.
+    A history is a list of changes (index of the run in the series, index of the new standing).
     """
 
     id: str
     area: str = ""
     described: tuple[str, int] = ("", 0)
-    """The roster that describes it, and its place there."""
+    """The roster with its description, and the index there."""
     histories: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Flaky:
-    """A program that came and went while backend, oracle and suite had the same versions."""
+    """A program whose outcome alternates under the same versions of backend, oracle and suite."""
 
     id: str
     series: Series
     changes: int
     runs: int
     seen: list[str]
-    """The categories it ended as, the most frequent first."""
+    """Its categories, the most frequent first."""
     last: ArchivedRun
-    """The run at which it changed last."""
+    """The run of its last change."""
 
 
 class Ledger:
@@ -81,7 +81,7 @@ class Ledger:
             before = now
 
     def _moved(self, before: _Standings, now: _Standings) -> dict[str, int]:
-        """The programs that may stand otherwise than in the run before, and how they do now."""
+        """The programs whose standing may differ from the run before, with their standing now."""
         gone: dict[str, int] = {}
         found: dict[str, int] = {}
         for area in dict.fromkeys((*before, *now)):
@@ -119,15 +119,15 @@ class Ledger:
         return self.entries[name]
 
     def field(self, entry: Entry, column: str) -> str | None:
-        """What the newest roster that has the program says of it, such as its `rules`."""
+        """A column, such as `rules`, of the program in the newest roster that has it."""
         roster, place = entry.described
         return getattr(self.archive.roster(roster), column)[place]
 
     def flaky(self, series: Series) -> list[Flaky]:
-        """Programs of a series whose outcome changed and changed back, the most restless first.
+        """Programs of a series with an outcome that changed and changed back; most changes first.
 
-        Looked at are the latest runs, at most FLAKY_WINDOW, that have the versions of the last
-        one. Runs that lack a program, or could not run it for want of a device, are passed over.
+        Considered are at most FLAKY_WINDOW latest runs with the versions of the last one. Runs
+        without the program, or without the device for it, are skipped.
         """
         latest = series.runs[-FLAKY_WINDOW:]
         same = _versions(latest[-1])
@@ -158,7 +158,7 @@ class Ledger:
             if not outcomes or outcomes[-1][0] != (category, levels):
                 outcomes.append(((category, levels), max(begin, first)))
         if len({outcome for outcome, _ in outcomes}) == len(outcomes):
-            return None  # nothing came back
+            return None  # no outcome came back
         return Flaky(
             id=name,
             series=series,
@@ -169,10 +169,10 @@ class Ledger:
         )
 
     def shards(self) -> tuple[list[str], list[str]]:
-        """The data files: histories and descriptions, and apart the programs' texts, both packed.
+        """The data files: histories with descriptions, and separately the sources, both packed.
 
-        A program's place is the hash of its rule, or of its ID where it has none: one file has
-        all programs of a rule.
+        A program's shard is given by the hash of its rule, or of its ID if it has no rule: all
+        programs of a rule are in one file.
         """
         count = max(1, -(-len(self.entries) // SHARD))
         members: list[list[Entry]] = [[] for _ in range(count)]
@@ -222,7 +222,7 @@ class Ledger:
 
 
 def _local(local: dict[int, int], number: int) -> int:
-    # ABSENT stands in the table too, so that the first standing has number 0.
+    # The table includes ABSENT, so that the first standing has number 0.
     return local.setdefault(number, len(local) - 1)
 
 
@@ -231,7 +231,7 @@ def _versions(run: ArchivedRun) -> tuple[Any, ...]:
 
 
 def place(key: str, count: int) -> int:
-    """Which of `count` shards a key is in: its FNV-1a hash, as the page's script computes it."""
+    """The shard of a key, out of `count`: its 32-bit FNV-1a hash, as in the page's script."""
     found = 0x811C9DC5
     for byte in key.encode("utf-8"):
         found = (found ^ byte) * 0x01000193 & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""What a reader should see first: what changed since the run before, and what diverges now."""
+"""The overview's contents: changes since the previous run, and current divergences."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from conformance.categories import CATEGORIES
-from conformance.changes import KINDS, Changes, Standing, changes
-from conformance.runs import AREAS, LEVELS, NOT_COMPARED
+from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.run_files.categories import CATEGORIES
+from conformance.run_files.changes import KINDS, Changes, Standing, changes
+from conformance.suite.areas import AREAS
 from reports.categories import SYMBOLS
 from reports.dashboard.archive import ArchivedRun
 from reports.dashboard.ledger import Flaky, Ledger
@@ -20,30 +21,30 @@ from reports.text import count, visible
 
 @dataclass(frozen=True)
 class Step:
-    """The newest complete run of a series, the one before it, and what changed between them."""
+    """The newest complete run of a series, its predecessor, and the changes between them."""
 
     series: Series
     after: ArchivedRun
     before: ArchivedRun | None
     changes: Changes | None
     added: list[Attended]
-    """The programs that are new, with their standings."""
+    """The new programs with their standings."""
 
     @property
     def fresh(self) -> int:
-        """How many of the new programs diverge."""
+        """The number of new programs that diverge."""
         return sum(one.standing.category == "diverges" for one in self.added)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether every program stands as before, and none was added or removed."""
+        """Whether no program's standing changed, and none was added or removed."""
         found = self.changes
         return found is not None and not (found.added or found.removed or found.changed)
 
 
 @dataclass(frozen=True)
 class Attended:
-    """One program that does not conform in the newest run that has it."""
+    """A program that does not conform in the newest run that has it."""
 
     id: str
     run: ArchivedRun
@@ -52,7 +53,7 @@ class Attended:
 
 @dataclass(frozen=True)
 class VersionState:
-    """A configuration in one of its versions: by area, the run that speaks for it, and counts."""
+    """One version of a configuration: by area, the run selected for it, and counts."""
 
     version: str
     runs: dict[str, ArchivedRun]
@@ -61,12 +62,12 @@ class VersionState:
 
     @property
     def moment(self) -> str:
-        """When the newest of its runs began."""
+        """The start time of its newest run."""
         return max((run.moment for run in self.runs.values()), default="")
 
 
 def version_states(configuration: Configuration) -> list[VersionState]:
-    """A configuration version by version, the one last run at the end."""
+    """The states of a configuration, one per version, ordered by their last runs."""
     found = []
     for version in configuration.versions:
         runs = configuration.newest(version)
@@ -76,7 +77,7 @@ def version_states(configuration: Configuration) -> list[VersionState]:
 
 @dataclass(frozen=True)
 class Current:
-    """A configuration now: the newest runs of its current version."""
+    """The current state of a configuration: the newest runs of its current version."""
 
     configuration: Configuration
     versions: list[VersionState]
@@ -86,48 +87,48 @@ class Current:
 
     @property
     def name(self) -> str:
-        """The configuration with its backend's version."""
+        """The configuration's name with its backend's version."""
         return named(self.configuration.subject, self.version.partition(" / ")[0])
 
     @property
     def diverging(self) -> list[Attended]:
-        """The programs that diverge, excused ones apart."""
+        """The diverging programs, without known divergences."""
         return [one for one in self.attended if one.standing.category == "diverges"]
 
     @property
     def version(self) -> str:
-        """The version that was last run."""
+        """The version of the last run."""
         return self.versions[-1].version
 
     @property
     def runs(self) -> dict[str, ArchivedRun]:
-        """By area, the run that speaks for it."""
+        """By area, the run selected for it."""
         return self.versions[-1].runs
 
     @property
     def rows(self) -> dict[str, AreaRow]:
-        """How the programs of each area ended."""
+        """Counts of each area's programs by category."""
         return self.versions[-1].rows
 
     @property
     def total(self) -> AreaRow:
-        """How all programs ended."""
+        """Counts of all programs by category."""
         return self.versions[-1].total
 
     @property
     def moment(self) -> str:
-        """When the newest of its runs began."""
+        """The start time of its newest run."""
         return self.versions[-1].moment
 
     @property
     def newest(self) -> list[ArchivedRun]:
-        """The runs that speak for it, the newest first."""
+        """The selected runs, the newest first."""
         distinct = {run.id: run for run in self.runs.values()}
         return sorted(distinct.values(), key=lambda run: (run.moment, run.id), reverse=True)
 
     @cached_property
     def moved(self) -> Counter[str]:
-        """How many programs changed in each of KINDS, were added (if diverging, twice), removed."""
+        """Counts of changes by KINDS, added and removed; added diverging ones count as both."""
         found: Counter[str] = Counter()
         for step in self.steps:
             if step.changes:
@@ -138,7 +139,7 @@ class Current:
 
     @property
     def status(self) -> str:
-        """`diverges`, `conforms`, or `incomplete` where nothing diverges and not all is known."""
+        """`diverges`, `conforms`, or `incomplete`: no divergence, but programs not compared."""
         ended = self.total.categories
         if ended["diverges"] or ended["specification"]:
             return "diverges"
@@ -147,12 +148,12 @@ class Current:
 
     @property
     def symbol(self) -> str:
-        """The sign of the status."""
+        """The symbol of the status."""
         return {"incomplete": "◐"}.get(self.status) or SYMBOLS[self.status]
 
     @property
     def verdict(self) -> str:
-        """The status in words: what diverges, and apart from it what was not compared."""
+        """The status as text: numbers of diverging and of not compared programs."""
         ended = self.total.categories
         missing = sum(ended[kind] for kind in NOT_COMPARED)
         compared = self.total.programs - missing
@@ -174,11 +175,11 @@ class Current:
 
 
 def current(configuration: Configuration, ledger: Ledger) -> Current:
-    """What there is to say of a configuration now."""
+    """The current state of a configuration."""
     versions = version_states(configuration)
     runs = versions[-1].runs
     speaking = {run.id for run in runs.values()}
-    # A series whose newest run speaks for no area any more is history.
+    # A series whose newest run is selected for no area is outdated.
     wide = [s for s in configuration.wide() if {r.id for r in s.complete()[-1:]} & speaking]
     return Current(
         configuration=configuration,
@@ -190,7 +191,7 @@ def current(configuration: Configuration, ledger: Ledger) -> Current:
 
 
 def rows_of(runs: dict[str, ArchivedRun]) -> tuple[dict[str, AreaRow], AreaRow]:
-    """How the programs of each area ended in the run that speaks for it, and all together."""
+    """Counts by category of each area's programs in the run selected for it, and their total."""
     total = AreaRow("All areas")
     found = {}
     for area in ordered(runs):
@@ -210,7 +211,7 @@ def rows_of(runs: dict[str, ArchivedRun]) -> tuple[dict[str, AreaRow], AreaRow]:
 
 
 def ordered(areas: Iterable[str]) -> list[str]:
-    """Areas in the suite's order; chapters it does not name come before the samples, by name."""
+    """Areas in the suite's order; chapters outside of it come before the samples, by name."""
     known = {area: place for place, area in enumerate(AREAS)}
     chapters = AREAS.index("programs")
     return sorted(
@@ -246,7 +247,7 @@ def _attended(runs: dict[str, ArchivedRun]) -> list[Attended]:
 
 
 def headline(states: list[Current]) -> tuple[str, str]:
-    """The first sentence of the site, and a second one."""
+    """The first and the second sentence of the site."""
     worse = [state for state in states if state.moved["diverges"]]
     programs = sum(state.moved["diverges"] for state in worse)
     diverging = [state for state in states if state.status == "diverges"]
@@ -292,7 +293,7 @@ assert set(KINDS) < set(KIND_WORDS)
 
 @dataclass(frozen=True)
 class Finding:
-    """One program that random testing found, and how it stands in each configuration."""
+    """A program found by fuzzing, and its standing in each configuration."""
 
     id: str
     sentence: str
@@ -300,7 +301,7 @@ class Finding:
 
 
 def findings(states: list[Current], ledger: Ledger) -> list[Finding]:
-    """The programs of the area `fuzz`, those that diverge somewhere first."""
+    """The programs of the area `fuzz`; those that diverge in any configuration come first."""
     names: dict[str, None] = {}
     for state in states:
         if "fuzz" in state.runs:

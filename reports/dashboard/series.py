@@ -1,4 +1,4 @@
-"""The runs of an archive by what they are runs of: configurations, and series of like runs."""
+"""Grouping of an archive's runs into configurations, and into series of comparable runs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from conformance.runs import LEVELS
+from conformance.base.levels import LEVELS
 from reports.dashboard.archive import ArchivedRun
 from reports.dashboard.digest import Backend
 from reports.summary import described, selected
 
 NARROWING = ("rules", "operators", "dtypes", "ids", "failed_in", "shard")
-"""What a selection may name that leaves an area in part only: such a run is none of the area."""
+"""Criteria of a selection that leave only a part of an area: such a run stands for no area."""
 
 FLAKY_WINDOW = 100
-"""Runs of the same versions that are looked at for programs that come and go."""
+"""Number of runs of the same versions that are searched for flaky programs."""
 
 
 class Subject(NamedTuple):
-    """What is compared with what: the same in every version."""
+    """The two sides of a comparison, independent of their versions."""
 
     backend: str
     device: str | None
@@ -32,7 +32,7 @@ class Subject(NamedTuple):
 
 @dataclass(eq=False)
 class Series:
-    """Runs of one subject with the same selection, the earliest first: each has a previous one."""
+    """Runs of one subject with the same selection, ordered by time and comparable in sequence."""
 
     number: int
     subject: Subject
@@ -41,23 +41,23 @@ class Series:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether its runs see areas only in part."""
+        """Whether its runs cover areas only in part."""
         return any(self.selection.get(name) for name in NARROWING)
 
     @property
     def selected(self) -> str:
-        """What its runs are of, in words."""
+        """The selection of its runs as text."""
         return selected(self.selection)
 
     def complete(self, version: str | None = None) -> list[ArchivedRun]:
-        """Its runs that came to their end, of one version or of all."""
+        """Its runs that finished, of one version or of all."""
         runs = (run for run in self.runs if run.digest.complete)
         return [run for run in runs if version is None or run.version == version]
 
 
 @dataclass(eq=False)
 class Configuration:
-    """A subject with its series: what has one page, one column of the matrix, and badges."""
+    """A subject with its series; it has one page, one column of the matrix, and badges."""
 
     subject: Subject
     slug: str
@@ -65,13 +65,13 @@ class Configuration:
 
     @property
     def runs(self) -> list[ArchivedRun]:
-        """All its runs, the earliest first."""
+        """All its runs in order of time."""
         found = [run for series in self.series for run in series.runs]
         return sorted(found, key=lambda run: (run.moment, run.id))
 
     @property
     def versions(self) -> list[str]:
-        """Its versions, in the order in which each was last run to the end."""
+        """Its versions, ordered by the last complete run of each."""
         last: dict[str, str] = {}
         for run in self.runs:
             if run.digest.complete or run.version not in last:
@@ -80,11 +80,11 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """The backend without a version: `impl (cpu)`."""
+        """The backend's name without a version: `impl (cpu)`."""
         return named(self.subject)
 
     def wide(self) -> list[Series]:
-        """The series whose runs see whole areas; all of them where none does."""
+        """The series that cover whole areas; all series if none does."""
         return [series for series in self.series if not series.is_narrow] or self.series
 
     def newest(self, version: str) -> dict[str, ArchivedRun]:
@@ -97,7 +97,7 @@ class Configuration:
 
 
 def named(subject: Subject, version: str | None = None) -> str:
-    """A subject in words: `impl 0.1.0 (cpu)`, with what is not usual about it."""
+    """A subject as text, `impl 0.1.0 (cpu)`, with its settings that are not the default."""
     text = described({"name": subject.backend, "version": version, "device": subject.device})
     if subject.default_dtype != "float32":
         text += f", {subject.default_dtype}"
@@ -110,7 +110,7 @@ def named(subject: Subject, version: str | None = None) -> str:
 
 
 def configurations(runs: Iterable[ArchivedRun]) -> list[Configuration]:
-    """The runs by subject and selection; subjects that were run last come first."""
+    """The configurations of these runs; the most recently run subjects come first."""
     found: dict[Subject, Configuration] = {}
     series: dict[tuple[Subject, str], Series] = {}
     last: dict[Subject, str] = {}
@@ -136,7 +136,7 @@ def _subject(run: ArchivedRun) -> Subject:
 
 
 def _selection(run: ArchivedRun) -> dict[str, list[str]]:
-    """What a run was restricted to: what is not restricted does not tell runs apart."""
+    """The criteria of a run's selection; criteria without a restriction are left out."""
     found = {name: sorted(set(values)) for name, values in run.digest.selection.items() if values}
     if set(found.get("levels", ())) == set(LEVELS):
         del found["levels"]
@@ -148,7 +148,7 @@ def _bare(backend: Backend) -> str:
 
 
 def _slug(subject: Subject, others: Iterable[Configuration]) -> str:
-    """A name for files and links."""
+    """A unique name of the subject for files and links."""
     words = [subject.backend, subject.device or ""]
     if subject.default_dtype != "float32":
         words.append(subject.default_dtype)

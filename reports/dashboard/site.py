@@ -1,4 +1,4 @@
-"""The site: every page and data file of the dashboard, written into a directory."""
+"""Builder of the dashboard: writes every page and data file into a directory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from conformance.changes import KINDS
-from conformance.runs import AREAS, LEVELS, NOT_COMPARED
+from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.run_files.changes import KINDS
+from conformance.suite.areas import AREAS
 from reports.categories import SYMBOLS, WORDS
 from reports.dashboard.archive import (
     Archive,
@@ -37,13 +38,13 @@ from reports.payload import json_text, packed
 from reports.text import shortened, visible
 
 FEW = 12
-"""Programs of a list on the overview, where every configuration has one."""
+"""Length of a list on the overview, which has one for every configuration."""
 
 LISTED = 40
-"""Programs that a list of a page has; the rest stands behind a link."""
+"""Length of a list on a page; the rest is behind a link."""
 
 COLUMNS = 8
-"""Versions that a page's matrix shows; earlier ones are folded away."""
+"""Versions in a page's matrix; earlier ones are folded away."""
 
 STATIC = ("theme.js", "dashboard/static.js")
 LOADING = (
@@ -60,7 +61,7 @@ LOADING = (
 
 
 class SiteError(Exception):
-    """The site cannot be written; says which file, and why."""
+    """The site cannot be written; the message names the file and the error."""
 
 
 def build(
@@ -70,10 +71,10 @@ def build(
     processes: int = 0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Archive:
-    """Write the site of the run files under `runs` into `site`; returns what was read.
+    """Write the site of the run files under `runs` into `site`, and return the archive read.
 
-    The same run files give the same bytes. Digests of run files are kept in the folder `store`.
-    Raises ArchiveError when there is no run file, SiteError when something cannot be written.
+    The output is a deterministic function of the run files. The folder `store` caches digests.
+    Raises ArchiveError if there is no run file, SiteError if a file cannot be written.
     """
 
     def made() -> tuple[Archive, dict[str, str]]:
@@ -99,7 +100,7 @@ def build(
 
 
 def _files(archive: Archive) -> dict[str, str]:
-    """The texts of the site's files by their names, data first: a page never lacks its own."""
+    """The site's files by name; data come first, so that a written page never lacks its data."""
     found = configurations(archive.runs)
     series = [one for configuration in found for one in configuration.series]
     ledger = Ledger(archive, series)
@@ -184,29 +185,29 @@ def _page(name: str, scripts: Iterable[str], shards: bool = False, **values: Any
 
 
 def _shard(files: dict[str, str], kind: str, text: str) -> str:
-    """Add a data file; its name tells its content, so that no page meets another build's data."""
+    """Add a data file, named by its content's hash: a page never loads another build's data."""
     name = f"data/{kind}-{sha256(text.encode('ascii')).hexdigest()[:16]}.js"
     files[name] = f"shard({json.dumps(name)},{json.dumps(text)});\n"
     return name
 
 
 def page_of(configuration: Configuration) -> str:
-    """The file of a configuration's page."""
+    """The file name of a configuration's page."""
     return f"backend-{configuration.slug}.html"
 
 
 def run_name(run: ArchivedRun) -> str:
-    """A run as lists have it: when it began, and its label or else its own name."""
+    """A run's name in lists: its start time, and its label or else its ID."""
     return visible(f"{run.moment[:16].replace('T', ' ')}, {run_label(run) or run.id}")
 
 
 def run_label(run: ArchivedRun) -> str:
-    """What whoever ran it calls a run, as far as there is room; empty if nothing."""
+    """The label that the user gave the run, truncated; empty without one."""
     return shortened(run.digest.label, 40)
 
 
 def _previous(series: Iterable[Series]) -> dict[str, str | None]:
-    """By run, the run before it in its series; None for the first."""
+    """By run, the previous run of its series; None for the first."""
     found: dict[str, str | None] = {}
     for one in series:
         names = [run.id for run in one.runs]
@@ -215,7 +216,7 @@ def _previous(series: Iterable[Series]) -> dict[str, str | None]:
 
 
 def _index(archive: Archive, ledger: Ledger, names: dict[str, list[str]]) -> dict[str, Any]:
-    """What every page that loads data needs to know before it does."""
+    """The data that every page with a script needs before it loads shards."""
     places = {
         run.id: (series.number, at)
         for series in ledger.series
@@ -248,7 +249,7 @@ def _index(archive: Archive, ledger: Ledger, names: dict[str, list[str]]) -> dic
 
 
 def _option(series: Series) -> list[str]:
-    """The options of `conform show` that name a series' backend and oracle."""
+    """The options of `conform show` for the backend and the oracle of a series."""
     of = series.runs[-1].digest
     options = ["--backend", of.backend.name, "--oracle", of.oracle.name]
     if of.default_dtype != "float32":

@@ -1,4 +1,4 @@
-"""Where digests are kept between builds: files named by the hash of what is in them."""
+"""A content-addressed store that caches digests between builds."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from reports.page import write_atomically
 
 
 class Store:
-    """A folder of gzipped texts, each named by its hash: writers of the same text never contend.
+    """A folder of gzipped texts, each named by its hash: concurrent writers cannot conflict.
 
-    Beside them stands an index, which says of a run file's hash under which name its digest is,
-    and of a file's place, size and time which hash it had.
+    Its index maps the hash of a run file to the name of its digest, and a file's path, size and
+    modification time to its hash.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def put(self, content: bytes) -> str:
-        """Keep `content`; returns its name. Raises OSError."""
+        """Store `content` and return its name. Raises OSError."""
         name = hashlib.sha256(content).hexdigest()[:32]
         path = self._path(name)
         if not path.exists():
@@ -36,11 +36,11 @@ class Store:
         return name
 
     def has(self, name: str) -> bool:
-        """Whether something is kept under `name`, damaged or not."""
+        """Whether `name` is in the store, damaged or not."""
         return self._path(name).exists()
 
     def get(self, name: str) -> bytes | None:
-        """What is kept under `name`; None where nothing is, or it is damaged (and removed then)."""
+        """The content of `name`; None if it is missing, or damaged, in which case it is removed."""
         path = self._path(name)
         try:
             content = gzip.decompress(path.read_bytes())
@@ -55,12 +55,12 @@ class Store:
         return None
 
     def repair(self) -> None:
-        """Remove everything that is damaged."""
+        """Remove all damaged entries."""
         for path in self.folder.glob("??/*.json.gz"):
             self.get(path.name.removesuffix(".json.gz"))
 
     def index(self) -> dict[str, Any]:
-        """The index as it was last written; empty where there is none."""
+        """The index as last written; empty if there is none."""
         try:
             found = json.loads((self.folder / "index.json").read_text("utf-8"))
         except (OSError, ValueError):
@@ -68,7 +68,7 @@ class Store:
         return found if isinstance(found, dict) else {}
 
     def write_index(self, index: dict[str, Any]) -> None:
-        """Replace the index. Of two writers the later one wins: what is lost is made again."""
+        """Replace the index. The last writer wins: lost entries are computed again."""
         write_atomically(self.folder / "index.json", json.dumps(index, indent=0))
 
     def _path(self, name: str) -> Path:

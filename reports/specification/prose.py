@@ -1,4 +1,4 @@
-"""The chapters' Markdown as markup, and as plain text for the search."""
+"""Rendering of the chapters' Markdown as markup, and as plain text for the search."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _RULE = re.compile(r"\b[A-Z][A-Z0-9]*-\d{2,}\b")
 
 
 class Prose:
-    """Renders Markdown in which links to chapters and the names of rules lead to their pages.
+    """A Markdown renderer that turns links to chapters and IDs of rules into links of the site.
 
     `pages` maps the file name of each chapter to its page, `rules` each rule's ID to its address.
-    Markup in the text is shown as it is written, no link leads into the machine or to a script, and
-    no image is fetched.
+    HTML in the text is escaped, links to local files and scripts are dropped, and no image is
+    fetched.
     """
 
     def __init__(self, pages: Mapping[str, str], rules: Mapping[str, str]) -> None:
@@ -27,17 +27,17 @@ class Prose:
         self.markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
     def markup(self, text: str) -> Markup:
-        """`text` rendered."""
+        """`text` rendered as markup."""
         tokens = self.markdown.parse(text)
         for token in tokens:
             if token.children:
                 token.children = list(self._linked(token.children))
-        # What markdown-it renders with `html` off is escaped.
+        # markdown-it escapes its output with `html` off.
         rendered: Any = self.markdown.renderer.render(tokens, self.markdown.options, {})
         return Markup(rendered)
 
     def plain(self, text: str) -> str:
-        """`text` without its marks, blanks made one."""
+        """`text` without Markdown syntax, with runs of blanks collapsed."""
         words = [
             child.content if child.content else " "
             for token in self.markdown.parse(text)
@@ -46,7 +46,7 @@ class Prose:
         return " ".join(" ".join(words).split())
 
     def _linked(self, tokens: list[Token]) -> Iterator[Token]:
-        """Links made to lead to the site's pages, and rules that the text names made links."""
+        """The tokens with links redirected to the site's pages, and IDs of rules made links."""
         inside: list[bool] = []
         for token in tokens:
             if token.type == "link_open":
@@ -65,7 +65,7 @@ class Prose:
                 yield token
 
     def _address(self, href: str) -> str | None:
-        """Where a link of a chapter leads on the site; None where that is nowhere."""
+        """The site's address for a link of a chapter; None if it has none."""
         if href.startswith(("https://", "http://", "#")):
             return href
         path, _, anchor = href.partition("#")

@@ -1,4 +1,4 @@
-"""The site: an index, a page for each chapter and a checklist, written into a directory."""
+"""Builder of the specification's site: writes an index, chapter pages and a checklist."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from conformance.categories import CATEGORIES
-from conformance.chapters import Chapter, Rule
-from conformance.compare import GRAD_FIELDS, OTHER_FIELDS, TENSOR_FIELDS
-from conformance.program import Program
-from conformance.recordings import NotRecorded, Recording, is_recorded
-from conformance.runs import LEVELS, Run
-from conformance.trace import Trace
+from conformance.base.levels import LEVELS
+from conformance.execution.recordings import NotRecorded, Recording, is_recorded
+from conformance.observe.fields import KINDS, compared_fields
+from conformance.observe.trace import Trace
+from conformance.program.program import Program
+from conformance.run_files.categories import CATEGORIES
+from conformance.run_files.run import Run
+from conformance.suite.chapters import Chapter, Rule
 from reports.categories import SYMBOLS, WORDS
 from reports.folder import write_site
 from reports.page import STYLES, render
@@ -47,16 +48,16 @@ BESIDE: dict[str, list[str]] = {
     "values": ["whether a statement raises", "the error's class"],
     "diagnostics": ["the error's text", "warnings"],
 }
-"""What is compared of a statement rather than of a value, by level."""
+"""Aspects of a statement, rather than of a value, that are compared, by level."""
 
 
 class SiteError(Exception):
-    """The site cannot be written; says which file, and why."""
+    """The site cannot be written; the message names the file and the error."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A program of a rule: its text, what the oracle showed, and how it stands in every run."""
+    """A program of a rule: its source, the oracle's trace, and its standing in every run."""
 
     program: Program
     lines: list[Any]
@@ -67,7 +68,7 @@ class Example:
 
 @dataclass(eq=False)
 class Section:
-    """A rule on its page, with the rules before and after it, of whatever chapter."""
+    """A rule on its page, with the previous and the next rule across chapters."""
 
     rule: Rule
     page: str
@@ -78,11 +79,11 @@ class Section:
 
     @property
     def address(self) -> str:
-        """Where the rule stands, from any page of the site."""
+        """The rule's address, valid from every page of the site."""
         return f"{self.page}#{self.rule.id}"
 
     def entries(self, column: Column) -> list[Entry]:
-        """How the rule's programs stand in one run."""
+        """The entries of the rule's programs in one run."""
         return [entry for one in self.examples for entry in one.entries if entry.column is column]
 
 
@@ -96,15 +97,15 @@ class Part:
     sections: list[Section]
 
     def entries(self, column: Column) -> list[Entry]:
-        """How the chapter's programs stand in one run."""
+        """The entries of the chapter's programs in one run."""
         return [entry for section in self.sections for entry in section.entries(column)]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A run with the chapters it has all programs of, and what it may claim for these.
+    """A run with the chapters that it covers completely, and the claims for these.
 
-    `oracle` is the one that a claim names, `torch 2.13`.
+    `oracle` is the name in a claim, `torch 2.13`.
     """
 
     column: Column
@@ -119,13 +120,13 @@ class Standing:
 
     @property
     def unsupported(self) -> int:
-        """The programs that the claim has to except."""
+        """The number of programs that the claim has to except."""
         entries = [entry for part in self.whole for entry in part.entries(self.column)]
         return sum(entry.category == "unsupported" for entry in entries)
 
     @property
     def areas(self) -> str:
-        """The areas that the claim is restricted to."""
+        """The areas to which the claim is restricted."""
         return visible(listed([part.chapter.area for part in self.whole]))
 
 
@@ -136,10 +137,10 @@ def build(
     site: Path,
     tell: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
-    """Write the site into `site`; returns why programs have no trace in the recording, if any.
+    """Write the site into `site`; returns messages on programs without a trace in the recording.
 
-    The same input gives the same bytes. Raises SiteError when something cannot be written,
-    RecordingError for a damaged trace, ProgramError for a program that does not parse.
+    The output is a deterministic function of the input. Raises SiteError if a file cannot be
+    written, RecordingError for a damaged trace, ProgramError for a program that does not parse.
     """
     made = columns(runs)
     parts, missing = _parts(chapters, recording, made, tell)
@@ -153,7 +154,7 @@ def build(
 
 
 def page_names(chapters: Iterable[Chapter]) -> list[str]:
-    """The file of each chapter's page, by its area: what links to rules may rely on."""
+    """The file name of each chapter's page, by its area: stable targets of links to rules."""
     names: list[str] = []
     taken = {file for _, file, _ in PAGES}
     for chapter in chapters:
@@ -247,16 +248,19 @@ def _page(name: str, **values: Any) -> str:
 
 
 def _fields(level: str) -> list[str]:
-    """The names of what a level compares, as traces have them."""
-    tables = ((TENSOR_FIELDS, ""), (GRAD_FIELDS, "grad."), (OTHER_FIELDS, ""))
+    """The names of the fields compared at a level, as in traces."""
+    kinds = dict.fromkeys(("tensor", "grad", *KINDS))
     names = [
-        f"{prefix}{name}" for table, prefix in tables for name in table if table[name] == level
+        f"grad.{field.name}" if of == "grad" else field.name
+        for of in kinds
+        for field in compared_fields(of)
+        if field.level == level
     ]
     return list(dict.fromkeys(names))
 
 
 def _claimed(oracle: dict[str, Any]) -> str:
-    """An oracle as a claim names it, without what a release of the same behaviour may differ in."""
+    """An oracle's name in a claim, without the parts of its version that leave behaviour alike."""
     version = ".".join((oracle["version"] or "").split(".")[:2])
     return visible(f"{oracle['name']} {version}".strip())
 
@@ -268,13 +272,13 @@ def _standing(column: Column, parts: list[Part], recording: Recording) -> Standi
     found = claims([entry for part in whole for entry in part.entries(column)])
     oracle = column.run.header["oracle"]
     if is_recorded(oracle["name"]) and oracle["version"] == recording.oracle["version"]:
-        # A recording has a name of its own; what it was made of is what a claim is about.
+        # A recording has its own name; the claim is about the recorded oracle.
         oracle = recording.oracle
     return Standing(column, whole, found, _claimed(oracle))
 
 
 def _index(parts: list[Part]) -> list[Any]:
-    """What the search knows: for each chapter its page and title, its rules with their texts."""
+    """The search index: for each chapter its page and title, and its rules with their texts."""
     plain = Prose({}, {}).plain
     return [
         [

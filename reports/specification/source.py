@@ -1,4 +1,4 @@
-"""Python source as highlighted markup, for readers without JavaScript too."""
+"""Syntax highlighting of Python source as markup, for readers without JavaScript."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pygments.token import Comment, Keyword, Number, String, Token
 
 from reports.text import visible
 
-# The classes that `python.js` uses; the order decides where a token is of two kinds.
+# The classes that `python.js` uses; the first matching class applies.
 CLASSES = (
     (Comment, "py-comment"),
     (String, "py-string"),

@@ -1,4 +1,4 @@
-"""The oracle's trace of a program, statement by statement: what each made, and what it changed."""
+"""The oracle's trace of a program, by statement: new values and changed fields."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from typing import Any
 
 from markupsafe import Markup
 
-from conformance.compare import GRAD_FIELDS, TENSOR_FIELDS
-from conformance.display import cut, field_value, nested, observation
-from conformance.program import Program
-from conformance.runs import LEVELS
-from conformance.trace import Observation, Step, Trace
+from conformance.base.levels import LEVELS
+from conformance.observe.fields import compared_fields, fields_of
+from conformance.observe.trace import Observation, Step, Trace
+from conformance.output.display import cut, field_value, nested, observation
+from conformance.program.program import Program
 from reports.specification.source import highlighted
 from reports.text import visible
 
 LONG = 400
-"""Longest text that is shown for what a level has of one name."""
+"""Longest text shown for one level of one name."""
 
 RESULT = "result"
 QUIET = {"output_nr": 0, "offset": 0}
-"""What most tensors have, and what is therefore shown only where it is otherwise."""
+"""The usual values of a tensor's fields; only others are shown."""
+# The level of each field of a tensor, in the order in which a page shows them: values first.
+LEVEL_OF = {
+    field.name: str(field.level)
+    for field in sorted(compared_fields("tensor"), key=lambda field: field.level != "values")
+}
 FLAGS = ("requires_grad", "is_leaf", "has_grad_fn", "retains_grad", "is_view")
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one level has to say of one name; a row without a level is said of the statement."""
+    """The fields of one level of one name; without a level, a remark on the statement."""
 
     name: str
     level: str
@@ -37,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Observed:
-    """A statement with the line it begins at, its source, and what was observed after it."""
+    """A statement with the number of its first line, its source, and the rows observed after it."""
 
     line: int
     source: Markup
@@ -45,9 +50,9 @@ class Observed:
 
 
 def observed(program: Program, trace: Trace) -> list[Observed]:
-    """The statements of a program, those that did not run any more without rows.
+    """The statements of a program; those after an error have no rows.
 
-    Of a tensor that was there before only the fields that changed are shown.
+    Of a tensor observed before only the changed fields are shown.
     """
     found, before = [], dict[str, Observation]()
     for statement, step in zip_longest(program.statements, trace.steps):
@@ -95,21 +100,21 @@ def _of_name(name: str, seen: Observation, before: Observation | None) -> Iterat
 
 
 def _tensor(seen: Observation, before: Observation | None) -> Iterator[tuple[str, str]]:
-    """By level, the fields of a tensor that differ from `before`; without it, all that say more
-    than that nothing is the matter."""
-    changed = [name for name in TENSOR_FIELDS if name in seen and _differs(name, seen, before)]
+    """The fields of a tensor that differ from `before`, by level; without `before` those with an
+    unusual value."""
+    changed = [name for name in LEVEL_OF if name in seen and _differs(name, seen, before)]
     if before is None or {"shape", "dtype", "values"} & set(changed):
         yield "values", observation(seen)
     for name in changed:
         value = seen[name]
         if name == "grad":
             yield from _grad(value, (before or {}).get("grad"))
-        elif TENSOR_FIELDS[name] == "values":
+        elif LEVEL_OF[name] == "values":
             continue
         elif before is not None or not (name in FLAGS or _is_quiet(name, value)):
-            yield TENSOR_FIELDS[name], f"{name}={_value(name, value)}"
+            yield LEVEL_OF[name], f"{name}={_value(name, value)}"
         elif value is True:
-            yield TENSOR_FIELDS[name], name
+            yield LEVEL_OF[name], name
     if before is None and not any(seen.get(name) for name in FLAGS[:-1]):
         yield "graph", "no requires_grad"
 
@@ -130,12 +135,13 @@ def _value(name: str, value: Any) -> str:
 
 def _grad(grad: Any, before: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(grad, Mapping) or "values" not in grad:
-        # That there is no gradient yet goes without saying.
+        # An absent gradient is the default.
         if grad is not None or before is not None:
             yield "values", f"grad={field_value(grad)}"
         return
     yield "values", f"grad={nested(grad['values'], grad.get('shape') or ())}"
-    for name, level in GRAD_FIELDS.items():
+    for field in fields_of("grad"):
+        name, level = field.name, str(field.level)
         if level == "values" or name not in grad:
             continue
         if name == "same":

@@ -1,4 +1,4 @@
-"""What the runs say of the specification's programs, and which levels a backend may claim."""
+"""Standings of the specification's programs in the runs, and the levels a backend may claim."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from conformance.categories import CATEGORIES, category
-from conformance.compare import compare
-from conformance.program import Program
-from conformance.runs import LEVELS, NOT_COMPARED, Run
-from conformance.trace import Trace
+from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.compare.compare import compare
+from conformance.observe.trace import Trace
+from conformance.program.program import Program
+from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.run import Run
 from reports.attention import attended
 from reports.categories import WORDS
 from reports.summary import described
 from reports.text import count, listed, shortened, visible
 
 ABSENT = "absent"
-"""What a program is that a run has nothing of, or nothing of its present text."""
+"""Category of a program that is missing in a run, or has another source there."""
 
 LONG = 400
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How a program stands in one run, with what there is to say of it beyond the verdicts.
+    """The standing of a program in one run, with notes beyond the verdicts.
 
-    `levels` is empty where nothing was compared; `notes` say why, with hidden characters visible.
+    `levels` is empty if nothing was compared; `notes` give reasons, with hidden characters escaped.
     """
 
     column: Column
@@ -38,13 +39,13 @@ class Entry:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it conforms at every level, so that there is nothing more to say."""
+        """Whether it conforms at every level, so that the page shows no details."""
         return self.category == "conforms" and set(self.levels.values()) == {"conforms"}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Whether a run supports a level: `holds`, and in words what it rests on or what refutes it."""
+    """A run's claim to a level: whether it `holds`, and a text with the counts behind it."""
 
     level: str
     holds: bool
@@ -53,7 +54,7 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A run as a column of the tables: its backend's name, told apart from the others'."""
+    """A run as a column of the tables, with a unique name of its backend."""
 
     name: str
     run: Run
@@ -65,11 +66,11 @@ class Column:
 
     @property
     def oracle(self) -> str:
-        """What the run was judged by."""
+        """The oracle of the run."""
         return described(self.run.header["oracle"], exactly=True)
 
     def entry(self, program: Program, trace: Trace | None) -> Entry:
-        """How `program` stands; `trace` is the oracle's, from which levels have their reasons."""
+        """The entry of `program`; the oracle's `trace` explains levels that are not applicable."""
         line = self.lines.get(program.id)
         if line is None:
             return Entry(self, ABSENT, {}, ("the run did not select it",))
@@ -83,7 +84,7 @@ class Column:
 
 
 def columns(runs: Iterable[Run]) -> list[Column]:
-    """The runs as columns, in their order; runs of the same backend are told apart by their IDs."""
+    """The runs as columns, in their order; runs of the same backend are named with their IDs."""
     runs = list(runs)
     names = [_name(run) for run in runs]
     often = Counter(names)
@@ -100,10 +101,10 @@ def _name(run: Run) -> str:
 
 
 def worst(entries: Iterable[Entry]) -> str:
-    """The most urgent category among entries of one column; absent ones count last."""
+    """The most urgent category among the entries of one column; ABSENT comes last."""
     order = (*CATEGORIES, ABSENT)
     found = {entry.category for entry in entries}
-    # A rule of which a part was compared is not absent; what was, decides.
+    # A rule compared in part counts as compared: its other programs are ignored.
     return min(found - {ABSENT} or found, key=order.index)
 
 
@@ -116,7 +117,7 @@ def _difference(line: dict[str, Any]) -> list[str]:
 
 
 def _reasons(levels: dict[str, str], program: Program, trace: Trace | None) -> list[str]:
-    """Why levels are not applicable: nothing is there to compare, or nothing was shown."""
+    """Why levels are not applicable: the program or the backend has nothing to compare there."""
     none = [level for level in LEVELS if levels[level] == "not_applicable"]
     if not none or trace is None:
         return []
@@ -136,10 +137,10 @@ def _shown(text: str | None) -> str:
 
 
 def claims(entries: Sequence[Entry]) -> list[Claim]:
-    """For each level, whether a backend may claim it, by its entries for whole chapters.
+    """The claims of a backend, one for each level, from its entries for whole chapters.
 
-    Whoever claims a level has run every program: none diverges, for a reason or for none, and what
-    the backend lacks is counted. A level of which nothing was seen cannot be claimed.
+    A claim holds if every program was run and none diverges, known divergences included; the
+    unsupported ones are counted. A level without any compared program cannot be claimed.
     """
     missing = Counter(entry.category for entry in entries if not entry.levels)
     return [_claim(level, entries, missing) for level in LEVELS]

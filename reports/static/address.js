@@ -1,4 +1,4 @@
-// The page's address: `#SEED-03.1` is a program, `#?area=ties` a filtered list, both may combine.
+// The page's address: `#SEED-03.1` is a program, `#?area=ties` a filtered list; they combine.
 
 const FILTERS = ["q", "area", "rule", "level", "verdict", "operator", "dtype"];
 

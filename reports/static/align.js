@@ -1,4 +1,4 @@
-// Two traces side by side: for each statement, rows of one field of one name, left and right.
+// Alignment of two traces: for each statement, rows of one field of one name, left and right.
 
 const FIELD_LEVELS = {
   requires_grad: "graph", is_leaf: "graph", has_grad_fn: "graph", retains_grad: "graph", output_nr: "graph",
@@ -6,7 +6,7 @@ const FIELD_LEVELS = {
   "grad.strides": "memory", "grad.same": "memory",
   grad_fn: "diagnostics", graph: "diagnostics", warnings: "diagnostics",
 };
-// No Python name has a space: what an expression gave is never mistaken for a variable `result`.
+// No Python name has a space: an expression's result cannot collide with a variable `result`.
 const RESULT = "its value";
 const SHOWN_FIRST = ["grad", "requires_grad", "is_leaf", "has_grad_fn", "grad_fn", "graph"];
 
@@ -35,7 +35,7 @@ function advance(state, step) {
 
 function nameRows(steps, before, states) {
   const names = new Set(steps.flatMap((step) => Object.keys(step?.changed ?? {})));
-  // What only one side deleted is a difference; what both did is told in the row `deleted`.
+  // A name deleted on one side only is a difference; one deleted on both is in the row `deleted`.
   for (const name of steps.flatMap((step) => step?.deleted ?? [])) if (states.some((state) => state.has(name))) names.add(name);
   const rows = [];
   for (const name of names) {
@@ -50,7 +50,7 @@ function nameRows(steps, before, states) {
   return rows;
 }
 
-// Whether a field says something new: it changed, or it is there first and is not the usual.
+// Whether a field is worth a row: it changed, or it is new and has an unusual value.
 function isNews(key, side, before, name) {
   const cell = side.get(key) ?? ABSENT;
   const then = before.get(key) ?? ABSENT;
@@ -58,13 +58,13 @@ function isNews(key, side, before, name) {
   return cell.signature !== then.signature;
 }
 
-// Whether a field differs only because the value it belongs to is missing or another kind of thing.
+// Whether a field differs only because its value is missing or of another kind.
 function followsFrom(key, sides) {
   if (key === "") return false;
   return sides.some((side) => !side.has(key) || (side.get("")?.type !== "tensor" && !side.get("")?.split));
 }
 
-// An observation that stands since an earlier step has, by that, the same gradient still.
+// An observation unchanged since an earlier step implies that its gradient is unchanged.
 function settled(observation, step, name) {
   if (!observation?.grad || observation.grad.same !== false || Object.hasOwn(step?.changed ?? {}, name)) return observation;
   return { ...observation, grad: { ...observation.grad, same: true } };
@@ -79,7 +79,7 @@ const orderedKeys = (sides) => {
   return keys.sort((one, two) => rank(one) - rank(two));
 };
 
-// What the statement itself did: its result, what it deleted, raised and warned of.
+// The statement's own effects: its result, deletions, error and warnings.
 function statementRows(steps) {
   const rows = [];
   const add = (key, level, read) => {
@@ -142,7 +142,7 @@ function tensorCells(observation, prefix, into) {
   for (const [key, value] of Object.entries(others)) into.set(`${dotted}${key}`, textCell(value));
 }
 
-// Whether a field of a name seen for the first time says more than the usual.
+// Whether a field of a name seen for the first time has an unusual value.
 function isNotable(key, cell, name, side) {
   const { type, value } = cell;
   if (type === "absent") return false;
@@ -175,7 +175,7 @@ function isContiguous(shape, strides) {
   return true;
 }
 
-// How a row compares: same, first (the first divergence of a level), differs, accepted, uncompared.
+// The status of a row: same, first (first divergence of a level), differs, accepted, uncompared.
 function judge(row, statement, marks, program) {
   row.firsts = marks.filter((mark) => isAbout(mark, row)).map(({ level }) => level);
   const same = row.left.signature === row.right.signature;
@@ -193,11 +193,11 @@ function judged(row, statement, program) {
   return levels.some((level) => program.levels[level] === "not_applicable") ? "uncompared" : "accepted";
 }
 
-// Fields that the row of the value itself shows; of a container without tensors also its items'.
+// Fields shown in the row of the value itself; for a container without tensors also its items'.
 const VALUE_FIELDS = new Set(["", "kind", "shape", "dtype", "values", "value", "length", "keys", "name"]);
 const STATEMENT_FIELDS = { raises: /^error/, warns: /^warnings/, deleted: /^deleted/ };
 
-// Whether a divergence is the one that this row shows.
+// Whether a row shows the given divergence.
 function isAbout({ name, field }, row) {
   if (row.name === null) return name === null && STATEMENT_FIELDS[row.key].test(field);
   if (row.name === RESULT) return name === null && /^result\b/.test(field) && sameField(field.replace(/^result\.?/, ""), row);

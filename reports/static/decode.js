@@ -1,4 +1,4 @@
-// The run's data: gzipped JSON in base64, decoded when it is needed. `run` is the eager index.
+// The run's data: gzipped JSON in base64, decoded on demand. `run` is the eager index.
 
 let run = null;
 let sources = null;
@@ -17,7 +17,7 @@ async function blobText(name) {
 
 const decode = async (name) => unpacked(await blobText(name));
 
-// What only a program's own page needs: traces, divergences, reasons.
+// Fields for a program's own page only: traces, divergences, reasons.
 async function details(position) {
   let chunk = run.chunks.findLastIndex((start) => start <= position);
   if (!decodings.has(chunk)) decodings.set(chunk, decode(`chunk-${chunk}`));

@@ -1,8 +1,8 @@
-// Which programs a filter lets through, and the form that holds it.
+// The filter: its form, and the programs that it selects.
 
 let haystacks = null;
 
-// What search looks at, in lower case; sources join it as soon as they are read.
+// The lower-case text that search looks at; sources are added once they are decoded.
 function haystack() {
   if (haystacks && haystacks.withSources === Boolean(sources)) return haystacks.texts;
   const texts = run.id.map((id, position) =>
@@ -43,7 +43,7 @@ function hasVerdict(position, level, verdict) {
   return found === verdict && !(verdict === "diverges" && category === "known");
 }
 
-// Fills the form's choices with what the run has, each with its count.
+// Fills the form's choices with the run's values and their counts.
 function offerChoices() {
   for (const name of ["area", "operator", "dtype"]) {
     const counts = new Map();

@@ -1,3 +1,3 @@
-// The table of several frameworks: nothing on it moves but its theme.
+// The table of several frameworks; its only control is the theme.
 
 listenToTheme();

@@ -1,4 +1,4 @@
-// The keyboard: everything here has a button or a link too.
+// Keyboard shortcuts: each repeats a button or a link.
 
 const isTyping = (target) => target.closest("input, select, textarea, [contenteditable]") !== null;
 
@@ -43,7 +43,7 @@ function escape(event) {
   }
 }
 
-// On a program's page the neighbouring page; in the list the neighbouring row.
+// Moves to the neighbouring page on a program's page, to the neighbouring row in the list.
 function move(by) {
   if (view.position !== null) {
     const at = view.found.indexOf(view.position);

@@ -1,9 +1,9 @@
-// The overview's lists: what needs attention first, then every program by rule and operator.
+// The overview's lists: programs that need attention, then every program by rule and operator.
 
 const OPEN_WHEN = 40;
 let groups = null;
 
-// Programs by area, then by rule or operator, in the suite's order; made once.
+// Programs by area, then by rule or operator, in the suite's order; cached.
 function groupedOnce() {
   if (groups) return groups;
   const areas = new Map();
@@ -97,7 +97,7 @@ function groupFold({ key, rule, members }, open) {
   ], () => [paged(members, (position) => memberText(position, sentence))]);
 }
 
-// Under a rule all programs have its sentence, so a row shows the program itself.
+// All programs of a rule have its sentence, so a row shows the program itself.
 function memberText(position, sentence) {
   const own = cell("sentence", position);
   if (own && own !== sentence) return sentenceNodes(own);
@@ -113,7 +113,7 @@ function tally(members) {
       element("span", { class: "off-screen" }, ` ${run.words[kind]} `))));
 }
 
-// A fold whose content is made when it is first opened.
+// A fold whose content is built on first opening.
 function fold(name, open, title, content) {
   const made = element("details", { class: `fold ${name}` }, element("summary", {}, title));
   const fill = async () => {

@@ -1,4 +1,4 @@
-// The page: follows its address, from the overview to a program and back.
+// The page's router: shows the overview or a program, by the address.
 
 const view = { filter: null, found: [], position: null, shownFilter: null, scroll: 0, title: document.title };
 
@@ -69,7 +69,7 @@ function changeFilter(filter) {
 function listenToForm() {
   const form = document.getElementById("filters");
   form.addEventListener("submit", (event) => event.preventDefault());
-  // A choice announces itself by `input` in some browsers, by `change` in all.
+  // Some browsers fire `input` for a choice, all fire `change`.
   for (const event of ["input", "change"]) form.addEventListener(event, () => changeFilter(readForm(view.filter)));
   form.addEventListener("reset", (event) => {
     event.preventDefault();
@@ -78,7 +78,7 @@ function listenToForm() {
   });
 }
 
-// Links inside the page that are not addresses of a program or a list.
+// Links inside the page that are neither a program nor a list.
 function listenToLinks() {
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a");
@@ -91,7 +91,7 @@ function listenToLinks() {
       const step = document.getElementById(`step-${link.dataset.step}`);
       step?.scrollIntoView({ block: "center" });
     } else if (link.closest(".matrix, .tally")) {
-      // The list lies below these; a filter that nobody sees would look like a dead link.
+      // The list is below these; a filter applied out of sight would look like a dead link.
       setTimeout(() => document.getElementById("programs-title").scrollIntoView({ block: "start" }));
     }
   });

@@ -1,8 +1,8 @@
-// Long lists, a page at a time. `row(item, text)` is what the page at hand shows of an item.
+// Paged lists. `row(item, text)` renders an item.
 
 const PAGE = 60;
 
-// A list of which one page is shown, with a button for the next.
+// A list that shows one page, with a button for the next.
 function paged(positions, textOf, list = element("ol", { class: "rows" })) {
   const held = element("div", { class: "paged" }, list);
   let shown = 0;

@@ -113,13 +113,13 @@ function divergenceTable({ divergences, expected }) {
     ["Level", "Where", "What", `Expected: ${named(run.oracle)}`, `Got: ${named(run.backend)}`], rows);
 }
 
-// What a side without an error or a warning is called; several warnings stand on lines of their own.
+// Text for a side without an error or a warning; several warnings are on separate lines.
 function orNothing(side, field) {
   if (side === null || side?.length === 0) return run.nothing[field] ?? side;
   return field === "warnings" ? side.map(([category, message]) => `${category}: ${message}`).join("\n") : side;
 }
 
-// The dtype that a name had at a step, for printing its values by.
+// The dtype of a name at a step, for printing its values.
 function dtypeOf(trace, step, name) {
   let found;
   for (const { statement, changed } of trace?.steps ?? []) {

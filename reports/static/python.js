@@ -1,4 +1,4 @@
-// Python source as lines of highlighted nodes: enough of the language to read a program by.
+// Python source as lines of highlighted nodes: the part of the language needed to read programs.
 
 const TOKENS = new RegExp(
   [
@@ -44,7 +44,7 @@ function highlighted(source) {
   return lines;
 }
 
-// The statements of a program in one line, for a list: no imports, no comments, no indentation.
+// The statements of a program in one line, for lists: without imports, comments, indentation.
 function excerpt(source) {
   return source
     .split("\n")

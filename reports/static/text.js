@@ -1,4 +1,4 @@
-// Making elements from text. Nothing here or elsewhere turns a string into markup.
+// Building elements from text. No code of the page turns a string into markup.
 
 // Controls, zero widths, directions, separators, specials, lone surrogates: shown as escapes.
 const HIDDEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]|\p{Cs}/gu;
@@ -26,7 +26,7 @@ function append(parent, children) {
   }
 }
 
-// Untrusted text as nodes, with what would hide or reorder it written as an escape.
+// Untrusted text as nodes, with hiding or reordering characters written as escapes.
 function visible(text) {
   const string = String(text);
   const nodes = [];
@@ -45,7 +45,7 @@ function escaped(character) {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-// A sentence, with what stands in backticks as code.
+// A sentence as nodes, with text in backticks as code.
 function sentenceNodes(text) {
   return text.split(/(`[^`]+`)/).flatMap((part) =>
     /^`.+`$/s.test(part) ? [element("code", {}, visible(part.slice(1, -1)))] : visible(part));
@@ -76,7 +76,7 @@ function counted(value, singular, plural = `${singular}s`) {
 
 const shellQuoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\"'\"'")}'`);
 
-// IDs in addresses and out of them.
+// Encoding of IDs in addresses.
 function unquoted(text) {
   try {
     return decodeURIComponent(text);
@@ -95,7 +95,7 @@ async function copy(text, button) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // A page from disk may have no clipboard; selecting in a text field works everywhere.
+    // A page from disk may have no clipboard; selection in a text field always works.
     const field = element("textarea", { class: "off-screen", readonly: true, "aria-hidden": "true" });
     field.value = text;
     document.body.append(field);

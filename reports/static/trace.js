@@ -1,4 +1,4 @@
-// Aligned traces as one table: a body of rows for each statement.
+// Aligned traces as one table with a group of rows for each statement.
 
 const STATUS_WORDS = {
   first: ["✗", "first divergence"],
@@ -50,7 +50,7 @@ const spanning = (two, ...content) =>
 
 const markChip = (levels) => element("span", { class: "chip is-diverges" }, "✗ first divergence: ", levels.join(", "));
 
-// The lines of a statement: up to the next one, without trailing blank and comment lines.
+// The source lines of a statement: up to the next one, without trailing blank and comment lines.
 function statementNodes(step, next, lines) {
   const from = step.line - 1;
   if (!(from >= 0 && from < lines.length)) return [element("span", { class: "muted" }, `statement ${step.statement}`)];
@@ -95,7 +95,7 @@ function cellNodes(cell, other, status) {
   return element("code", { class: "value" }, longText(text));
 }
 
-// A graph in preorder, a node a line; lines that the other side lacks are marked.
+// A graph in preorder, one node per line; lines missing on the other side are marked.
 function graphNodes(nodes, other) {
   if (!nodes.length) return element("code", { class: "value" }, "[]");
   const others = Array.isArray(other) ? other : nodes;

@@ -1,4 +1,4 @@
-// Values of a trace as a reader wants them: nested, short floats of their dtype, digits on demand.
+// Formatting of trace values: nested, short floats of their dtype, more digits on demand.
 
 const SHORT_DIGITS = 5;
 const ROUND_TRIP_DIGITS = { float16: 5, bfloat16: 4, float32: 9, complex64: 9 };

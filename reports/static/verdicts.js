@@ -1,4 +1,4 @@
-// Verdicts as symbols and words; colour only repeats what they say. `terms` has both for every kind.
+// Verdicts as symbols and words; colour only repeats them. `terms` has both for every kind.
 
 let terms = { levels: [], words: {}, symbols: {} };
 
@@ -19,7 +19,7 @@ function glyphs(verdicts) {
         element("span", { class: "glyph-level" }, terms.levels[at][0].toUpperCase()), terms.symbols[verdict] ?? "·")));
 }
 
-// Where a program differs first, or why it was not compared.
+// The first difference of a program, or the reason why it was not compared.
 function briefNodes([where, expected, got, reason]) {
   if (!where && !reason) return null;
   const parts = [];

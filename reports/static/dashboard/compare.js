@@ -1,4 +1,4 @@
-// Any two runs, program by program. The address has both runs, and stays what it is.
+// Comparison of any two runs, program by program. The address names both runs and is permanent.
 
 const ALL = "changes";
 let shown = { before: null, after: null, kind: ALL, q: "" };
@@ -32,7 +32,7 @@ function newestPair() {
 const NOT_COMPARED = ["unsupported", "error", "not_run"];
 const AT_FAULT = ["diverges", "specification"];
 
-// What became of a program that changed, as conformance/changes.py has it.
+// The kind of change of a program, as in conformance/run_files/changes.py.
 function kindOf([before], [after]) {
   if (AT_FAULT.includes(after) && !AT_FAULT.includes(before)) return "diverges";
   if (NOT_COMPARED.includes(after) && !NOT_COMPARED.includes(before)) return "lost";

@@ -1,6 +1,6 @@
-// How a program stood, run by run. A history is, by series, where it changed and to what.
+// A program's standing, run by run. A history lists its changes by series.
 
-// The number of a program's standing in a run; undefined where the run does not have the program.
+// The index of a program's standing in a run; undefined if the run does not have the program.
 function standingNumber(program, { series, position }) {
   const found = program.history.find(([number]) => number === series);
   if (!found) return undefined;
@@ -13,7 +13,7 @@ function standingNumber(program, { series, position }) {
 // [category, verdicts by level, [where, expected, got, reason]]
 const standingIn = (program, run) => program.standings[standingNumber(program, run)];
 
-// The stretches of a series over which a program stood the same.
+// The stretches of a series with the same standing.
 function stretches(program, series) {
   const found = program.history.find(([number]) => number === series.number);
   if (!found) return [];
@@ -35,7 +35,7 @@ function drawn(tag, attributes, ...children) {
 
 const HEIGHTS = { conforms: 0.45, known: 0.7, not_run: 0.2, unsupported: 0.2, error: 0.3, diverges: 1, specification: 1 };
 
-// A strip of all runs of a series: colour and height say how the program stood, the table says it too.
+// A strip of all runs of a series: colour and height show the standing, as the table does.
 function strip(program, series) {
   const count = series.runs.length;
   const bars = stretches(program, series).filter(({ standing }) => standing).map(({ from, to, standing: [category] }) =>

@@ -1,4 +1,4 @@
-// A row of a list: a program, and how it stands in the run at hand or in the two.
+// A row of a list: a program with its standing in the current run, or in both compared runs.
 
 function row({ program, standing, before }) {
   const category = standing?.[0] ?? before?.[0];

@@ -1,4 +1,4 @@
-// The programs of a run as a list, or one program or rule through all runs: as the address says.
+// The programs of a run as a list, or one program or rule through all runs, by the address.
 
 const FILTERS = ["run", "area", "level", "verdict", "q"];
 let filter = {};
@@ -46,7 +46,7 @@ async function showList(asked) {
   performance.mark("site-ready");
 }
 
-// What is not compared is found by its own word, never under `diverges`.
+// A program not compared matches its own category only, never `diverges`.
 function hasVerdict([category, verdicts], level, verdict) {
   if (["unsupported", "error", "not_run", "specification"].includes(verdict)) return category === verdict;
   if (level < 0) return !verdict || (verdict === "not_applicable" ? verdicts.includes(verdict) : category === verdict);
@@ -94,7 +94,7 @@ function ruleNodes(found) {
     ...seriesOf(found).map((series) => element("section", { class: "history" },
       seriesTitle(series),
       element("ul", { class: "strips" }, found.filter((program) => stretches(program, series).length).map((program) => {
-        // Runs that lack the program say nothing about it.
+        // Runs without the program are skipped.
         const stood = stretches(program, series).filter(({ standing }) => standing);
         const last = stood.at(-1);
         const changes = stood.filter(({ standing }, at) => at && standing !== stood[at - 1].standing).length;
@@ -106,7 +106,7 @@ function ruleNodes(found) {
   ];
 }
 
-// The series that have any of the programs, those with the newest run first.
+// The series with any of the programs, ordered by their newest runs.
 function seriesOf(found) {
   return site.series
     .filter((series) => found.some((program) => stretches(program, series).length))

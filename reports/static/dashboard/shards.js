@@ -1,5 +1,5 @@
-// The site's data: `site` is in the page, the rest in files that are loaded when they are needed.
-// A page from disk may fetch nothing, so a data file is a script that hands its text to `shard`.
+// The site's data: `site` is in the page, the rest in files loaded on demand.
+// A page from disk cannot fetch, so a data file is a script that passes its text to `shard`.
 
 let site = null;
 const arrivals = new Map();
@@ -46,7 +46,7 @@ async function readSite() {
   });
 }
 
-// Which file has a key: FNV-1a over its UTF-8 bytes, as ledger.py has it.
+// The file of a key: FNV-1a over its UTF-8 bytes, as in ledger.py.
 function placeOf(key) {
   let found = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(key)) found = Math.imul(found ^ byte, 0x01000193) >>> 0;
@@ -78,7 +78,7 @@ function allPrograms() {
   return everything;
 }
 
-// The program of an ID, or all of a rule; an ID under a rule lies where its rule does.
+// The program with an ID, or all of a rule; an ID under a rule is in the file of its rule.
 async function programsNamed(name) {
   for (const key of [name, name.replace(/\.[^.]*$/, "")]) {
     const found = (await programsOf(placeOf(key))).filter(({ id, rule }) => id === name || rule === name);

@@ -1,3 +1,3 @@
-// Pages that need no data: they are complete as they were written.
+// Pages without data: their HTML is complete.
 
 listenToTheme();

@@ -1,4 +1,4 @@
-// A chapter: every trace unfolded at once, and folded again.
+// A chapter: unfolds and folds all traces at once.
 
 listenToTheme();
 

@@ -1,4 +1,4 @@
-// The checklist: rows hidden that neither the words nor the verdict meet, and rules without rows.
+// The checklist: hides rows that do not match the words and verdict, and rules without rows.
 
 listenToTheme();
 

@@ -1,4 +1,4 @@
-// The index: a search over every rule, and the way from a rule's ID alone to its chapter.
+// The index page: search over every rule, and redirection from a rule's ID to its chapter.
 
 const SHOWN = 60;
 const CONTEXT = 90;
@@ -34,7 +34,7 @@ function marked(text, words) {
   return nodes;
 }
 
-// The prose around the first word that only the prose has.
+// The prose around the first word that occurs in the prose only.
 function around(rule, words) {
   const [id, sentence, prose] = rule.lower;
   const word = words.find((one) => !id.includes(one) && !sentence.includes(one));
@@ -70,7 +70,7 @@ function search() {
   history.replaceState(null, "", words.length ? `#?${new URLSearchParams({ q: text })}` : location.pathname);
 }
 
-// `index.html#TIES-03` stays a way to the rule, whatever its chapter is called; `#?q=` searches.
+// `index.html#TIES-03` redirects to the rule in its current chapter; `#?q=` searches.
 function open() {
   const fragment = location.hash.slice(1);
   if (fragment.startsWith("?")) {

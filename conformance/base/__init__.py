@@ -1,0 +1,1 @@
+"""Foundations without programs: levels, tolerances, schemas, versions."""

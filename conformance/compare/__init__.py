@@ -1,0 +1,1 @@
+"""Comparison of two traces into a verdict, and known divergences."""

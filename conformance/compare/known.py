@@ -1,0 +1,227 @@
+"""Known divergences: per backend, the programs that may diverge at a level, with reasons."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from conformance.base.levels import LEVELS
+
+EXCUSABLE = (*LEVELS, "specification")
+"""The levels of an entry; `specification` is a comment in a chapter that the oracle fails."""
+
+_KEYS = {"program", "rule", "level", "reason", "link", "sometimes"}
+
+
+class KnownError(Exception):
+    """A malformed list of known divergences; the message has the file, the line and the reason."""
+
+    def __init__(self, path: str | os.PathLike[str], line: int | None, message: str) -> None:
+        where = f"{os.fspath(path)}, line {line}" if line else os.fspath(path)
+        super().__init__(f"{where}: {message}")
+        self.path = Path(path)
+        self.line = line
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One known divergence: a program, or every program of a rule, at one or several levels.
+
+    `sometimes` marks one that depends on the processor: it may conform.
+    """
+
+    program: str | None
+    rule: str | None
+    levels: tuple[str, ...]
+    reason: str
+    link: str | None
+    line: int | None
+    sometimes: bool = False
+
+    def names(self, program: str, rule: str | None) -> bool:
+        """Whether the entry is about the program of that ID, whose rule is ``rule``."""
+        return self.program == program if self.program is not None else self.rule == rule
+
+
+@dataclass(frozen=True)
+class KnownDivergences:
+    """The entries for one backend, as read from `path` (None: there is no list)."""
+
+    entries: tuple[Entry, ...] = ()
+    path: Path | None = None
+
+    def known_divergence(
+        self, line: Mapping[str, Any], levels: Collection[str]
+    ) -> dict[str, Any] | None:
+        """The `known` field of a program's line, when ``levels`` count for pass or fail.
+
+        None unless every counted level that diverges is covered by some entry. A program that is
+        itself listed and diverges at none of its entry's levels gets the entry back with `stale`
+        set. (Whether an entry for a whole rule is stale is known only when all its programs have
+        run: see `stale`.)
+        """
+        entries = [entry for entry in self.entries if entry.names(line["id"], line["rule"])]
+        diverging = {level for level in (*levels, "specification") if _diverges(line, level)}
+        if diverging:
+            live = [entry for entry in entries if set(entry.levels) & diverging]
+            if diverging - {level for entry in live for level in entry.levels}:
+                return None
+            return {
+                "reason": "; ".join(dict.fromkeys(entry.reason for entry in live)),
+                "link": next((entry.link for entry in live if entry.link), None),
+            }
+        for entry in entries:
+            judged = set(entry.levels) & {*levels, "specification"}
+            gone = not any(_diverges(line, level) for level in entry.levels)
+            if entry.sometimes:
+                continue
+            if entry.program is not None and judged and gone and _was_compared(line):
+                return {"reason": entry.reason, "link": entry.link, "stale": True}
+        return None
+
+    def stale(
+        self,
+        lines: Iterable[Mapping[str, Any]],
+        levels: Collection[str],
+        programs_of_rule: Mapping[str, Collection[str]],
+    ) -> list[str]:
+        """One sentence for each entry whose divergence is gone at a level of ``levels``.
+
+        An entry is judged only when every program it names has been compared in this run.
+        """
+        by_id = {line["id"]: line for line in lines}
+        gone = []
+        for entry in self.entries:
+            if entry.sometimes:
+                continue
+            named = (
+                [entry.program]
+                if entry.program
+                else sorted(programs_of_rule.get(entry.rule or "", ()))
+            )
+            ran = [by_id[identifier] for identifier in named if identifier in by_id]
+            if len(ran) < len(named) or not all(map(_was_compared, ran)):
+                continue
+            for level in entry.levels:
+                if level not in (*levels, "specification"):
+                    continue
+                if not any(_diverges(line, level) for line in ran):
+                    gone.append(
+                        f"{entry.program or entry.rule} conforms at level {level}: remove the "
+                        f"entry at {self.path}, line {entry.line}"
+                    )
+        return gone
+
+
+def _was_compared(line: Mapping[str, Any]) -> bool:
+    return line["outcome"] in ("conforms", "diverges")
+
+
+def _diverges(line: Mapping[str, Any], level: str) -> bool:
+    if level == "specification":
+        return bool(line["specification"])
+    return line["levels"].get(level) == "diverges"
+
+
+def default_path(backend: str) -> Path | None:
+    """The suite's own list for a backend (`torch:cuda` -> torch-cuda.toml), None if it has none."""
+    name = re.sub(r"[^A-Za-z0-9_.]+", "-", backend)
+    path = Path(str(resources.files("conformance").joinpath("known", f"{name}.toml")))
+    return path if path.is_file() else None
+
+
+def read_known(
+    path: str | os.PathLike[str], programs: Collection[str], rules: Collection[str]
+) -> KnownDivergences:
+    """The list in a TOML file, checked against the IDs of all programs and rules there are.
+
+    Raises KnownError for TOML that does not parse, an entry that names nothing, lacks a reason or
+    says something else than the format has.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+        table = tomllib.loads(text)
+    except OSError as error:
+        raise KnownError(path, None, f"cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        raise KnownError(path, int(line[1]) if line else None, f"not TOML: {error}.") from None
+    entries = table.pop("known", [])
+    if table or not isinstance(entries, list):
+        what = ", ".join(sorted(table)) or "known"
+        raise KnownError(path, None, f"only [[known]] entries belong in this file, not: {what}.")
+    lines = _entry_lines(text)
+    if len(lines) != len(entries):
+        lines = [None] * len(entries)
+    return KnownDivergences(
+        tuple(
+            _entry(path, line, entry, programs, rules)
+            for line, entry in zip(lines, entries, strict=True)
+        ),
+        Path(path),
+    )
+
+
+def _entry_lines(text: str) -> list[int | None]:
+    return [
+        number
+        for number, line in enumerate(text.splitlines(), start=1)
+        if re.match(r"\s*\[\[\s*known\s*\]\]", line)
+    ]
+
+
+def _entry(
+    path: str | os.PathLike[str],
+    line: int | None,
+    entry: Any,
+    programs: Collection[str],
+    rules: Collection[str],
+) -> Entry:
+    def fault(message: str) -> KnownError:
+        return KnownError(path, line, message)
+
+    if not isinstance(entry, dict):
+        raise fault("an entry is a table: [[known]].")
+    if unknown := sorted(set(entry) - _KEYS):
+        raise fault(f"unknown key {unknown[0]}; an entry has {', '.join(sorted(_KEYS))}.")
+    if ("program" in entry) == ("rule" in entry):
+        raise fault("an entry names either a program or a rule.")
+    kind = "program" if "program" in entry else "rule"
+    named, existing = entry[kind], programs if kind == "program" else rules
+    if not isinstance(named, str) or named not in existing:
+        close = get_close_matches(str(named), existing, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise fault(f"there is no {kind} {named!r}.{hint} Correct the entry or remove it.")
+    levels = entry.get("level")
+    levels = [levels] if isinstance(levels, str) else levels
+    if not isinstance(levels, list) or not levels or any(lv not in EXCUSABLE for lv in levels):
+        raise fault(
+            f'"level" of {named} must be one or several of {", ".join(EXCUSABLE)}; it is '
+            f"{entry.get('level')!r}."
+        )
+    reason = entry.get("reason")
+    if not isinstance(reason, str) or not reason.strip():
+        raise fault(f"the entry for {named} needs a reason.")
+    link = entry.get("link")
+    if link is not None and not isinstance(link, str):
+        raise fault(f'"link" of {named} must be a text.')
+    sometimes = entry.get("sometimes", False)
+    if not isinstance(sometimes, bool):
+        raise fault(f'"sometimes" of {named} must be true or false.')
+    return Entry(
+        program=named if kind == "program" else None,
+        rule=named if kind == "rule" else None,
+        levels=tuple(levels),
+        reason=reason.strip(),
+        link=link,
+        line=line,
+        sometimes=sometimes,
+    )

@@ -1,0 +1,1 @@
+"""Execution of programs on backends, and recordings of it."""

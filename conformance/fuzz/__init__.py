@@ -1,0 +1,1 @@
+"""Random programs: drawn, compared, shrunk and kept."""

@@ -1,0 +1,1 @@
+"""Backends in child processes, and ports in any language."""

@@ -1,0 +1,208 @@
+"""Ports' traces: checked, and converted to the form of the harness's own traces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from conformance.observe.fields import CONTAINERS, KINDS, fields_of
+from conformance.observe.trace import Observation, Step, Trace, TraceError
+from conformance.program.program import Program
+
+KINDS_OF_PORTS = tuple(kind for kind in KINDS if kind != "array")  # NumPy arrays need Python
+_CONTAINER_ITEMS = {kind: {"items": (form,)} for kind, form in CONTAINERS.items()}
+
+
+def _types(of: str, optional: bool = False) -> dict[str, tuple[type, ...]]:
+    """The types of the fields without which an observation cannot be compared, or of all others."""
+    rows = (row for row in fields_of(of) if (row.level != "values") is optional)
+    return {row.name: row.types for row in rows}
+
+
+_REQUIRED = {kind: _CONTAINER_ITEMS.get(kind) or _types(kind) for kind in KINDS_OF_PORTS}
+_GRAD = _types("grad")
+_OPTIONAL = _types("tensor", optional=True)
+
+RESULT = "result"
+"""The label of a storage that was first seen in the value of an expression."""
+
+
+def read_trace(
+    answer: dict[str, Any],
+    program: Program,
+    levels: Collection[str],
+    without: Collection[str] = (),
+) -> Trace:
+    """Return the trace in a port's answer.
+
+    A port numbers its statements but has no line numbers; it may use any storage labels, and leave
+    out the fields of levels that it does not claim (``levels``), or that it lists as ``without``.
+    Raises TraceError for anything else.
+    """
+    statements = program.statements
+    steps = answer.get("steps")
+    if not isinstance(steps, list) or len(steps) > len(statements):
+        raise TraceError(f'not a trace: "steps" is not a list of up to {len(statements)}')
+    expected, of_gradients = (
+        {row.name for row in fields_of(of) if row.level in levels} - set(without)
+        for of in ("tensor", "grad")
+    )
+    reader = _Reader(expected, of_gradients)
+    trace = Trace()
+    for statement, data in zip(statements, steps, strict=False):
+        if not isinstance(data, dict):
+            raise TraceError("not a trace: a step is not an object")
+        given = data.get("statement", statement.index)
+        if given != statement.index:
+            raise TraceError(
+                f"not a trace: statement {given!r} comes where {statement.index} should"
+            )
+        step = Step.from_json({**data, "statement": statement.index, "line": statement.line})
+        trace.steps.append(reader.step(step))
+    # A port may stop where it lacks something, and nowhere else.
+    if len(steps) < len(statements) and not (trace.steps and _lacks(trace.steps[-1])):
+        raise TraceError(f"not a trace: {len(steps)} steps for {len(statements)} statements")
+    return trace
+
+
+def _lacks(step: Step) -> bool:
+    return "lacks" in (step.error or {})
+
+
+def _part(name: str | None, key: Any) -> str | None:
+    return None if name is None else f"{name}[{key}]"
+
+
+class _Reader:
+    """Reads one trace's steps in order; labels a storage with the first name that had it."""
+
+    def __init__(self, fields: Collection[str], grad_fields: Collection[str]) -> None:
+        self.fields = fields
+        self.grad_fields = grad_fields
+        self.live: dict[str, None] = {}
+        self.labels: dict[Any, str] = {}
+
+    def step(self, step: Step) -> Step:
+        """The step, its observations checked and completed; raises TraceError."""
+        for name in step.deleted:
+            self.live.pop(name, None)
+        self.live |= dict.fromkeys(step.changed)
+        step.changed = {
+            name: self._observation(step.changed[name], name)
+            for name in self.live
+            if name in step.changed
+        }
+        if step.result is not None:
+            step.result = self._observation(step.result, None)
+        if step.error is not None:
+            _check_error(step.error)
+            step.error.setdefault("message", "")
+        if not all(
+            isinstance(w, dict) and {"category", "message"} <= w.keys() for w in step.warnings
+        ):
+            raise TraceError('not a trace: a warning has "category" and "message"')
+        return step
+
+    def _observation(self, seen: Any, name: str | None) -> Observation:
+        """The observation of a name; a result has none, nor has any part of it."""
+        if not isinstance(seen, dict) or seen.get("kind") not in _REQUIRED:
+            raise TraceError(f"not a trace: {name or RESULT} is no observation of any kind")
+        kind = seen["kind"]
+        _check(seen, _REQUIRED[kind], name or RESULT)
+        match kind:
+            case "tensor":
+                return self._tensor(seen, name or RESULT)
+            case "list" | "tuple":
+                parts = enumerate(seen["items"])
+                return {**seen, "items": [self._observation(v, _part(name, i)) for i, v in parts]}
+            case "dict":
+                named = seen["items"].items()
+                items = {key: self._observation(v, _part(name, repr(key))) for key, v in named}
+                return {**seen, "items": items}
+            case "float" | "complex":
+                return {**seen, "value": _floating([seen["value"]], name or RESULT)[0]}
+        return seen
+
+    def _tensor(self, seen: Observation, name: str) -> Observation:
+        for field in self.fields:
+            if field not in seen:
+                raise TraceError(
+                    f'{name} has no "{field}", which belongs to a level that the port claims '
+                    '(a field it has no notion of stands in "without")'
+                )
+        readable = {f: kind for f, kind in _OPTIONAL.items() if f in seen and not _raises(seen[f])}
+        _check(seen, readable, name)
+        seen = {**seen, **_elements(seen, name)}
+        if isinstance(grad := seen["grad"], dict):
+            _check(grad, {**_GRAD, **dict.fromkeys(self.grad_fields, object)}, f"{name}.grad")
+            seen["grad"] = {**grad, **_elements(grad, f"{name}.grad")}
+        if "storage" in seen:
+            seen["storage"] = self._label(seen["storage"], name)
+        return seen
+
+    def _label(self, storage: Any, name: str) -> str:
+        if storage not in self.labels:
+            label, count = name, 1
+            while label in self.labels.values():
+                count += 1
+                label = f"{name}#{count}"
+            self.labels[storage] = label
+        return self.labels[storage]
+
+
+def _check(data: Observation, kinds: dict[str, Any], name: str) -> None:
+    for field, kind in kinds.items():
+        if field not in data:
+            raise TraceError(f'not a trace: {name} has no "{field}"')
+        value = data[field]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind == (int,)):
+            raise TraceError(f'not a trace: "{field}" of {name} is {value!r}'[:200])
+
+
+def _raises(value: Any) -> bool:
+    """Whether a field holds the error that reading it raised."""
+    if not isinstance(value, dict) or not isinstance(value.get("error"), dict):
+        return False
+    _check_error(value["error"])
+    value["error"].setdefault("message", "")
+    return True
+
+
+def _check_error(error: dict[str, Any]) -> None:
+    if not isinstance(error.get("type"), str):
+        raise TraceError("not a trace: an error has no type")
+    for name, value in error.items():
+        if name not in ("type", "message", "lacks") or not isinstance(value, str):
+            raise TraceError(f'not a trace: an error\'s "{name}" is {value!r}'[:200])
+
+
+def _elements(data: Observation, name: str) -> dict[str, Any]:
+    """The values of a tensor or gradient, as many as its shape says, floats where it has floats."""
+    shape, values = data["shape"], data["values"]
+    if not all(type(size) is int for size in shape) or len(values) != math.prod(shape):
+        raise TraceError(f"not a trace: {name} has {len(values)} values for the shape {shape}")
+    if "float" in data["dtype"] or "complex" in data["dtype"]:
+        return {"values": _floating(values, name)}
+    if not all(isinstance(value, int) for value in values):
+        raise TraceError(f"not a trace: {name} is {data['dtype']}, its values are not")
+    return {"values": values}
+
+
+def _floating(values: list[Any], name: str) -> list[Any]:
+    """Numbers as floats; non-finite ones stay strings, complex ones pairs."""
+    return list(_floats(values, name))
+
+
+def _floats(values: list[Any], name: str) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, list) and len(value) == 2:
+            yield _floating(value, name)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            if not math.isfinite(value):
+                raise TraceError(f"not a trace: {name} has {value}, which JSON does not")
+            yield float(value)
+        elif value in ("nan", "inf", "-inf"):
+            yield value
+        else:
+            raise TraceError(f"not a trace: {name} has an element {value!r}"[:200])

@@ -1,0 +1,157 @@
+"""Ports in any language: processes with JSON Lines on standard input and output.
+
+`--backend 'cmd: COMMAND'` names one. It is sent programs in the neutral form and answers with
+traces; docs/porting.md is the protocol in words, schema/protocol.schema.json its schema.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from typing import IO, Any
+
+from conformance.backends import BackendError
+from conformance.base.levels import LEVELS
+from conformance.base.release import version
+from conformance.isolation.answers import read_trace
+from conformance.isolation.child import Child, Failed, Identity, Unsupported
+from conformance.isolation.process import Garbled, Process, shortened
+from conformance.neutral.compile import NotNeutral, neutral
+from conformance.observe.trace import Trace
+from conformance.program.program import Program
+
+PREFIX = "cmd:"
+"""The beginning of such a backend's name."""
+
+PROTOCOL = 1
+"""Version of the protocol; it changes when one side would misread the other."""
+
+_PATIENCE = 1.0  # seconds that a port may take to stop
+
+
+def is_port(backend: str) -> bool:
+    """Say whether the backend of this name is a command."""
+    return backend.startswith(PREFIX)
+
+
+class Port(Child):
+    """Runs programs on a port: as `Child`, with a command in place of a backend in Python.
+
+    Its methods raise `Unsupported`, too: where a program has no neutral form, and where the port
+    reports that it lacks an operation of the program.
+    """
+
+    without: tuple[str, ...] = ()
+    """Fields of the claimed levels that the port does not have."""
+
+    def trace(self, program: Program) -> Trace:
+        try:
+            form = neutral(program)
+        except NotNeutral as reason:
+            raise Unsupported(str(reason)) from None
+        request = {"type": "run", "default_dtype": self.default_dtype, "program": form}
+
+        def read(answer: dict[str, Any]) -> Trace:
+            return read_trace(answer, program, self.identity().levels, self.without)
+
+        return self._asked(request, read)
+
+    def tally(self, entry: str, dtype: str) -> dict[str, Any]:
+        raise Unsupported("an entry of the sweep is made by torch, for backends in Python")
+
+    def sample(self, identifier: str) -> Program:
+        raise Unsupported("a sample of the sweep is made by torch, for backends in Python")
+
+    def close(self) -> None:
+        """Tell the process to stop, if there is one, and end it."""
+        if self._process is not None:
+            self._process.dismiss({"type": "stop"}, _PATIENCE)
+        super().close()
+
+    def _checked(self, answer: dict[str, Any]) -> dict[str, Any]:
+        match answer.get("type"):
+            case "trace":
+                return answer
+            case "unsupported":
+                raise Unsupported(
+                    str(answer.get("reason") or "the port does not say what it lacks")
+                )
+            case "failed":
+                raise Failed(str(answer.get("reason") or "the port does not say what failed"))
+            case other:
+                raise ValueError(f"an answer of type {shortened(other)}")
+
+    def _launched(self) -> Process:
+        command = _words(self.backend)
+
+        def started(requests: int, answers: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command, stdin=requests, stdout=answers, stderr=printed, start_new_session=True
+            )
+
+        try:
+            return Process(started)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise BackendError(
+                f"backend {self.backend!r}: {command[0]} cannot be started: {reason}"
+            ) from error
+
+    def _introduced(self, process: Process) -> Identity:
+        answer = process.ask(
+            {"type": "start", "protocol": PROTOCOL, "suite": version()}, self.start_timeout
+        )
+        try:
+            identity, self.without = _capabilities(answer)
+        except (KeyError, TypeError, ValueError) as error:
+            raise Garbled(
+                f"it answered {shortened(answer)} to the start: {_reason(error)}{process.tail()}"
+            ) from None
+        return identity
+
+
+def missing(backend: str) -> str | None:
+    """Return the executable of a port's command if this machine lacks it, else None.
+
+    Raises BackendError for a name that is no command.
+    """
+    program = _words(backend)[0]
+    return program if shutil.which(program) is None else None
+
+
+def _words(backend: str) -> list[str]:
+    """The command's words; raises BackendError for shell syntax errors."""
+    try:
+        words = shlex.split(backend.removeprefix(PREFIX))
+    except ValueError as error:
+        raise BackendError(f"backend {backend!r}: not a command: {error}") from None
+    if not words:
+        raise BackendError(f"backend {backend!r}: `{PREFIX}` wants a command behind it")
+    return words
+
+
+def _capabilities(ready: dict[str, Any]) -> tuple[Identity, tuple[str, ...]]:
+    """Return a port's description of itself; raises KeyError, TypeError or ValueError."""
+    if ready["type"] != "ready":
+        raise ValueError('its type is not "ready"')
+    if ready["protocol"] != PROTOCOL:
+        raise ValueError(f"this suite speaks version {PROTOCOL} of the protocol")
+    levels, without = ready.get("levels", ["values"]), ready.get("without", [])
+    if unknown := [level for level in levels if level not in LEVELS]:
+        raise ValueError(f"there is no level {unknown[0]!r}; there are {', '.join(LEVELS)}")
+    if "values" not in levels:
+        raise ValueError('without the level "values" nothing can be compared')
+    name, release = str(ready["name"]), str(ready.get("version") or "unknown")
+    identity = Identity(
+        name,
+        f"{name} {release}",
+        str(ready.get("device") or "cpu"),
+        None if ready.get("unavailable") is None else str(ready["unavailable"]),
+        tuple(level for level in LEVELS if level in levels),
+    )
+    return identity, tuple(map(str, without))
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)

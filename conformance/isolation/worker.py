@@ -1,0 +1,115 @@
+"""The child process of `conformance.isolation.child`: it runs programs or samples of the sweep."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, BinaryIO
+
+from conformance.backends import Backend, find
+from conformance.execution.execute import trace
+from conformance.program.program import Program
+from conformance.sweep.sweep import Sweep
+
+
+def main(arguments: list[str]) -> int:
+    """Answer requests, one JSON object per line, until there are none."""
+    parser = argparse.ArgumentParser(prog="python -m conformance.isolation.worker")
+    parser.add_argument("--requests", type=int, required=True)
+    parser.add_argument("--answers", type=int, required=True)
+    parser.add_argument("--backend", required=True)
+    parser.add_argument("--oracle", help="serve the sweep: both backends in this process")
+    parser.add_argument("--import", dest="imports", action="append", default=[])
+    options = parser.parse_args(arguments)
+    for descriptor in (options.requests, options.answers):
+        os.set_inheritable(descriptor, False)
+    _end_with(os.getppid())
+    with (
+        open(options.requests, "rb") as requests,
+        open(options.answers, "wb", buffering=0) as answers,
+    ):
+        backend = _ready(options.backend, options.imports, answers)
+        if backend is None:
+            return 1
+        answer = _swept(options.oracle, backend) if options.oracle else partial(_traced, backend)
+        for line in requests:
+            _write(answers, _answered(json.loads(line), answer))
+    # A backend's threads or destructors must not keep the process.
+    os._exit(0)
+
+
+def _ready(name: str, imports: list[str], answers: BinaryIO) -> Backend | None:
+    """Find the backend and report its identity, or the reason for failing."""
+    try:
+        backend = find(name, imports)
+        told = {
+            "name": backend.name,
+            "version": str(backend.version),
+            "device": str(backend.device),
+            "unavailable": backend.available(),
+            "levels": backend.levels,
+        }
+    except Exception as error:
+        _write(answers, _line({"failed": str(error) or type(error).__name__}))
+        return None
+    _write(answers, _line({"ready": told}))
+    return backend
+
+
+def _traced(backend: Backend, request: dict[str, Any]) -> dict[str, Any]:
+    program = Program.from_json(request["program"])
+    backend.seed = request["seed"]
+    backend.default_dtype = request["default_dtype"]
+    return {"trace": trace(program, backend).to_json()}
+
+
+def _swept(oracle: str, backend: Backend) -> Callable[[dict[str, Any]], dict[str, Any]]:
+
+    sweep = Sweep(find(oracle), backend)
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        sweep.seed(request["seed"])
+        if "sample" in request:
+            return {"program": sweep.program(request["sample"]).to_json()}
+        return {"tally": sweep.entry(request["entry"], request["dtype"]).to_json()}
+
+    return answer
+
+
+def _answered(request: dict[str, Any], answer: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    try:
+        return _line({"id": request["id"], **answer(request)})
+    except Exception as error:
+        # The program's own errors are part of a trace; this is the harness's or the session's.
+        return _line({"id": request["id"], "failed": f"{type(error).__name__}: {error}"})
+
+
+def _line(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, allow_nan=False).encode() + b"\n"
+
+
+def _write(answers: BinaryIO, line: bytes) -> None:
+    data = memoryview(line)
+    while data:
+        data = data[answers.write(data) :]
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has exited, even while a program hangs."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent watch", daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Observation: the table of fields, the observer that reads them, and traces."""

@@ -1,0 +1,42 @@
+"""Texts of errors, warnings and values, without the parts that differ between processes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+_TRIGGERED = re.compile(r"\s*\(Triggered internally at .*?\)\s*\Z", re.DOTALL)
+_FORWARD_CALL = "Traceback of forward call that "
+_FRAMES = re.compile(rf"(?<={_FORWARD_CALL})([^:\n]*:).*", re.DOTALL)
+
+# The stack that pybind11 adds to what Python code raised under it.
+_STACK = re.compile(r"\n\nAt:\n(?:  [^\n]*\(\d+\): [^\n]*(?:\n|$))+")
+
+
+def text(value: Any) -> str:
+    """Return `str(value)` without addresses and stacks, which differ by process; never raises."""
+    try:
+        plain = value if type(value) is str else str(value)
+    except Exception as error:
+        return f"<{type(value).__name__} whose str() raises {type(error).__name__}>"
+    if not isinstance(plain, str):
+        return f"<{type(value).__name__}>"
+    if _FORWARD_CALL in plain:
+        plain = _FRAMES.sub(r"\1", plain)
+    if "\n\nAt:\n" in plain:
+        plain = _STACK.sub("", plain)
+    if "0x" in plain:
+        plain = _ADDRESS.sub("0x...", plain)
+    # A lone surrogate can be written to no UTF-8 file.
+    return plain if plain.isascii() else plain.encode("utf-8", "replace").decode("utf-8")
+
+
+def failure(error: BaseException) -> dict[str, str]:
+    """Return an exception's class name and message."""
+    return {"type": type(error).__name__, "message": text(error)}
+
+
+def warning_text(message: Any) -> str:
+    """Return a warning's message without the place in torch's sources that issued it."""
+    return _TRIGGERED.sub("", text(message))

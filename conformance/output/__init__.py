@@ -1,0 +1,1 @@
+"""Observations, failures and runs as text."""

@@ -1,0 +1,1 @@
+"""Programs, their given tensors and their normative comments."""

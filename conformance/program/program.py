@@ -1,0 +1,333 @@
+"""Programs: a few lines of PyTorch source, cut into statements that are run one by one."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from conformance.program.expectations import Expectation, MalformedExpectation, read_comment
+from conformance.program.givens import Given
+
+__all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
+
+
+class ProgramError(Exception):
+    """Source that is not a program; says in which file and line, and why."""
+
+    def __init__(self, file: str | None, line: int | None, message: str) -> None:
+        super().__init__(f"{file or '<program>'}:{line or 1}: {message}")
+        self.file, self.line, self.message = file, line, message
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One top-level statement of a program; `line` and `end_line` count within `Program.paste()`.
+
+    `assigns` are the names it binds, `imports` those among them that an import binds, `shown` the
+    names whose value a comment of it states. `given` is true for a given tensor's statement.
+    """
+
+    index: int
+    source: str
+    line: int
+    end_line: int
+    expects: tuple[Expectation, ...]
+    assigns: tuple[str, ...]
+    shown: tuple[str, ...]
+    imports: tuple[str, ...]
+    is_expression: bool
+    given: bool
+    code: CodeType
+
+    @property
+    def unspecified(self) -> bool:
+        """Say whether the values that this statement makes are not compared."""
+        return any(e.kind == "unspecified" for e in self.expects)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Source in PyTorch and its subject; `line` is that of its first source line in `file`.
+
+    Raises ProgramError, from `statements` and `paste`, for source that does not parse.
+    """
+
+    id: str
+    area: str
+    source: str
+    sentence: str
+    rule: str | None = None
+    operator: str | None = None
+    givens: tuple[Given, ...] = ()
+    dtype: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        """The given tensors' statements, then the source's, in order."""
+        return _statements(self)
+
+    def unspecified(self) -> Iterator[set[str]]:
+        """Yield, after each statement, the names with unspecified values: one set that changes."""
+        names: set[str] = set()
+        for statement in self.statements:
+            for name in statement.assigns:
+                (names.add if statement.unspecified else names.discard)(name)
+            yield names
+
+    @property
+    def about(self) -> dict[str, str | None]:
+        """The program's subject, as in run files and exports."""
+        names = ("id", "area", "rule", "operator", "sentence", "dtype")
+        return {name: getattr(self, name) for name in names}
+
+    def paste(self) -> str:
+        """Return the whole source, which runs as it stands in a Python prompt."""
+        return self._preamble + self.source.rstrip("\n") + "\n"
+
+    @cached_property
+    def _preamble(self) -> str:
+        first = "" if not self.givens and _begins_with_import(self.source) else "import torch\n"
+        return first + "".join(given.source() + "\n" for given in self.givens)
+
+    @property
+    def filename(self) -> str:
+        """The name under which Python knows the program's code."""
+        return f"<program {self.id}>"
+
+    def place(self, line: int) -> tuple[str | None, int]:
+        """Return the file and the line in it at which line `line` of `paste()` stands."""
+        within = line - self._preamble.count("\n")
+        if self.file is None or self.line is None or within < 1:
+            return self.file, line
+        return self.file, self.line + within - 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The cached statements hold compiled code, which cannot be pickled.
+        return Program.from_json, (self.to_json(),)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object from which `from_json` makes the program again."""
+        return {
+            "id": self.id,
+            "area": self.area,
+            "source": self.source,
+            "sentence": self.sentence,
+            "rule": self.rule,
+            "operator": self.operator,
+            "givens": [given.to_json() for given in self.givens],
+            "dtype": self.dtype,
+            "file": self.file,
+            "line": self.line,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Program:
+        """Return the program that `to_json` wrote; raises ProgramError for anything else."""
+        try:
+            givens = tuple(Given.from_json(g) for g in data.get("givens", ()))
+            fields = {k: v for k, v in data.items() if k != "givens"}
+            return cls(givens=givens, **fields)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise ProgramError(None, None, f"not a program: {error}") from error
+
+
+def shown_path(path: Path) -> str:
+    """The path relative to the project's root, or to the current folder."""
+    resolved = path.resolve()
+    for root in (Path(__file__).resolve().parents[2], Path.cwd()):
+        if resolved.is_relative_to(root):
+            return resolved.relative_to(root).as_posix()
+    return path.as_posix()
+
+
+def _begins_with_import(source: str) -> bool:
+    for line in source.splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            return line.split("#")[0].strip() == "import torch"
+    return False
+
+
+def _statements(program: Program) -> list[Statement]:
+    text = program.paste()
+    try:
+        tree = ast.parse(text, program.filename)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None) or 1
+        message = getattr(error, "msg", None) or str(error)
+        raise ProgramError(*program.place(line), f"does not parse: {message}") from error
+    skipped = 1 if program._preamble else 0
+    nodes = tree.body[skipped:]
+    comments = _expectations(program, text, nodes)
+    lines = text.splitlines()
+    statements = []
+    for index, node in enumerate(nodes):
+        statements.append(
+            _statement(program, lines, index, node, tuple(comments.get(id(node), ())))
+        )
+    return statements
+
+
+def _statement(
+    program: Program, lines: list[str], index: int, node: ast.stmt, expects: tuple[Expectation, ...]
+) -> Statement:
+    end_line = node.end_lineno or node.lineno
+    is_expression = isinstance(node, ast.Expr)
+    source = _segment(lines, node)
+    imports, assigns = _bound_names(node, walrus=":=" in source)
+    shown = _shown_names(node, assigns)
+    if any(e.kind == "value" for e in expects) and not is_expression and not shown:
+        raise ProgramError(
+            *program.place(end_line),
+            "a value can be stated for an expression or for an assignment to names, "
+            "not for this statement",
+        )
+    try:
+        code = _compiled(node, program.filename)
+    except (SyntaxError, ValueError) as error:  # e.g. `return` outside a function
+        where = program.place(getattr(error, "lineno", None) or node.lineno)
+        raise ProgramError(*where, f"does not compile: {error}") from error
+    return Statement(
+        index,
+        source,
+        node.lineno,
+        end_line,
+        expects,
+        assigns,
+        shown,
+        imports,
+        is_expression,
+        index < len(program.givens),
+        code,
+    )
+
+
+def _compiled(node: ast.stmt, filename: str) -> CodeType:
+    if isinstance(node, ast.Expr):
+        return compile(ast.Expression(node.value), filename, "eval", dont_inherit=True)
+    return compile(ast.Module([node], []), filename, "exec", dont_inherit=True)
+
+
+def _segment(lines: list[str], node: ast.stmt) -> str:
+    """The statement's own text, faster than ast.get_source_segment, which splits all lines."""
+    first, last = _first_line(node) - 1, (node.end_lineno or node.lineno) - 1
+    rows = lines[first : last + 1]
+    rows[-1] = rows[-1].encode()[: node.end_col_offset].decode()
+    if _first_line(node) == node.lineno:
+        rows[0] = rows[0].encode()[node.col_offset :].decode()
+    return "\n".join(rows)
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", ())
+    return min([node.lineno, *(d.lineno for d in decorators)])
+
+
+def _expectations(
+    program: Program, text: str, nodes: list[ast.stmt]
+) -> dict[int, tuple[Expectation, ...]]:
+    """Map a node's id to the expectations in the comment behind it."""
+    if "#" not in text:
+        return {}
+    last_on_line = {node.end_lineno: node for node in nodes}
+    found: dict[int, tuple[Expectation, ...]] = {}
+    for line, comment in _trailing_comments(text):
+        try:
+            expects = read_comment(comment)
+        except MalformedExpectation as error:
+            raise ProgramError(*program.place(line), str(error)) from None
+        if not expects:
+            continue
+        if line in last_on_line:
+            found[id(last_on_line[line])] = expects
+        elif any(e.kind != "value" or e.text.startswith("tensor(") for e in expects):
+            raise ProgramError(
+                *program.place(line),
+                f"a normative comment stands on the last line of a statement: # {comment}",
+            )
+    return found
+
+
+_QUOTED = re.compile("['\"]")
+_SPANNING = ('"""', "'''", "\\\n")  # a string that does not end on its line
+
+
+def _trailing_comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every comment that has code before it on its line."""
+    rows = [row.partition("#") for row in text.split("\n")]
+    if not any(mark and _QUOTED.search(code) for code, mark, _ in rows) and not any(
+        mark in text for mark in _SPANNING
+    ):
+        # Without strings every "#" begins a comment; tokenizing takes twice as long as parsing.
+        for line, (code, mark, comment) in enumerate(rows, 1):
+            if mark and code.strip():
+                yield line, comment.lstrip("#").strip()
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT and token.line[: token.start[1]].strip():
+            yield token.start[0], token.string.lstrip("#").strip()
+
+
+def trailing_prose(program: Program) -> Iterator[tuple[int, str]]:
+    """Yield line (within `paste()`) and text of each trailing comment that is prose."""
+    for line, comment in _trailing_comments(program.paste()):
+        if not read_comment(comment):
+            yield line, comment
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _bound_names(node: ast.stmt, walrus: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names that imports bind, and all names bound in the program's namespace, in order.
+
+    Without a `walrus` an expression binds none.
+    """
+    imports: dict[str, None] = {}
+    names: dict[str, None] = {}
+
+    def visit(part: ast.AST) -> None:
+        if isinstance(part, ast.expr) and not (walrus or _is_target(part)):
+            return
+        if isinstance(part, _SCOPES):
+            names[part.name] = None
+            return
+        if isinstance(part, _INNER):
+            return
+        if isinstance(part, (ast.Import, ast.ImportFrom)):
+            for alias in part.names:
+                imports[alias.asname or alias.name.partition(".")[0]] = None
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            names[part.id] = None
+        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            names[part.name] = None
+        for child in ast.iter_child_nodes(part):
+            visit(child)
+
+    visit(node)
+    return tuple(imports), tuple(imports | names)
+
+
+def _is_target(part: ast.expr) -> bool:
+    return isinstance(getattr(part, "ctx", None), ast.Store)
+
+
+def _shown_names(node: ast.stmt, assigns: tuple[str, ...]) -> tuple[str, ...]:
+    """The names whose value a comment can state: the only one bound, or one tuple of them."""
+    if len(assigns) == 1 and not isinstance(node, _SCOPES):
+        return assigns
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+        if isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
+            return tuple(e.id for e in target.elts if isinstance(e, ast.Name))
+    return ()

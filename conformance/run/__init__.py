@@ -1,0 +1,1 @@
+"""One pass of the suite: plan, judge, collector, ending."""

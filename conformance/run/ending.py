@@ -1,0 +1,136 @@
+"""The end of a run: its exit code, the files made of it, and its summary."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from conformance.compare.known import KnownDivergences
+from conformance.output import junit, markdown
+from conformance.output.failure import headline
+from conformance.run.plan import now
+from conformance.run_files.run import Run
+from conformance.run_files.totals import exit_code, footer, is_failing, is_known, totals
+from conformance.run_files.writing import RunWriter
+from conformance.settings.settings import Settings
+from conformance.suite.suite import Suite
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a run; ``exit`` is its exit code, ``files`` are those written."""
+
+    header: Mapping[str, Any]
+    lines: list[dict[str, Any]]
+    stale: list[str]
+    footer: dict[str, Any] | None
+    exit: int
+    files: Mapping[str, Path] = field(default_factory=dict)
+    faults: Sequence[str] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every selected program was reached."""
+        return self.footer is not None
+
+    @property
+    def run(self) -> Run:
+        """The run as its file has it."""
+        return Run(dict(self.header), self.lines, self.footer)
+
+    def code(self) -> int:
+        """The command's exit code: 2 if a requested file could not be written."""
+        return self.exit or (2 if self.faults else 0)
+
+
+def ended(
+    header: Mapping[str, Any],
+    lines: list[dict[str, Any]],
+    settings: Settings,
+    suite: Suite,
+    known: KnownDivergences,
+    complete: bool,
+    forgiven: bool = False,
+) -> Result:
+    """Return the result of these lines; if ``forgiven``, a complete run always succeeds."""
+    levels = tuple(header["selection"]["levels"])
+    stale = known.stale(lines, levels, suite.programs_of_rule())
+    allowed = ("unsupported",) if settings.allow_unsupported else ()
+    code = exit_code(lines, stale, allowed) if complete else 3
+    if complete and forgiven:
+        code = 0
+    last = footer(lines, now(), code, stale) if complete else None
+    return Result(header, lines, stale, last, code)
+
+
+def written(result: Result, settings: Settings, writer: RunWriter | None) -> Result:
+    """Write the run's files: end the run file, then those that ``settings`` ask for.
+
+    A file that cannot be written is a fault of the result; the others are still written.
+    """
+    files: dict[str, Path] = {}
+    if writer is not None:
+        if result.footer is None:
+            writer.abandon()
+        else:
+            writer.close(result.footer)
+        files["run file"] = writer.path
+    faults = []
+    makers: Sequence[tuple[str, Path | None, Callable[[Path], None]]] = (
+        ("report", settings.report, lambda path: _report(result.run, path)),
+        ("JUnit XML", settings.junit, lambda path: junit.write(result.run, path, settings)),
+        ("summary", settings.summary, lambda path: markdown.write(result.run, path, settings)),
+    )
+    for what, path, make in makers:
+        if path is None:
+            continue
+        try:
+            make(path)
+            files[what] = path
+        except Exception as error:
+            faults.append(f"the {what} {path} was not written: {type(error).__name__}: {error}")
+    return replace(result, files=files, faults=tuple(faults))
+
+
+def _report(run: Run, path: Path) -> None:
+    importlib.import_module("reports.run").write(run, path)
+
+
+def summary_lines(result: Result) -> list[str]:
+    """The result of a run as plain lines: outcomes, first divergences, files, exit code."""
+    counted = {name: n for name, n in totals(result.lines).items() if n}
+    lines = [", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counted.items())]
+    levels = tuple(result.header["selection"]["levels"])
+    failing = [line for line in result.lines if is_failing(line)]
+    lines += [headline(line, levels) for line in failing[:10]]
+    if len(failing) > 10:
+        lines.append(f"... and {len(failing) - 10} more that diverge")
+    lines += result.stale
+    lines += [f"{what}: {path}" for what, path in result.files.items()]
+    lines += result.faults
+    lines.append(f"exit code {result.exit}: {meaning(result)}")
+    return lines
+
+
+def meaning(result: Result) -> str:
+    """The meaning of a run's exit code, in words."""
+    if not result.complete:
+        return f"interrupted, {len(result.lines)} of {result.header['programs']} programs judged"
+    if result.exit == 1:
+        diverges = any(is_failing(line) for line in result.lines)
+        return "something diverges" if diverges else "a known divergence is gone; remove its entry"
+    if result.exit == 3:
+        return "nothing diverges, but something was not compared"
+    if any(line["outcome"] == "not_run" for line in result.lines):
+        return "not run, and that was allowed (--if-available)"
+    known = sum(1 for line in result.lines if is_known(line))
+    but = f", but for {known} known divergences" if known else ""
+    if lacking := sum(1 for line in result.lines if line["outcome"] == "unsupported"):
+        return (
+            f"everything compared conforms{but}; {lacking:,} programs are unsupported, and that "
+            "was allowed (--allow-unsupported)"
+        )
+    return f"everything conforms{but}"

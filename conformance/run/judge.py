@@ -1,0 +1,292 @@
+"""The judge: runs a program on oracle and backend, and makes its line of the run file."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from conformance import backends
+from conformance.base import interruption
+from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.compare.compare import compare, stated
+from conformance.compare.known import KnownDivergences
+from conformance.execution.execute import trace
+from conformance.execution.recordings import NotRecorded, find_recording, is_recorded
+from conformance.isolation.child import Child, Unsupported
+from conformance.isolation.port import Port, is_port
+from conformance.isolation.process import IsolationError, TimedOut
+from conformance.observe.trace import Trace
+from conformance.program.program import Program
+from conformance.settings.settings import Settings
+from conformance.suite.conventions import convention_of
+from conformance.sweep.sample import AREA, is_entry
+from conformance.sweep.verdict import add_first_sample, settle
+
+NONE = "none"
+"""The oracle of a run without one: programs are judged by their comments."""
+
+# An entry of the sweep has hundreds of samples: it may take this many times a program's timeout.
+SWEEP_TIMEOUT = 10
+
+
+class Judge:
+    """Runs programs on an oracle, in this process, and on a backend, in a process of its own.
+
+    Backends are set up at the first program. `close` ends the process.
+    """
+
+    def __init__(
+        self, settings: Settings, known: KnownDivergences, unavailable: str | None = None
+    ) -> None:
+        """``unavailable`` is the reason why nothing can be run (no such device), for every line."""
+        self.settings = settings
+        self.known = known
+        self.unavailable = unavailable
+        self._oracle: Callable[[Program], Trace] | None = None
+        self._backend: Child | backends.Backend | None = None
+        self._sweep: Child | None = None
+
+    def line(self, program: Program) -> dict[str, Any]:
+        """Return the program's line of the run file; errors become its outcome, none is raised."""
+        interruption.check()
+        line = blank_line(program)
+        if self.unavailable:
+            return {**line, "outcome": "not_run", "reason": self.unavailable}
+        if self.settings.oracle == NONE:
+            return self._stated(line, program)
+        if is_entry(program):
+            if is_recorded(self.settings.oracle):
+                reason = "a recording has no samples of torch's database: the sweep needs torch"
+                return {**line, "outcome": "not_run", "reason": reason}
+            return self._swept(line, program)
+        return self._traced(line, program)
+
+    def sample(self, identifier: str) -> Program:
+        """One sample of the sweep as a program; raises IsolationError if there is none."""
+        return self._sweeper().sample(identifier)
+
+    def _swept(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        """The line of an entry of the sweep, with the traces of the first sample that diverges."""
+        begin = time.perf_counter()
+        entry, dtype = program.id.removeprefix(f"{AREA}/").rsplit("/", 1)
+        try:
+            tally = self._sweeper().tally(entry, dtype)
+            line["seconds"]["backend"] = round(time.perf_counter() - begin, 6)
+            settle(line, tally, self.settings.selection.levels)
+            if line["divergences"]:
+                first = next(iter(line["divergences"].values()))["sample"]
+                sample = self.sample(first)
+                add_first_sample(line, self._traced(blank_line(sample), sample))
+        except Exception as error:
+            return {**line, **self._backend_fault(error), "got": None}
+        line["known"] = self.known.known_divergence(line, self.settings.selection.levels)
+        return line
+
+    def _stated(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        """The line where there is no oracle: the program's own comments are the expectation."""
+        if not any(statement.expects for statement in program.statements):
+            reason = "the program states nothing by itself: it needs an oracle"
+            return {**line, "outcome": "not_run", "reason": reason}
+        begin = time.perf_counter()
+        try:
+            got = self._got(program)
+            verdict = stated(program, got).to_json()
+        except Exception as error:
+            return {**line, **self._backend_fault(error), "got": None}
+        line["seconds"]["backend"] = round(time.perf_counter() - begin, 6)
+        line["got"] = got.to_json()
+        for name in ("levels", "divergences", "reason"):
+            line[name] = verdict.get(name) or line[name]
+        line["outcome"] = outcome(verdict, self.settings.selection.levels)
+        line["known"] = self.known.known_divergence(line, self.settings.selection.levels)
+        return line
+
+    def _sweeper(self) -> Child:
+        if self._sweep is None:
+            self._sweep = child(self.settings, self.settings.oracle, SWEEP_TIMEOUT)
+        return self._sweep
+
+    def _traced(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
+        begin = time.perf_counter()
+        try:
+            expected = self.expected(program)
+        except NotRecorded as error:
+            return {**line, "outcome": "not_run", "reason": str(error)}
+        except Exception as error:
+            return {**line, "outcome": "error", "reason": _fault("the oracle", error)}
+        line["expected"] = expected.to_json()
+        middle = time.perf_counter()
+        line["seconds"]["oracle"] = round(middle - begin, 6)
+        try:
+            got = self._got(program)
+        except Exception as error:
+            line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
+            return {**line, **self._backend_fault(error), "got": None}
+        line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
+        return self._compared(line, program, expected, got)
+
+    def traces(self, program: Program) -> tuple[Trace, Trace]:
+        """The oracle's and the backend's trace, each in fresh state; raises their errors."""
+        return self.expected(program), self._got(program)
+
+    def close(self) -> None:
+        """End the backend's process."""
+        if isinstance(self._backend, Child):
+            self._backend.close()
+        if self._sweep is not None:
+            self._sweep.close()
+        self._backend = self._sweep = None
+
+    def expected(self, program: Program) -> Trace:
+        """The oracle's trace; raises BackendError, NotRecorded, or the oracle's own error."""
+        if self._oracle is None:
+            self._oracle = self._oracle_set_up()
+        return self._oracle(program)
+
+    def _oracle_set_up(self) -> Callable[[Program], Trace]:
+        settings = self.settings
+        if is_recorded(settings.oracle):
+            recording = find_recording(settings.oracle)
+            recording.check(settings.seed, settings.default_dtype)
+            return recording.trace
+        return partial(trace, backend=self._found(settings.oracle))
+
+    def _got(self, program: Program) -> Trace:
+        if self._backend is None:
+            self._backend = self._start()
+        if isinstance(self._backend, Child):
+            return self._backend.trace(program)
+        return trace(program, self._backend)
+
+    def _claimed(self) -> tuple[str, ...]:
+        """The levels that the backend claims."""
+        backend = self._backend
+        if backend is None:
+            return LEVELS
+        return backend.identity().levels if isinstance(backend, Child) else backend.levels
+
+    def _found(self, name: str) -> backends.Backend:
+        found = backends.find(name, self.settings.imports)
+        found.seed = self.settings.seed
+        found.default_dtype = self.settings.default_dtype
+        return found
+
+    def _start(self) -> Child | backends.Backend:
+        settings = self.settings
+        if settings.isolation:
+            return child(settings)
+        return self._found(settings.backend)
+
+    def _compared(
+        self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
+    ) -> dict[str, Any]:
+        try:
+            about_float32 = self.settings.default_dtype == "float32"
+            claimed = self._claimed()
+            verdict = compare(expected, got, program, about_float32, claimed).to_json()
+        except Exception as error:
+            return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
+        for name in ("levels", "divergences", "specification", "reason"):
+            line[name] = verdict.get(name) or line[name]
+        if (shown := convention_of(program.id, expected, got)) is not None:
+            line["convention"] = shown
+        line["ulp"] = {dtype: _finite(error) for dtype, error in verdict["ulp"].items()}
+        observed = got.to_json()
+        if observed != line["expected"]:
+            line["got"] = observed
+        levels = self.settings.selection.levels
+        line["outcome"] = outcome(verdict, levels)
+        if line["outcome"] == "conforms" and _is_blind(verdict, program, expected, levels):
+            line["outcome"] = "unsupported"
+            line["reason"] = f"nothing of level {', '.join(levels)} can be seen on this backend"
+        if line["outcome"] == "unsupported":
+            line["levels"] = {}
+        line["known"] = self.known.known_divergence(line, levels)
+        return line
+
+    def _backend_fault(self, error: Exception) -> dict[str, str]:
+        """The outcome of a program of which the backend gave no trace, and the reason."""
+        if isinstance(error, Unsupported):
+            return {"outcome": "unsupported", "reason": str(error)}
+        reason = _fault("the backend", error)
+        if isinstance(error, TimedOut):
+            reason += " (see --timeout)"
+        return {"outcome": "error", "reason": reason}
+
+
+def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Child:
+    """The process, not started yet, in which the backend of these settings runs programs.
+
+    With an ``oracle`` it serves the sweep. Requests may take ``times`` the usual timeout.
+    """
+    kind = Port if is_port(settings.backend) else Child
+    return kind(
+        settings.backend,
+        settings.imports,
+        timeout=settings.timeout * times,
+        start_timeout=settings.start_timeout,
+        seed=settings.seed,
+        default_dtype=settings.default_dtype,
+        oracle=oracle,
+    )
+
+
+def blank_line(program: Program) -> dict[str, Any]:
+    """A program's line of the run file before it is run."""
+    return {
+        "type": "program",
+        **program.about,
+        "file": program.file,
+        "line": program.line,
+        "source": program.paste(),
+        "outcome": "not_run",
+        "levels": {},
+        "divergences": {},
+        "specification": [],
+        "ulp": {},
+        "reason": None,
+        "known": None,
+        "expected": None,
+        "seconds": {"oracle": None, "backend": None},
+    }
+
+
+def lost_line(program: Program, reason: str) -> dict[str, Any]:
+    """The line of a program whose result never arrived."""
+    return {**blank_line(program), "outcome": "error", "reason": reason, "got": None}
+
+
+def outcome(verdict: Mapping[str, Any], levels: tuple[str, ...]) -> str:
+    """The outcome when only ``levels`` count for pass or fail.
+
+    A comment of the program that the oracle does not meet is a divergence at any level.
+    """
+    if verdict["outcome"] in NOT_COMPARED:
+        return verdict["outcome"]
+    if verdict.get("specification"):
+        return "diverges"
+    diverges = any(verdict["levels"].get(level) == "diverges" for level in levels)
+    return "diverges" if diverges else "conforms"
+
+
+def _is_blind(
+    verdict: Mapping[str, Any], program: Program, expected: Trace, levels: tuple[str, ...]
+) -> bool:
+    """Whether the oracle has observations at these levels, and the backend has none."""
+    if any(verdict["levels"].get(level) != "not_applicable" for level in levels):
+        return False
+    visible = compare(expected, expected, program).levels
+    return any(visible.get(level) != "not_applicable" for level in levels)
+
+
+def _finite(error: float) -> float | str:
+    return error if math.isfinite(error) else "inf"
+
+
+def _fault(side: str, error: Exception) -> str:
+    if isinstance(error, IsolationError | backends.BackendError):
+        return f"{side}: {error}"
+    return f"{side}: {type(error).__name__}: {error}"

@@ -1,0 +1,250 @@
+"""The plan of a run; every error in the input is found here, before anything runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from conformance import backends
+from conformance.base.release import version
+from conformance.compare.known import KnownDivergences, KnownError, default_path, read_known
+from conformance.execution.recordings import find_recording, is_recorded
+from conformance.isolation.port import is_port, missing
+from conformance.program.program import Program, ProgramError
+from conformance.run.judge import NONE, child
+from conformance.run_files.reading import read_run
+from conformance.run_files.resume import check_same, failed, taken_over
+from conformance.run_files.run import SCHEMA, RunError
+from conformance.settings.settings import Settings
+from conformance.suite.chapters import ChapterError
+from conformance.suite.suite import SelectionError, Suite, SuiteError, read_suite
+from conformance.suite.whole_programs import WholeProgramError
+
+
+class WrongInput(Exception):
+    """The command line, a chapter, a backend or a file is wrong; the text says what to do."""
+
+
+INPUT_ERRORS = (
+    WrongInput,
+    ChapterError,
+    WholeProgramError,
+    ProgramError,
+    SuiteError,
+    SelectionError,
+    KnownError,
+    RunError,
+    backends.BackendError,
+)
+
+
+@contextmanager
+def one_paragraph() -> Iterator[None]:
+    """Convert every error in the input into WrongInput, with the same text."""
+    try:
+        yield
+    except WrongInput:
+        raise
+    except INPUT_ERRORS as error:
+        raise WrongInput(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The programs of a run, with its settings, backend and oracle.
+
+    ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
+    header. ``selected`` is how many programs there were before a shard was taken of them.
+    """
+
+    settings: Settings
+    suite: Suite
+    programs: tuple[Program, ...]
+    known: KnownDivergences
+    backend: dict[str, Any]
+    oracle: dict[str, Any]
+    unavailable: str | None
+    selected: int = 0
+    taken: dict[str, dict[str, Any]] = field(default_factory=dict)
+    resumed: dict[str, Any] | None = None
+
+    def header(self, programs: int) -> dict[str, Any]:
+        """The run file's header for a run of this many programs that begins now, or began."""
+        header = {
+            "type": "header",
+            "schema": SCHEMA,
+            "run": secrets.token_hex(6),
+            "started": now(),
+            "suite": version(),
+            "backend": self.backend,
+            "oracle": self.oracle,
+            "host": {"python": platform.python_version(), "platform": platform.platform()},
+            "seed": self.settings.seed,
+            "default_dtype": self.settings.default_dtype,
+            "programs": programs,
+            "selection": self.settings.selection.to_json(),
+        }
+        if self.settings.label:
+            header["label"] = self.settings.label
+        if self.settings.selection.shard:
+            header["selected"] = self.selected
+        if self.resumed:
+            kept = ("run", "started", "label")
+            header |= {name: self.resumed[name] for name in kept if name in self.resumed}
+        return header
+
+
+def select_programs(settings: Settings) -> tuple[Suite, list[Program]]:
+    """The suite and the programs selected from it; raises WrongInput."""
+    suite, programs, _ = _selected(settings)
+    return suite, programs
+
+
+def select_named(settings: Settings, identifiers: Sequence[str]) -> tuple[Suite, list[Program]]:
+    """The suite and the programs of these IDs, which another process selected; raises WrongInput.
+
+    That process has read the files that the selection depends on, such as an earlier run. This
+    one may be on another machine and need not have them.
+    """
+    with one_paragraph():
+        suite = read_suite(settings.spec, settings.findings)
+        return suite, [suite[identifier] for identifier in identifiers]
+
+
+def _selected(settings: Settings) -> tuple[Suite, list[Program], int]:
+    """The suite, the programs selected, and how many there were before a shard was taken."""
+    selection = settings.selection
+    with one_paragraph():
+        suite = read_suite(settings.spec, settings.findings)
+        programs = suite.select(selection)
+        if selection.failed_in:
+            wanted = set(failed(read_run(selection.failed_in, torn=True)))
+            programs = [program for program in programs if program.id in wanted]
+            if not programs:
+                raise SelectionError(
+                    f"none of the selected programs failed in {selection.failed_in}."
+                )
+    if selection.shard is None:
+        return suite, programs, len(programs)
+    taken = selection.shard.take(programs)
+    if not taken:
+        raise WrongInput(
+            f"there is nothing in shard {selection.shard}: only {len(programs)} programs are "
+            "selected."
+        )
+    return suite, taken, len(programs)
+
+
+def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
+    """The list that applies to the backend, checked against the suite; raises WrongInput."""
+    path = settings.known or default_path(settings.backend)
+    if path is None:
+        return KnownDivergences()
+    with one_paragraph():
+        return read_known(path, suite.ids(), list(suite.programs_of_rule()))
+
+
+def plan(settings: Settings) -> Plan:
+    """Return the plan of a run; raises WrongInput for any error in the input."""
+    suite, programs, selected = _selected(settings)
+    known = known_divergences(settings, suite)
+    for path in (settings.run_file, *settings.outputs):
+        check_writable(path)
+    backend, oracle, unavailable = identities(settings)
+    made = Plan(settings, suite, tuple(programs), known, backend, oracle, unavailable, selected)
+    return _resuming(made, settings.resume) if settings.resume else made
+
+
+def _resuming(made: Plan, path: Path) -> Plan:
+    """The plan without the programs in the run file at ``path``; raises WrongInput."""
+    with one_paragraph():
+        run = read_run(path, torn=True)
+        check_same(run, made.header(len(made.programs)), "this run")
+    levels = made.settings.selection.levels
+    taken = {
+        identifier: {**line, "known": made.known.known_divergence(line, levels)}
+        for identifier, line in taken_over(run, made.programs).items()
+    }
+    left = tuple(program for program in made.programs if program.id not in taken)
+    return replace(made, programs=left, taken=taken, resumed=run.header)
+
+
+def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    """The descriptions of backend and oracle, and why nothing can be run on them, if so.
+
+    Raises WrongInput for a backend that does not exist or cannot be imported.
+    """
+    oracle, no_oracle = oracle_identity(settings)
+    with one_paragraph():
+        if settings.isolation:
+            backend, no_backend = _in_child(settings)
+        else:
+            backend, no_backend = _in_process(settings.backend, settings.imports)
+    if no_oracle:
+        return backend, oracle, f"the oracle is not available here: {no_oracle}"
+    if no_backend:
+        return backend, oracle, f"the backend is not available here: {no_backend}"
+    return backend, oracle, None
+
+
+def oracle_identity(settings: Settings) -> tuple[dict[str, Any], str | None]:
+    """The oracle's own description, and why nothing runs on it, if so; raises WrongInput."""
+    if settings.oracle == NONE:
+        return {"name": NONE, "version": None, "device": None}, None
+    with one_paragraph():
+        if is_recorded(settings.oracle):
+            recording = find_recording(settings.oracle)
+            recording.check(settings.seed, settings.default_dtype)
+            return {**recording.oracle, "name": settings.oracle}, None
+        return _in_process(settings.oracle, settings.imports)
+
+
+def _in_process(name: str, imports: tuple[str, ...]) -> tuple[dict[str, Any], str | None]:
+    found = backends.find(name, imports)
+    described = {"name": name, "version": found.version, "device": found.device}
+    return described, found.available()
+
+
+def _in_child(settings: Settings) -> tuple[dict[str, Any], str | None]:
+    if (
+        settings.if_available
+        and is_port(settings.backend)
+        and (absent := missing(settings.backend))
+    ):
+        unknown = {"name": settings.backend, "version": None, "device": None}
+        return unknown, f"{absent} is not installed"
+    with child(settings) as process:
+        found = process.identity()
+    described = {"name": settings.backend, "version": found.version, "device": found.device}
+    return described, found.unavailable
+
+
+def check_writable(path: Path | None) -> None:
+    """Raise WrongInput when a file cannot be written there; an existing file stays as it is."""
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongInput(f"{path}: cannot be written: {error.strerror}.") from None
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise WrongInput(f"{path}: cannot be written.")
+
+
+def check_folder(path: Path) -> None:
+    """Raise WrongInput when no file can be written to the folder; it is not made yet."""
+    there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise WrongInput(f"{path}: nothing can be written there.")
+
+
+def now() -> str:
+    """The time in UTC, as the run file writes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,1 @@
+"""Run files: written, read, merged, compared and resumed."""

@@ -1,0 +1,81 @@
+"""A run as read from its file, and the errors of damaged files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.base import schemas
+from conformance.base.levels import LEVELS
+
+SCHEMA = 1
+"""Version of the run file's format; it changes when an older reader would misread a newer file."""
+
+
+class RunError(Exception):
+    """A run file cannot be read; the message has the file, the line and the reason."""
+
+    def __init__(self, path: str | os.PathLike[str], line: int | None, message: str) -> None:
+        where = f"{os.fspath(path)}, line {line}" if line else os.fspath(path)
+        super().__init__(f"{where}: {message}")
+        self.path = Path(path)
+        self.line = line
+        self.message = message
+
+
+class NotARun(RunError):
+    """The file is missing, empty, or not a run file."""
+
+
+class WrongSchema(RunError):
+    """The run file was written in a version of the format that this reader does not know."""
+
+
+class Truncated(RunError):
+    """The last line breaks off: the run was cut while it was being written or copied."""
+
+
+class Malformed(RunError):
+    """A line in the middle of the file does not conform to the format."""
+
+
+class Duplicate(RunError):
+    """A program, the header or the footer occurs twice."""
+
+
+class Mismatched(RunError):
+    """The footer's totals are not those of the programs above it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as it was read: header, one mapping per program in the file's order, footer."""
+
+    header: dict[str, Any]
+    programs: list[dict[str, Any]]
+    footer: dict[str, Any] | None
+    path: Path | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run was completed; an interrupted run has no footer."""
+        return self.footer is not None
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels that counted for pass or fail in this run."""
+        return tuple(self.header.get("selection", {}).get("levels") or LEVELS)
+
+    def program(self, identifier: str) -> dict[str, Any]:
+        """The line of one program; raises KeyError when the run has none of that ID."""
+        for line in self.programs:
+            if line["id"] == identifier:
+                return line
+        raise KeyError(identifier)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) that each line of a run file meets."""
+    return schemas.schema("run")

@@ -1,0 +1,78 @@
+"""Writing of run files, as results come in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from conformance.base.json_lines import dumps
+
+
+def _encoded(line: Mapping[str, Any]) -> bytes:
+    # A lone surrogate (a backend may print one) becomes its JSON escape, \udc80.
+    return dumps(line).encode("utf-8", "backslashreplace") + b"\n"
+
+
+class RunWriter:
+    """Writes a run file as its results come in.
+
+    Until `close` the file is a journal: the header, then one line per program in the order of
+    arrival, each handed to the operating system at once, so that a killed run is readable. `close`
+    replaces it atomically by the same lines in suite order, with the footer.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        header: Mapping[str, Any],
+        order: Iterable[str] = (),
+        taken: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        """Begin the file, with the lines ``taken`` from earlier runs; ``order`` is the suite's
+        order of program IDs. An existing file is replaced when the new one has those
+        lines: a run that is resumed loses none of them. Raises OSError.
+        """
+        self.path = Path(path)
+        self.header = dict(header)
+        self.lines: dict[str, dict[str, Any]] = {line["id"]: dict(line) for line in taken}
+        self._order = {identifier: position for position, identifier in enumerate(order)}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._replace([self.header, *self.in_suite_order()])
+        self._journal = open(self.path, "ab", buffering=0)  # noqa: SIM115 (closed by close/abandon)
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Append one program's line; raises ValueError when the program was written already."""
+        if line["id"] in self.lines:
+            raise ValueError(f"{line['id']} is in the run already")
+        self._journal.write(_encoded(line))
+        self.lines[line["id"]] = dict(line)
+
+    def in_suite_order(self) -> list[dict[str, Any]]:
+        """The lines written so far, sorted as the suite is; IDs it does not know come last."""
+        last = len(self._order)
+        return sorted(
+            self.lines.values(), key=lambda line: (self._order.get(line["id"], last), line["id"])
+        )
+
+    def close(self, footer: Mapping[str, Any]) -> None:
+        """Rewrite the file in suite order with the footer; the run is complete then."""
+        self._journal.close()
+        self._replace([self.header, *self.in_suite_order(), dict(footer)])
+
+    def abandon(self) -> None:
+        """Rewrite the file in suite order without a footer: the run was interrupted."""
+        self._journal.close()
+        self._replace([self.header, *self.in_suite_order()])
+
+    def _replace(self, lines: list[dict[str, Any]]) -> None:
+        finished = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            with open(finished, "wb") as file:
+                file.writelines(_encoded(line) for line in lines)
+            os.replace(finished, self.path)
+        finally:
+            with suppress(FileNotFoundError):
+                finished.unlink()

@@ -1,0 +1,217 @@
+"""The options of a run: one table for `conform run` and for the pytest plugin."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.base.levels import LEVELS
+from conformance.isolation.child import START_TIMEOUT
+from conformance.suite.shard import shard
+
+PREFIX = "conform-"
+"""The beginning of each option of the pytest plugin: `--conform-backend`."""
+
+RECORDING = "recorded:torch-2.13.0-cpu"
+"""The oracle whose traces `conform spec` shows, unless another is given."""
+
+TIMEOUT = 30.0
+"""Seconds that one program may take on the backend before it counts as hanging."""
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds; raises ArgumentTypeError for anything else."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
+    return value
+
+
+def one_line(text: str) -> str:
+    """A short text without line breaks; raises ArgumentTypeError for any other."""
+    if len(text.splitlines()) > 1 or len(text) > 200:
+        raise argparse.ArgumentTypeError("a label is one line of at most 200 characters")
+    return text
+
+
+def count(text: str) -> int:
+    """A positive whole number; raises ArgumentTypeError for anything else."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: its name without dashes, where it goes in help, and argparse's keywords."""
+
+    name: str
+    about: str
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def destination(self) -> str:
+        """The option's attribute in a namespace, without a prefix."""
+        return self.name.replace("-", "_")
+
+
+MANY = {"action": "append", "default": None}
+
+BACKENDS = (
+    Option(
+        "backend",
+        "the backend: impl, torch, torch:DEVICE, package.module:attribute, or 'cmd: COMMAND'",
+        {"default": "impl", "metavar": "NAME"},
+    ),
+    Option(
+        "oracle",
+        "right by definition: torch, torch:DEVICE, or none (only the programs' own comments)",
+        {"default": "torch", "metavar": "NAME"},
+    ),
+    Option(
+        "import",
+        "import this module before a backend is looked up (it may register a device); repeatable",
+        {**MANY, "metavar": "MODULE"},
+    ),
+    Option(
+        "timeout",
+        "seconds that one program may take on the backend",
+        {"type": seconds, "default": TIMEOUT, "metavar": "S"},
+    ),
+    Option(
+        "start-timeout",
+        "seconds that the backend's process may take to start, imports included",
+        {"type": seconds, "default": START_TIMEOUT, "metavar": "S"},
+    ),
+    Option("seed", "where the random numbers of programs begin", {"type": int, "default": 0}),
+    Option(
+        "default-dtype",
+        "dtype of literals; comments in chapters are about float32, and not checked for others",
+        {"choices": ("float32", "float64"), "default": "float32"},
+    ),
+    Option(
+        "no-isolation",
+        "run the backend in the same process as the harness (for debuggers; no timeout)",
+        {"action": "store_true"},
+    ),
+)
+
+ORACLE = tuple(
+    option for option in BACKENDS if option.name in ("oracle", "import", "seed", "default-dtype")
+)
+"""The options of an oracle, for commands that judge no backend."""
+
+SUITE = (
+    Option("spec", "read the chapters from this folder", {"default": None, "metavar": "DIR"}),
+    Option(
+        "findings",
+        "replay what `conform fuzz` wrote to this folder, too",
+        {"default": None, "metavar": "DIR"},
+    ),
+)
+
+SELECTION = (
+    Option("area", "only this area; repeatable", {**MANY, "metavar": "AREA"}),
+    Option("without", "leave this area out; repeatable", {**MANY, "metavar": "AREA"}),
+    Option("rule", "only this rule, such as SEED-03; repeatable", {**MANY, "metavar": "ID"}),
+    Option("operator", "only this operator's samples; repeatable", {**MANY, "metavar": "OP"}),
+    Option("dtype", "only samples of this dtype; repeatable", {**MANY, "metavar": "DTYPE"}),
+    Option(
+        "id", "only programs whose ID this pattern meets; repeatable", {**MANY, "metavar": "GLOB"}
+    ),
+)
+
+SHARE = (
+    Option(
+        "failed-in",
+        "only programs that diverge or ended in an error in this run file",
+        {"default": None, "metavar": "RUNFILE"},
+    ),
+    Option(
+        "shard",
+        "only this part of the selected programs, such as 2/8; `conform merge` puts runs together",
+        {"type": shard, "default": None, "metavar": "K/N"},
+    ),
+)
+"""The options that take a part of a selection."""
+
+COUNTED = (
+    Option(
+        "level",
+        f"only this level counts for pass or fail ({', '.join(LEVELS)}); repeatable, default all",
+        {**MANY, "metavar": "LEVEL"},
+    ),
+)
+
+FILES = (
+    Option("report", "write an HTML report of the run here", {"default": None, "metavar": "FILE"}),
+    Option("junit", "write the run as JUnit XML here", {"default": None, "metavar": "FILE.xml"}),
+    Option(
+        "summary",
+        "write a short page of Markdown about the run here, such as $GITHUB_STEP_SUMMARY",
+        {"default": None, "metavar": "FILE.md"},
+    ),
+)
+"""The options of files that are made of a run, beside its run file."""
+
+ENDING = (
+    *FILES,
+    Option(
+        "known",
+        "known divergences (TOML); default: the suite's own list for the backend",
+        {"default": None, "metavar": "FILE"},
+    ),
+    Option(
+        "allow-unsupported",
+        "operations that the backend lacks do not make the run incomplete (for a growing port)",
+        {"action": "store_true"},
+    ),
+)
+"""The options of the end of a run, or of several that are merged."""
+
+OUTPUT = (
+    *COUNTED,
+    Option("run-file", "write the run here (JSON Lines)", {"default": None, "metavar": "FILE"}),
+    Option(
+        "label",
+        "a label for a run that the version does not identify, such as $GITHUB_SHA: reports and "
+        "the dashboard show it beside the run",
+        {"type": one_line, "default": None, "metavar": "TEXT"},
+    ),
+    Option(
+        "resume",
+        "go on with an interrupted run of the same options: programs in this run file are not run "
+        "again, and the file is made whole (or --run-file, if that is given)",
+        {"default": None, "metavar": "RUNFILE"},
+    ),
+    *ENDING,
+    Option(
+        "if-available",
+        "when the backend's device is missing on this machine, say so and succeed",
+        {"action": "store_true"},
+    ),
+)
+
+RUN = (*BACKENDS, *SUITE, *SELECTION, *SHARE, *OUTPUT)
+
+
+def add_options(
+    add: Any, options: tuple[Option, ...] = RUN, prefix: str = "", **keywords: Any
+) -> None:
+    """Declare ``options`` with ``add`` (an argparse or pytest group's method)."""
+    for option in options:
+        about = option.about
+        if isinstance(default := option.keywords.get("default"), str | float):
+            about += f" (default: {default:g})" if isinstance(default, float) else ""
+            about += f" (default: {default})" if isinstance(default, str) else ""
+        add(
+            f"--{prefix}{option.name}",
+            dest=f"{prefix}{option.name}".replace("-", "_"),
+            help=about,
+            **{**option.keywords, **keywords},
+        )

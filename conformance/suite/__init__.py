@@ -1,0 +1,1 @@
+"""The suite: chapters, whole programs, conventions, laws, and selections of them."""

@@ -1,0 +1,8 @@
+"""Areas of the suite."""
+
+from __future__ import annotations
+
+CHAPTER_AREAS = ("leaves", "ties", "seeds", "accumulation", "aliasing", "inplace")
+
+AREAS = (*CHAPTER_AREAS, "programs", "operators", "conventions", "laws", "sweep", "fuzz")
+"""The suite's areas in its order; a run of other chapters may have more."""

@@ -1,0 +1,206 @@
+"""Laws: properties of every operator's gradient, on any backend and without an oracle.
+
+Each law is a program whose last line is to be true, so that it needs no oracle
+(`conform run --oracle none`). Vector-Jacobian products are linear in the cotangent, do not depend
+on which other tensors require grad or on earlier backward passes, and are the limits of difference
+quotients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from conformance.program.givens import Given
+from conformance.program.program import Program
+from conformance.samples.drawing import cotangent
+from conformance.samples.sample import tuple_of
+from conformance.suite.subjects import DTYPE, Subject, subjects
+
+AREA = "laws"
+SENTENCES = {
+    "sum": "the gradient of the sum is the gradient for a cotangent of ones",
+    "linear": "the gradient is linear in the cotangent",
+    "subset": "a gradient does not depend on which other inputs require grad",
+    "unrelated": "a gradient does not depend on an unrelated backward before it",
+    "differences": "the gradient is what central differences tend to",
+}
+
+
+def programs() -> Iterator[Program]:
+    """The laws of every operator that has a gradient."""
+    for subject in subjects():
+        yield from laws_of(subject)
+
+
+def laws_of(subject: Subject) -> Iterator[Program]:
+    """The laws of a subject, except those that it is `without`."""
+    writer = _Writer(subject)
+    for law, write in writer.laws.items():
+        if law not in subject.without:
+            yield from write()
+
+
+class _Writer:
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.names = [given.name for given in subject.givens]
+        leaves = subject.leaves
+        self.complex = any("complex" in dtype for dtype, _ in subject.results)
+        self.every = ", ".join(self.names)
+        self.call = f"results = f({self.every})"
+        self.leaves = tuple_of(leaves) if len(leaves) > 1 else leaves[0]
+        self.gradient = f"torch.autograd.grad(results, {self.leaves}, {{}}"
+        self.laws = {
+            "sum": self._sum,
+            "linear": self._linear,
+            "subset": self._subsets,
+            "unrelated": self._unrelated,
+            "differences": self._differences,
+        }
+
+    def _sum(self) -> Iterator[Program]:
+        yield self._program(
+            "sum",
+            [
+                self.call,
+                f"sums = [{self._real('result.sum()')} for result in results]",
+                "ones = [torch.ones_like(result) for result in results]",
+                f"one = torch.autograd.grad(sums, {self.leaves}, retain_graph=True)",
+                f"two = torch.autograd.grad(results, {self.leaves}, ones)",
+                "all(torch.allclose(a, b) for a, b in zip(one, two))  # True",
+            ],
+        )
+
+    def _linear(self) -> Iterator[Program]:
+        yield self._program(
+            "linear",
+            [
+                self.call,
+                f"one = {self.gradient.format('v')}, retain_graph=True)",
+                f"two = {self.gradient.format('w')}, retain_graph=True)",
+                "mixed = [2 * a - 3 * b for a, b in zip(v, w)]",
+                f"both = {self.gradient.format('mixed')})",
+                "all(torch.allclose(c, 2 * a - 3 * b) for a, b, c in zip(one, two, both))  # True",
+            ],
+            "vw",
+        )
+
+    def _subsets(self) -> Iterator[Program]:
+        if len(self.subject.leaves) < 2:
+            return
+        several = len(self.subject.results) > 1  # of which some may not depend on the leaf
+        for leaf in self.subject.leaves:
+            alone = ", ".join(
+                f"{name}.detach()" if name in self.subject.leaves and name != leaf else name
+                for name in self.names
+            )
+            yield self._program(
+                "subset",
+                [
+                    self.call,
+                    f"one = torch.autograd.grad(results, {leaf}, v)",
+                    *(
+                        [
+                            f"pairs = [(a, b) for a, b in zip(f({alone}), v) if a.requires_grad]",
+                            "ends, seeds = zip(*pairs)",
+                            f"two = torch.autograd.grad(ends, {leaf}, seeds)",
+                        ]
+                        if several
+                        else [f"two = torch.autograd.grad(f({alone}), {leaf}, v)"]
+                    ),
+                    "torch.allclose(one[0], two[0])  # True",
+                ],
+                "v",
+                leaf,
+            )
+
+    def _unrelated(self) -> Iterator[Program]:
+        first = self.subject.leaves[0]
+        yield self._program(
+            "unrelated",
+            [
+                self.call,
+                f"one = {self.gradient.format('v')}, retain_graph=True)",
+                f"({first} * {first}).sum().backward()",
+                f"two = {self.gradient.format('v')})",
+                "all(torch.allclose(a, b) for a, b in zip(one, two))  # True",
+            ],
+            "v",
+        )
+
+    def _differences(self) -> Iterator[Program]:
+        leaves = self.subject.leaves
+
+        def moved(sign: str) -> str:
+            return ", ".join(
+                f"{name} {sign} step * d{leaves.index(name)}" if name in leaves else name
+                for name in self.names
+            )
+
+        directions = [
+            f"d{i} = torch.cos(torch.arange({leaf}.numel(), dtype=torch.float64) * 1.3 + {i})"
+            f".reshape({leaf}.shape)"
+            for i, leaf in enumerate(leaves)
+        ]
+        product = self._real(
+            "((a - b) * v.conj()).sum()" if self.complex else "((a - b) * v).sum()"
+        )
+        listed = ", ".join(f"d{i}" for i in range(len(leaves)))
+        yield self._program(
+            "differences",
+            [
+                *directions,
+                "step = 1e-6",
+                f"slopes = torch.autograd.grad(f({self.every}), {self.leaves}, v)",
+                f"slope = sum((g * d).sum() for g, d in zip(slopes, [{listed}]))",
+                "with torch.no_grad():",
+                f"    up, down = f({moved('+')}), f({moved('-')})",
+                f"    rise = sum({product} for a, b, v in zip(up, down, v))",
+                "abs(float(slope - rise / (2 * step))) < 1e-5 * (1 + abs(float(slope)))  # True",
+            ],
+            "v",
+            givens=self._off_the_grid() if self.subject.on_grid else self.subject.givens,
+        )
+
+    def _real(self, number: str) -> str:
+        """The real part of a number, where it may be complex."""
+        return f"{number}.real" if self.complex else number
+
+    def _off_the_grid(self) -> tuple[Given, ...]:
+        """The givens with leaves moved slightly, off kinks and jumps."""
+        places = {leaf: (i + 1) / 128 for i, leaf in enumerate(self.subject.leaves)}
+        return tuple(
+            replace(given, values=tuple(value + places[given.name] for value in given.values))
+            if given.name in places
+            else given
+            for given in self.subject.givens
+        )
+
+    def _program(
+        self,
+        law: str,
+        lines: list[str],
+        letters: str = "",
+        which: str | None = None,
+        givens: tuple[Given, ...] | None = None,
+    ) -> Program:
+        subject = self.subject
+        seeds = [
+            cotangent(f"{letter}{i}", shape, dtype, start=5 * k + 3 * i)
+            for k, letter in enumerate(letters)
+            for i, (dtype, shape) in enumerate(subject.results)
+        ]
+        count = range(len(subject.results))
+        head = [f"def f({self.every}):", *(f"    {line}" for line in subject.body)]
+        lists = [f"{v} = [{', '.join(f'{v}{i}' for i in count)}]" for v in letters]
+        name = f"{law}-{which}" if which else law
+        return Program(
+            id=f"law/{subject.name}/{name}",
+            area=AREA,
+            source="\n".join([*head, *lists, *lines]) + "\n",
+            sentence=f"{subject.name}: {SENTENCES[law]}",
+            operator=subject.operator,
+            givens=(*(givens or subject.givens), *seeds),
+            dtype=DTYPE,
+        )

@@ -1,0 +1,246 @@
+"""The suite: all programs, in suite order, and selections of them."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import resources
+from pathlib import Path
+
+from conformance import samples
+from conformance.base.levels import LEVELS
+from conformance.program.program import Program, ProgramError
+from conformance.suite import conventions, laws
+from conformance.suite.areas import AREAS
+from conformance.suite.chapters import Chapter, read_spec
+from conformance.suite.shard import Shard
+from conformance.suite.whole_programs import read_whole_programs
+from conformance.sweep import entries as sweep
+
+
+class SuiteError(Exception):
+    """The suite cannot be put together: two programs share an ID, or a finding is unreadable."""
+
+
+class SelectionError(Exception):
+    """A selection names something that does not exist, or selects nothing."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The selection criteria: alternatives within one field, all fields at once; empty is all.
+
+    ``without`` leaves areas out; ``failed_in`` names a run file, and leaves only its failures;
+    ``shard`` takes a part of the rest. ``levels`` selects no programs: it says which levels count
+    for pass or fail.
+    """
+
+    areas: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    failed_in: str | None = None
+    shard: Shard | None = None
+    levels: tuple[str, ...] = LEVELS
+
+    def to_json(self) -> dict[str, list[str]]:
+        """The `selection` of a run file's header."""
+        return {
+            "areas": list(self.areas),
+            "rules": list(self.rules),
+            "operators": list(self.operators),
+            "dtypes": list(self.dtypes),
+            "ids": list(self.ids),
+            "without": list(self.without),
+            "failed_in": [self.failed_in] if self.failed_in else [],
+            "shard": [str(self.shard)] if self.shard else [],
+            "levels": list(self.levels),
+        }
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All programs, in suite order, and the chapters that some of them come from."""
+
+    programs: tuple[Program, ...]
+    chapters: tuple[Chapter, ...] = ()
+    _by_id: dict[str, Program] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_id: dict[str, Program] = {}
+        for program in self.programs:
+            if program.id in by_id:
+                raise SuiteError(
+                    f"two programs have the ID {program.id}: {_place(by_id[program.id])} and "
+                    f"{_place(program)}. IDs are unique and never reused."
+                )
+            by_id[program.id] = program
+        object.__setattr__(self, "_by_id", by_id)
+
+    def __getitem__(self, identifier: str) -> Program:
+        """The program of that ID; raises SelectionError, with the closest IDs, if there is none."""
+        try:
+            return self._by_id[identifier]
+        except KeyError:
+            raise SelectionError(_missing("program", identifier, self._by_id)) from None
+
+    def ids(self) -> list[str]:
+        """Every program's ID, in suite order."""
+        return list(self._by_id)
+
+    def programs_of_rule(self) -> dict[str, list[str]]:
+        """The IDs of each rule's programs."""
+        rules: dict[str, list[str]] = {}
+        for program in self.programs:
+            if program.rule is not None:
+                rules.setdefault(program.rule, []).append(program.id)
+        return rules
+
+    def select(self, selection: Selection) -> list[Program]:
+        """Return the selected programs, in suite order, of all shards and outcomes.
+
+        Raises SelectionError for an area, rule, operator, dtype, level or ID that does not exist
+        and for a selection that nothing meets.
+        """
+        self._check(selection)
+        wanted: list[Callable[[Program], bool]] = []
+        if selection.areas:
+            wanted.append(lambda program: program.area in selection.areas)
+        if selection.without:
+            wanted.append(lambda program: program.area not in selection.without)
+        if selection.rules:
+            wanted.append(lambda program: program.rule in selection.rules)
+        if selection.operators:
+            wanted.append(lambda program: program.operator in selection.operators)
+        if selection.dtypes:
+            wanted.append(lambda program: program.dtype in selection.dtypes)
+        if selection.ids:
+            wanted.append(lambda program: _matches(program.id, selection.ids))
+        chosen = [program for program in self.programs if all(meets(program) for meets in wanted)]
+        if not chosen:
+            raise SelectionError(
+                "the selection is empty: no program meets all of "
+                + ", ".join(_options(selection))
+                + ". Options of one kind are alternatives, those of different kinds must all hold."
+                if wanted
+                else "the suite has no programs."
+            )
+        return chosen
+
+    def _check(self, selection: Selection) -> None:
+        _check_names("level", selection.levels, LEVELS)
+        areas = list(dict.fromkeys([*AREAS, *(program.area for program in self.programs)]))
+        _check_names("area", (*selection.areas, *selection.without), areas)
+        _check_names("rule", selection.rules, _values(self.programs, "rule"))
+        _check_names("operator", selection.operators, _values(self.programs, "operator"))
+        _check_names("dtype", selection.dtypes, _values(self.programs, "dtype"))
+        for pattern in selection.ids:
+            if not any(_matches(identifier, [pattern]) for identifier in self._by_id):
+                raise SelectionError(_missing("program", pattern, self._by_id))
+
+
+def read_suite(spec: str | Path | None = None, found: str | Path | None = None) -> Suite:
+    """The whole suite: chapters (those in ``spec``, if given), whole programs, operator
+    samples, conventions, laws, the sweep, fuzz findings.
+
+    The findings in the folder ``found``, if given, come after the suite's own. Raises ChapterError
+    for a malformed chapter, WholeProgramError for a malformed whole program,
+    SuiteError for a duplicate ID or a broken finding.
+    """
+    chapters = read_spec(spec)
+    programs = [
+        program for chapter in chapters for rule in chapter.rules for program in rule.programs
+    ]
+    # The ID is the content's hash: a finding in both folders is one program.
+    replayed = {finding.id: finding for finding in findings()}
+    if found is not None:
+        replayed |= {finding.id: finding for finding in findings(found)}
+    programs += [
+        *read_whole_programs(),
+        *_samples(),
+        *conventions.programs(),
+        *laws.programs(),
+        *sweep.programs(),
+        *replayed.values(),
+    ]
+    return Suite(tuple(programs), tuple(chapters))
+
+
+def select(programs: Iterable[Program], selection: Selection) -> list[Program]:
+    """Those of ``programs`` that meet the selection; raises SelectionError as `Suite.select`."""
+    return Suite(tuple(programs)).select(selection)
+
+
+def findings(folder: str | Path | None = None) -> list[Program]:
+    """The programs that fuzzing found and that are replayed since, one JSON file each, by name.
+
+    Raises SuiteError, naming the file, for one that cannot be read, and for a folder that is not
+    there.
+    """
+    place = resources.files("conformance").joinpath("findings")
+    found = Path(str(place)) if folder is None else Path(folder)
+    if folder is not None and not found.is_dir():
+        raise SuiteError(f"{found}: there is no such folder of fuzz findings.")
+    programs = []
+    for path in sorted(found.glob("*.json")):
+        try:
+            programs.append(Program.from_json(json.loads(path.read_text("utf-8"))))
+        except (OSError, ValueError, KeyError, TypeError, ProgramError) as error:
+            raise SuiteError(f"{path}: not a fuzz finding: {error}.") from None
+    return programs
+
+
+def _samples() -> list[Program]:
+    return list(samples.programs())
+
+
+def _matches(identifier: str, patterns: Collection[str]) -> bool:
+    return any(fnmatch.fnmatchcase(identifier, pattern) for pattern in patterns)
+
+
+def _values(programs: Iterable[Program], name: str) -> list[str]:
+    values = (getattr(program, name) for program in programs)
+    return list(dict.fromkeys(value for value in values if value is not None))
+
+
+def _check_names(kind: str, names: Sequence[str], existing: Sequence[str]) -> None:
+    for name in names:
+        if name not in existing:
+            raise SelectionError(_missing(kind, name, existing))
+
+
+def _missing(kind: str, name: str, existing: Collection[str]) -> str:
+    message = f"there is no {kind} {name!r}."
+    close = get_close_matches(name, existing, n=3, cutoff=0.6)
+    if not close:
+        close = get_close_matches(name.upper(), existing, n=3, cutoff=0.6)
+    if close:
+        message += f" Did you mean {' or '.join(close)}?"
+    if 0 < len(existing) <= 12:
+        message += f" There are: {', '.join(existing)}."
+    elif existing:
+        message += " `conform list` shows all."
+    return message
+
+
+def _options(selection: Selection) -> list[str]:
+    kinds = {
+        "--area": selection.areas,
+        "--without": selection.without,
+        "--rule": selection.rules,
+        "--operator": selection.operators,
+        "--dtype": selection.dtypes,
+        "--id": selection.ids,
+    }
+    return [f"{option} {value}" for option, values in kinds.items() for value in values]
+
+
+def _place(program: Program) -> str:
+    if program.file is None:
+        return "a program without a file"
+    return f"{program.file}, line {program.line}"
