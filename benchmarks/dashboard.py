@@ -1,13 +1,13 @@
-"""How large and how fast the dashboard is, for as many runs and programs as asked for.
+"""Benchmark of the dashboard: size and speed for a given number of runs and programs.
 
     python benchmarks/dashboard.py [RUNFILE] [--runs 1000] [--programs 10000] [-n N] [--keep DIR]
 
-Runs are made by varying a real one (or a made-up one, without a run file): four configurations,
-twenty-five versions each, in every run a few programs that diverge from then on or no longer, and
-three that come and go. The files are gzipped. Printed are the size of the archive, the time of a
-build that has seen no run before, of one with a single new run, the size of the site, and from a
-headless Chromium, in milliseconds and as medians, how long each page takes until it can be used.
-With `--storage` the histories of 100 runs are put into SQLite and Parquet too (needs duckdb).
+Runs are variations of a real one (or of a made-up one, without a run file): four configurations
+with twenty-five versions each; in every run a few programs start or stop diverging, and three are
+flaky. The files are gzipped. The figures are the size of the archive, the time of a build with an
+empty store and of one with a single new run, the size of the site, and the medians in milliseconds
+until each page is usable in headless Chromium. With `--storage` the histories of 100 runs are also
+stored in SQLite and Parquet, for comparison (needs duckdb).
 """
 
 from __future__ import annotations
@@ -34,13 +34,16 @@ import made_runs  # noqa: E402
 from chromium import chromium, missing  # noqa: E402
 from report import marks, milliseconds, repeated  # noqa: E402
 
-from conformance.runs import LEVELS, dumps, exit_code, footer, read_run  # noqa: E402
+from conformance.base.json_lines import dumps  # noqa: E402
+from conformance.base.levels import LEVELS  # noqa: E402
+from conformance.run_files.reading import read_run  # noqa: E402
+from conformance.run_files.totals import exit_code, footer  # noqa: E402
 from reports.dashboard.archive import read_archive  # noqa: E402
 from reports.dashboard.site import build  # noqa: E402
 from reports.dashboard.store import Store  # noqa: E402
 
 BLOCK = 100
-"""Programs that are compressed together: only the blocks in which a run differs are made anew."""
+"""Programs that are compressed together: only blocks with a change are compressed again."""
 
 CONFIGURATIONS = (("impl", "cpu"), ("torch:cuda", "cuda"), ("port_a", "cpu"), ("port_b", "gpu"))
 VERSIONS = 25
@@ -48,14 +51,14 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def base(run_file: Path | None, programs: int) -> list[dict[str, Any]]:
-    """As many program lines as asked for: those of a run, repeated, or made-up ones."""
+    """The given number of program lines: a run's, repeated, or made-up ones."""
     if run_file is None:
         return made_runs.many(programs)
     return repeated(read_run(run_file), programs).programs
 
 
 class Variation:
-    """One configuration over time: a run's lines, each run a little different from the last."""
+    """One configuration over time: a run's lines, with small changes from run to run."""
 
     def __init__(self, lines: list[dict[str, Any]], seed: int) -> None:
         self.draw = random.Random(seed)
@@ -64,7 +67,7 @@ class Variation:
         self.blocks = [self._block(at) for at in range(0, len(lines), BLOCK)]
 
     def step(self) -> None:
-        """Let up to five programs change for good, and the flaky ones as they like."""
+        """Change up to five programs permanently, and the flaky ones at random."""
         moved = self.draw.sample(range(len(self.lines)), self.draw.randrange(6))
         moved += [place for place in self.flaky if self.draw.random() < 0.2]
         for place in moved:
@@ -101,7 +104,7 @@ def compressed(lines: Iterable[dict[str, Any]]) -> bytes:
 
 
 def archive(folder: Path, lines: list[dict[str, Any]], runs: int) -> Iterator[Path]:
-    """Write runs that vary `lines` into a folder, one by one."""
+    """Write runs that vary `lines` into a folder, and yield the path of each."""
     made = [Variation(lines, seed) for seed in range(len(CONFIGURATIONS))]
     each = max(1, runs // len(CONFIGURATIONS) // VERSIONS)
     for number in range(runs):
@@ -123,12 +126,12 @@ def archive(folder: Path, lines: list[dict[str, Any]], runs: int) -> Iterator[Pa
 
 
 def size(folder: Path) -> float:
-    """The size of all files under a folder, in MB."""
+    """The total size of the files under a folder, in MB."""
     return round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 2)
 
 
 def timed(name: str, folder: Path, site: Path, store: Path, processes: int) -> dict[str, float]:
-    """Seconds that a build takes, and seconds of work in all its processes."""
+    """Wall-clock seconds of a build, and CPU seconds of all its processes."""
     began, work = time.perf_counter(), sum(os.times()[:4])
     build(folder, site, store, processes)
     return {
@@ -138,7 +141,7 @@ def timed(name: str, folder: Path, site: Path, store: Path, processes: int) -> d
 
 
 def measured(site: Path, repeat: int) -> dict[str, float]:
-    """Milliseconds from the navigation's start until each kind of page can be used."""
+    """Milliseconds from the navigation's start until each kind of page is usable."""
     pages = {
         "overview": ("index.html", "first-contentful-paint"),
         "programs of the newest run": ("programs.html", "site-ready"),
@@ -157,7 +160,7 @@ def measured(site: Path, repeat: int) -> dict[str, float]:
 
 
 def typed(browser: Any, repeat: int) -> float:
-    """Milliseconds from a letter typed into the search until the list is painted."""
+    """Milliseconds from a keystroke in the search until the list is painted."""
     script = """
         const done = arguments[1], field = document.getElementById("filter-q");
         const began = performance.now();
@@ -176,7 +179,7 @@ def program(site: Path) -> str:
 
 
 def stores(folder: Path, store: Path, runs: int = 100) -> dict[str, Any]:
-    """The histories of the last runs in SQLite and Parquet: a row per run and program."""
+    """The last runs' histories in SQLite and Parquet: size and time; a row per run and program."""
     import csv
     import sqlite3
 
@@ -216,7 +219,7 @@ def stores(folder: Path, store: Path, runs: int = 100) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure and print."""
+    """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run_file", nargs="?", type=Path, help="vary this run")
     parser.add_argument("--runs", type=int, default=1000)

@@ -1,11 +1,11 @@
-"""impl against torch, other Python tapes and bare NumPy: one run, interleaved, as a page of ratios.
+"""Benchmark of impl against torch, other Python tapes and bare NumPy; writes a page of ratios.
 
     python benchmarks/engine.py [--rounds 3] [--only NAME] [--out docs/benchmarks]
 
-Each workload runs in processes of its own, where every library takes its turn in every round, so
-that whatever slows the machine slows them all. Threads are limited to one. What exists before the
-first round is frozen out of the garbage collector's sight, or each would pay for torch's imports.
-Times are medians; the spread is half the distance between the quartiles. Writes OUT.md and OUT.svg.
+Each workload runs in processes of its own, in which the libraries alternate within every round, so
+that a slow phase of the machine affects all of them. Threads are limited to one. Objects that exist
+before the first round are frozen (gc.freeze), so that the collector does not traverse torch's
+modules. Times are medians; the spread is half the interquartile range. Writes OUT.md and OUT.svg.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from workloads import WORKLOADS
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = {"impl": "torch", "torch": "torch", "autograd": "autograd", "mygrad": "mygrad"}
-LIBRARIES |= {"micrograd": "micrograd", "numpy": "numpy"}  # name -> the interface it is used by
+LIBRARIES |= {"micrograd": "micrograd", "numpy": "numpy"}  # library -> the interface it is used by
 TITLES = {"impl": "impl", "torch": "torch", "autograd": "HIPS/autograd", "mygrad": "MyGrad"}
 MODULES = {"micrograd": "micrograd.engine", "autograd": "autograd.numpy"}
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-# glibc gives freed pages back and maps them anew; with these it keeps them, for everybody.
+# Makes glibc keep freed pages, which it otherwise returns and maps again, for all libraries.
 KEPT_PAGES = {"MALLOC_TRIM_THRESHOLD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "1073741824"}
 KEEPS = ", pages kept"
 PROCESSES = 5
-SECONDS = 2.0  # of rounds in each, at least
-# What impl is to be at most, in torch's time (see the project's notes on performance).
+SECONDS = 2.0  # least duration of the rounds in each process
+# Upper bounds of impl's time relative to torch's (see the project's notes on performance).
 BARS = {
     "1,000 scalar operations": 0.45,
     "1,000 operations on 32 elements": 0.45,
@@ -55,7 +55,7 @@ BARS = {
 
 
 def load(library: str) -> Any:
-    """The module by which a library is used, or None where it is not installed."""
+    """The module of a library, or None if it is not installed."""
     try:
         module = importlib.import_module(MODULES.get(library, library))
     except ImportError:
@@ -68,9 +68,9 @@ def load(library: str) -> Any:
 def measure(name: str, rounds: int) -> dict[str, list[float]]:
     """Milliseconds of a step in each round, by library; to be called in a process of its own.
 
-    There are at least so many rounds, and of short ones as many as `SECONDS` allow. A library's
-    turn lasts at least 20 ms, of as many steps as it takes, so that each is measured as a loop
-    would run it, caches, allocator and interpreter used to it.
+    There are at least `rounds` rounds, and of short ones as many as fit into `SECONDS`. A library's
+    turn lasts at least 20 ms, and as many steps as fit, so that caches, allocator and interpreter
+    are as warm as in a training loop.
     """
     steps = {}
     for library, interface in LIBRARIES.items():
@@ -95,7 +95,7 @@ def measure(name: str, rounds: int) -> dict[str, list[float]]:
 
 
 def _steps_per_turn(step) -> int:
-    """How many steps take 20 ms, once three have been taken: the first may compile something."""
+    """The number of steps in 20 ms, after three warm-up steps: the first may compile."""
     for _ in range(3):
         step()
     began, count = time.perf_counter(), 0
@@ -106,7 +106,7 @@ def _steps_per_turn(step) -> int:
 
 
 def apart(arguments: list[str], keeps_pages: bool = False) -> Any:
-    """What this script prints with these arguments, in a process of its own."""
+    """The JSON output of this script with these arguments, run in a process of its own."""
     environment = {**os.environ, **ONE_THREAD, **(KEPT_PAGES if keeps_pages else {})}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
     command = [sys.executable, __file__, *arguments]
@@ -117,7 +117,7 @@ def apart(arguments: list[str], keeps_pages: bool = False) -> Any:
 
 
 def measured(name: str, rounds: int) -> dict[str, list[float]]:
-    """`measure` in several processes: where one has its memory is worth some percent."""
+    """`measure` in several processes: the placement of memory changes times by some percent."""
     times: dict[str, list[float]] = {}
     arguments = ["--measure", name.removesuffix(KEEPS), "--rounds", str(rounds)]
     for _ in range(PROCESSES):
@@ -127,13 +127,13 @@ def measured(name: str, rounds: int) -> dict[str, list[float]]:
 
 
 def spread(times: list[float]) -> float:
-    """Half the distance between the quartiles."""
+    """Half the interquartile range."""
     low, _, high = statistics.quantiles(times, n=4)
     return (high - low) / 2
 
 
 def growth() -> dict[str, float]:
-    """How impl's time grows when the work does fourfold, and what a pass leaves in memory."""
+    """The growth of impl's time for fourfold work, and the memory that a pass leaves behind."""
     import tracemalloc
 
     from workloads.small import additions, uses
@@ -172,7 +172,7 @@ def growth() -> dict[str, float]:
 
 
 def table(results: dict[str, dict[str, list[float]]]) -> str:
-    """The table in Markdown: milliseconds, and impl's time in torch's and the best tape's."""
+    """The table in Markdown: milliseconds, and impl's time relative to torch and the best tape."""
     columns = [c for c in LIBRARIES if any(c in times for times in results.values())]
     head = ["workload", *(TITLES.get(c, c) for c in columns), "impl / torch", "bar"]
     lines = [f"| {' | '.join(head)} |", f"|---{'|---:' * (len(head) - 1)}|"]
@@ -181,7 +181,7 @@ def table(results: dict[str, dict[str, list[float]]]) -> str:
         cells = [
             f"{medians[c]:.3g} ± {spread(times[c]):.2g}" if c in medians else "–" for c in columns
         ]
-        # Of turns that follow one another: what else the machine does comes and goes.
+        # Ratio of adjacent turns: a disturbance of the machine affects both.
         ratio = statistics.median(a / b for a, b in zip(times["impl"], times["torch"], strict=True))
         bar = BARS[name]
         met = "met" if ratio <= bar else "**missed**"
@@ -190,7 +190,7 @@ def table(results: dict[str, dict[str, list[float]]]) -> str:
 
 
 def versions() -> str:
-    """The versions of what was run."""
+    """The versions of the libraries."""
     found = []
     for library in LIBRARIES:
         if library != "impl":
@@ -202,7 +202,7 @@ def versions() -> str:
 
 
 def plot(results: dict[str, dict[str, list[float]]], file: Path) -> None:
-    """Each library's time in torch's, on a logarithmic scale, as an SVG."""
+    """An SVG plot of each library's time relative to torch's, on a logarithmic scale."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -259,7 +259,7 @@ What paid, roughly in the order of what it brought on chains (they began at 2.4 
 
 - *Functions written for each operator* (`impl/straight`): no loops over parameters, no tables; the
   same kernel, formulas and plan of what is saved as the general way, which takes over for anything
-  unusual.
+  fast_path_blockers.
 - *Chains are followed*: a node with one edge returns its gradient alone, and if nobody else sends
   anything to the next node that one runs at once, without buffer or queue.
 - *0-dim values are NumPy scalars*, seeds and literals too: a product takes 39 ns, that of 0-d
@@ -299,7 +299,7 @@ OpenBLAS 930 us where torch's MKL takes 900, and Python, its caches cold, anothe
 
 
 def main() -> None:
-    """Measure, and write the page."""
+    """Run the benchmark and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", help="the workloads whose names contain this; nothing is written")

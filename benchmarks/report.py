@@ -1,12 +1,12 @@
-"""How large and how fast the report of a run is, measured in headless Chromium.
+"""Benchmark of the report of a run: size, and speed in headless Chromium.
 
     python benchmarks/report.py [RUNFILE] [--programs 10000] [--repeat 5] [--out FILE.json]
 
-Without a run file the programs are made up. With one, its programs are repeated under new IDs until
-there are as many as asked for, so that sizes are those of real traces. Times are medians in
-milliseconds: `first paint` and `interactive` from the navigation's start, `search ready` when the
-sources can be searched too, `open program` from the navigation's start to a program opened by its
-link; each filter from the event to the next painted frame, and what of it is script.
+Without a run file the programs are made up. With one, its programs are repeated under new IDs up to
+the requested number, so that sizes are those of real traces. Times are medians in milliseconds:
+`first paint` and `interactive` from the navigation's start, `search ready` when the sources can be
+searched too, `open program` from the navigation's start to a program opened by its link; each
+filter from the event to the next painted frame, and the part of it that is script.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 import made_runs  # noqa: E402
 from chromium import chromium, missing  # noqa: E402
 
-from conformance.runs import Run, read_run  # noqa: E402
+from conformance.run_files.reading import read_run  # noqa: E402
+from conformance.run_files.run import Run  # noqa: E402
 from reports.run import write  # noqa: E402
 
 MARKS = "return Object.fromEntries(performance.getEntries().map((e) => [e.name, e.startTime]))"
@@ -66,7 +67,7 @@ def repeated(run: Run, count: int) -> Run:
 
 
 def milliseconds(values: list[float]) -> float:
-    """The median, to a tenth."""
+    """The median, rounded to a tenth."""
     return round(statistics.median(values), 1)
 
 
@@ -100,7 +101,7 @@ def measured(page: Path, last: str, repeat: int) -> dict[str, Any]:
 
 
 def marks(browser: Any, url: str, until: str) -> dict[str, float]:
-    """The page's performance entries once the one named `until` is there."""
+    """The page's performance entries, read after the one named `until` exists."""
     browser.get("about:blank")
     browser.get(url)
     for _ in range(1000):
@@ -112,7 +113,7 @@ def marks(browser: Any, url: str, until: str) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure, print a table, and write the figures where asked to."""
+    """Run the benchmark, print a table, and write the figures to a file if requested."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("run_file", nargs="?", type=Path, help="repeat the programs of this run")
     parser.add_argument("--programs", type=int, default=10_000)

@@ -1,11 +1,11 @@
-"""The sweep beside torch alone: every float64 sample of torch's database, in one process.
+"""Benchmark of the sweep against torch alone: all float64 samples of torch's operator database.
 
     python benchmarks/sweep.py [--dtype float64] [--entries GLOB ...]
 
-torch alone draws the samples and runs forward and backward. The sweep draws the same plain samples
-and runs them on torch and on impl, and compares them: once forward and backward, and once with what
-is saved and the double backward, as the suite does. Prints the CPU seconds, in turns entry by
-entry, their ratios, and the entries that take the sweep longest.
+The baseline draws the samples and runs forward and backward on torch. The sweep draws the same
+plain samples, runs them on torch and impl and compares: once forward and backward, and once with
+saved tensors and double backward, as the suite does. All runs share one process and alternate entry
+by entry. Prints the CPU seconds, their ratios, and the entries that take the sweep longest.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from conformance.backends import find
-from conformance.sweep.sweep import Passage, Sweep
+from conformance.sweep.sweep import SampleRun, Sweep
 from conformance.sweep.tally import Tally
 from reference import opinfo
 
 
 def alone(info, dtype: torch.dtype) -> None:
-    """Draw an entry's samples and run them forward and backward on torch."""
+    """The baseline: draw an entry's samples and run them forward and backward on torch."""
     for sample in info.sample_inputs("cpu", dtype, requires_grad=True):
-        # Some samples are refused, in the sweep as well, forward or backward.
+        # Some samples raise in forward or backward, in the sweep as well.
         with suppress(RuntimeError, NotImplementedError, IndexError, ValueError):
             result = info(sample.input, *sample.args, **sample.kwargs)
             outputs = [r for r in tensors(sample.output_process_fn_grad(result)) if r.requires_grad]
@@ -49,8 +49,8 @@ def tensors(value) -> Iterator[torch.Tensor]:
     return (leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor))
 
 
-class Once(Passage):
-    """A sample's passage as far as torch alone goes."""
+class Once(SampleRun):
+    """A sample's passage restricted to the baseline's work: without saved tensors, one backward."""
 
     twice = False
 
@@ -71,7 +71,7 @@ def main() -> None:
     with oracle.session(), backend.session():
         sweep = Sweep(oracle, backend)
 
-        def passages(kind: type[Passage], entry: str) -> None:
+        def passages(kind: type[SampleRun], entry: str) -> None:
             for sample in opinfo.samples(entry, options.dtype, ("plain",)):
                 kind(sweep, sample, Tally()).run()
 
@@ -83,7 +83,7 @@ def main() -> None:
             times = [time.process_time()]
             alone(opinfo.described(entry), dtype)
             times.append(time.process_time())
-            for kind in (Once, Passage):
+            for kind in (Once, SampleRun):
                 passages(kind, entry)
                 times.append(time.process_time())
             seconds[entry] = [b - a for a, b in pairwise(times)]

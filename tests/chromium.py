@@ -28,7 +28,7 @@ REMEDY = (
 
 
 def missing() -> str | None:
-    """What is not there of Chromium, its driver and selenium; None when all are."""
+    """The missing ones of Chromium, its driver and selenium, as a text; None if all are there."""
     try:
         import selenium  # noqa: F401
     except ImportError:
@@ -43,7 +43,7 @@ def missing() -> str | None:
 def chromium(javascript: bool = True) -> Iterator[Any]:
     """A selenium driver of a fresh Chromium with an empty profile, 1280 by 900 pixels.
 
-    Fails the test that asks for it where there is none: what was not looked at has not passed.
+    Fails the test if there is no Chromium: skipped browser tests would look like passed ones.
     """
     if reason := missing():
         pytest.fail(f"{reason}; {REMEDY}", pytrace=False)
@@ -70,7 +70,7 @@ def chromium(javascript: bool = True) -> Iterator[Any]:
 
 
 def resize(browser: Any, width: int, height: int) -> None:
-    """Give the page a viewport of this many pixels, whatever the window's smallest size."""
+    """Set the page's viewport to this many pixels, even below the window's minimum."""
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
@@ -78,6 +78,6 @@ def resize(browser: Any, width: int, height: int) -> None:
 
 
 def prefer(browser: Any, scheme: str) -> None:
-    """Let the system prefer `light` or `dark`."""
+    """Emulate the system's preference for `light` or `dark`."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

@@ -17,12 +17,12 @@ MINIATURE = ("--spec", str(SPEC), "--area", "leaves", "--area", "ties")
 
 
 def heed_interruption() -> None:
-    """For a child process: SIGINT interrupts it even if what started the tests ignores it."""
+    """For a child process: restore SIGINT, in case the parent of the tests ignores it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The environment for a child in which the project and the miniatures can be imported."""
+    """The environment of a child process in which the project and the miniatures are importable."""
     path = [str(Path(conformance.__file__).parents[1]), str(TESTS)]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return {**plain, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "200", **changes}

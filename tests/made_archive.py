@@ -7,13 +7,13 @@ from typing import Any
 
 import made_runs
 
-from conformance.runs import LEVELS
+from conformance.base.levels import LEVELS
 
 SELECTION: dict[str, Any] = {"levels": list(LEVELS), "areas": [], "rules": []}
 
 
 def run(folder: Path, number: int, lines: list[dict[str, Any]], **how: Any) -> Path:
-    """Write run `number` of a directory; each begins a day after the one before it."""
+    """Write run `number` of a directory; each starts a day after the previous one."""
     fields = {
         "run": f"run{number:03d}",
         "started": f"2026-01-{number + 1:02d}T10:00:00+00:00",
@@ -25,12 +25,12 @@ def run(folder: Path, number: int, lines: list[dict[str, Any]], **how: Any) -> P
 
 
 def backend(name: str = "impl", version: str = "0.1.0", device: str = "cpu") -> dict[str, Any]:
-    """What a header says of a backend."""
+    """A backend as in a run's header."""
     return {"name": name, "version": version, "device": device}
 
 
 def flipping(outcomes: str, name: str = "SEED-01.1") -> list[dict[str, Any]]:
-    """One program run after run: `.` conforms, `x` diverges, `o` not run, `e` error."""
+    """One program in successive runs: `.` conforms, `x` diverges, `o` not run, `e` error."""
     made = {
         ".": made_runs.line(name, "seeds", rule="SEED-01"),
         "x": made_runs.diverging(name, "seeds", "graph", rule="SEED-01"),

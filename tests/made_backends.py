@@ -1,4 +1,4 @@
-"""Backends with a fault, for tests: torch's own names, but for some."""
+"""Backends with a fault, for tests: torch with some functions replaced."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from conformance.backends import TorchShaped
 
 
 def changed(**replaced: Any) -> TorchShaped:
-    """torch with other functions in place of some of its own."""
+    """torch with some of its functions replaced."""
     names = {name: getattr(torch, name) for name in dir(torch)}
     return TorchShaped("changed", SimpleNamespace(**names | replaced), "1")
 
 
 def doubled_sinh() -> TorchShaped:
-    """torch with a sinh that is twice what it should be."""
+    """torch with a sinh that returns twice the correct value."""
     return changed(sinh=lambda x: torch.sinh(x) * 2)

@@ -1,4 +1,4 @@
-"""What tests begin graphs with, and where graphs die without help."""
+"""Leaves for tests' graphs, and a context without the garbage collector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def leaf(*values: float) -> Any:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """What dies in here dies by reference counts alone."""
+    """Disables the garbage collector: objects are freed by reference counts alone."""
     gc.disable()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Operators that tests define for themselves, and which are gone afterwards."""
+"""Fixture and helpers for operators that tests define."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 import impl
-from impl.operator import FUNCTIONS, OPERATORS, RAW, TAPED, Array, operator
-from impl.tensor import Tensor
+from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
+from impl.dispatch.definition import Array, operator
+from impl.tensor.tensor import Tensor
 
 
 @pytest.fixture(autouse=True)
 def scratch() -> Iterator[None]:
-    """What a test of a module that imports this defines is gone after the test."""
-    tables = [FUNCTIONS, OPERATORS, vars(RAW), vars(TAPED)]
+    """Removes the operators that a test defined, in modules that import this fixture."""
+    tables = [FUNCTIONS, OPERATORS, vars(array_ops), vars(tensor_ops)]
     before = [dict(t) for t in tables]
     methods = set(vars(Tensor))
     yield
@@ -32,10 +33,10 @@ def leaf(*values: float) -> Any:
 
 
 def kept(node) -> dict[str, Any]:
-    """What a node has saved, tensors and other values, by the names of its formulas."""
+    """The tensors and other values that a node saved, by their names in formulas."""
     return {
         name: value
-        for name, value in zip(node._plan.names, node._kept, strict=True)
+        for name, value in zip(node._plan.names, node._saved, strict=True)
         if not name.startswith("grad") and name != "needs"
     }
 

@@ -1,4 +1,4 @@
-"""Runs made without any backend, for the tests of the report and its benchmark."""
+"""Synthetic runs, made without a backend, for the tests of the report and its benchmark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from conformance.runs import LEVELS, exit_code, footer
+from conformance.base.levels import LEVELS
+from conformance.run_files.totals import exit_code, footer
 
 AREAS = {
     "leaves": "LEAF",
@@ -34,7 +35,7 @@ HOSTILE = (
 def tensor(
     values: list[Any], shape: list[int], dtype: str = "float32", **fields: Any
 ) -> dict[str, Any]:
-    """The observation of a contiguous leaf tensor, with `fields` put over the usual ones."""
+    """The observation of a contiguous leaf tensor, with `fields` overriding the defaults."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.insert(0, step)
@@ -64,12 +65,12 @@ def tensor(
 def gradient(
     values: list[Any], shape: list[int], dtype: str = "float32", same: bool = False
 ) -> Any:
-    """What a trace says of `.grad`."""
+    """A trace's entry for `.grad`."""
     return {"shape": shape, "dtype": dtype, "values": values, "strides": [1], "same": same}
 
 
 def traced(dtype: str, grads: list[Any], **of_y: Any) -> dict[str, Any]:
-    """The trace of the made program, with the gradient `grads` at its end."""
+    """The trace of the synthetic program, which ends with the gradient `grads`."""
     size = len(grads)
     xs = [1.0 + position for position in range(size)]
     x = tensor(xs, [size], dtype, requires_grad=True)
@@ -103,7 +104,7 @@ def traced(dtype: str, grads: list[Any], **of_y: Any) -> dict[str, Any]:
 
 
 def source(dtype: str, size: int, comment: str = "") -> str:
-    """The made program as it can be pasted."""
+    """The source of the synthetic program, ready to paste."""
     values = ", ".join(f"{1.0 + position}" for position in range(size))
     return (
         "import torch\n"
@@ -116,7 +117,7 @@ def source(dtype: str, size: int, comment: str = "") -> str:
 
 
 def line(identifier: str, area: str, **fields: Any) -> dict[str, Any]:
-    """A program that conforms at every level, with `fields` put over that."""
+    """The line of a program that conforms at every level, with `fields` overriding the defaults."""
     dtype = fields.get("dtype") or "float32"
     usual = {
         "type": "program",
@@ -143,7 +144,7 @@ def line(identifier: str, area: str, **fields: Any) -> dict[str, Any]:
 
 
 def diverging(identifier: str, area: str, level: str = "values", **fields: Any) -> dict[str, Any]:
-    """A program whose traces first differ at `level`, and at no other."""
+    """The line of a program whose traces differ at `level` only."""
     dtype = fields.get("dtype") or "float32"
     expected = traced(dtype, [2.0, 2.0, 2.0])
     match level:
@@ -175,7 +176,7 @@ def diverging(identifier: str, area: str, level: str = "values", **fields: Any) 
 
 
 def uncompared(identifier: str, area: str, outcome: str, reason: str, **fields: Any) -> Any:
-    """A program that was not compared, and why."""
+    """The line of a program that was not compared, with the reason."""
     return line(
         identifier,
         area,
@@ -207,7 +208,7 @@ def raising(identifier: str, area: str, expected: str, got: str | None) -> dict[
 
 
 def hostile(identifier: str = "SEED-66.1") -> dict[str, Any]:
-    """A program about which the backend says all that a page must not believe."""
+    """A program with backend texts that try to inject markup and misleading characters."""
     made = diverging(
         identifier,
         "seeds",
@@ -226,7 +227,7 @@ def hostile(identifier: str = "SEED-66.1") -> dict[str, Any]:
 
 
 def small() -> list[dict[str, Any]]:
-    """One program of every kind a report distinguishes, and some that conform."""
+    """One program of every kind that a report distinguishes, and some that conform."""
     return [
         line("LEAF-01.1", "leaves", rule="LEAF-01", file="reference/spec/01-leaves.md", line=12),
         line("LEAF-01.2", "leaves", rule="LEAF-01"),

@@ -2,7 +2,7 @@
 
     python ports.py HABIT
 
-`right` answers with the trace of a port of which every name is None; `tensors` has one tensor.
+`right` answers with a trace in which every name is None; `tensors` has one tensor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tests read and do on a report that is open in a browser."""
+"""Reads and actions on a report that is open in a browser."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import made_runs
 
-from conformance.runs import read_run
+from conformance.run_files.reading import read_run
 from reports.run import write
 
 
 def report(folder: Path, lines: list[dict[str, Any]], **how: Any) -> str:
-    """Write the report of a made run into `folder`; its address."""
+    """Write the report of a made run into `folder` and return its address."""
     run = read_run(made_runs.run_file(folder / "run.jsonl", lines, **how))
     return write(run, folder / "report.html").as_uri()
 
@@ -22,13 +22,13 @@ def wait(condition: Callable[[], Any]) -> Any:
     from selenium.common.exceptions import StaleElementReferenceException
     from selenium.webdriver.support.ui import WebDriverWait
 
-    # The page may redraw between finding an element and reading it.
+    # The page may redraw between the lookup of an element and its use.
     patience = WebDriverWait(None, 20, 0.02, [StaleElementReferenceException])
     return patience.until(lambda _: condition())
 
 
 def ready(browser: Any, mark: str = "search-ready") -> None:
-    """Wait until the page has set this mark, which it does when it can be used."""
+    """Wait for the page's performance mark that it is usable."""
     marks = "return performance.getEntriesByName(arguments[0]).length"
     wait(lambda: browser.execute_script(marks, mark))
 
@@ -52,7 +52,7 @@ return [...document.querySelectorAll(arguments[0])]
 
 
 def texts(browser: Any, selector: str) -> list[str]:
-    """What the visible elements say, read at one moment."""
+    """The texts of the visible elements, read in one step."""
     return browser.execute_script(TEXTS, selector)
 
 

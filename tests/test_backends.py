@@ -1,4 +1,4 @@
-"""Backends by name: what is found, what is refused and why, and what a session restores."""
+"""Backends by name: lookup, refusals with their reasons, and the state a session restores."""
 
 import sys
 import types
@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from conformance.backends import Backend, BackendError, TorchShaped, find
-from conformance.execute import trace
-from conformance.program import Program
+from conformance.execution.execute import trace
+from conformance.program.program import Program
 
 
 @pytest.fixture
 def ports(tmp_path, monkeypatch):
-    """Modules of somebody's, by name and source; forgotten afterwards."""
+    """Backend modules of a user, by name and source; removed afterwards."""
     monkeypatch.syspath_prepend(str(tmp_path))
     before = set(sys.modules)
 
@@ -122,7 +122,7 @@ def run(source: str, backend: Backend):
 
 
 def test_programs_make_their_tensors_on_the_device():
-    """`meta` is the one other device that every build of torch has."""
+    """`meta` is the only other device in every build of torch."""
     made = run(
         "a = torch.ones(2).device.type\n"
         "b = torch.FloatTensor([1., 2.]).device.type\n"

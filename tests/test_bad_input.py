@@ -1,4 +1,4 @@
-"""Wrong input to the command: one paragraph that says what is wrong and where, and exit code 2."""
+"""Wrong input to the command: one paragraph with the error and its place, and exit code 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from command import MINIATURE, SPEC, conform, judge
 
 
 def refused(done, *texts: str) -> None:
-    """The command exited with 2, said all these texts, in one paragraph, without a traceback."""
+    """The command exited with 2 and printed one paragraph with these texts and no traceback."""
     assert done.returncode == 2, done.stdout + done.stderr
     for text in texts:
         assert text in done.stderr
@@ -78,7 +78,7 @@ ISOLATED = {
     "miniature.dying:namespace": "exit code 3",
     "miniature.sleeping:namespace": "no answer within 3 s",
 }
-"""Backends that take along the process that imports them."""
+"""Backends that end the process that imports them."""
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ WORKLOADS = importlib.import_module("workloads").WORKLOADS
 
 
 def gradients(namespace: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every gradient the step makes, before it is dropped, and every result of grad."""
+    """Every gradient that the step computes, before it is dropped, and every result of grad."""
     seen: list[Any] = []
     tensor = namespace.Tensor
     backward, grad = tensor.backward, namespace.autograd.grad
@@ -51,5 +51,5 @@ def test_impl_and_torch_do_the_same_work(name: str, monkeypatch: pytest.MonkeyPa
     assert len(ours) == len(theirs)
     for mine, yours in zip(ours, theirs, strict=True):
         torch.testing.assert_close(torch.tensor(mine), torch.tensor(yours), rtol=1e-3, atol=1e-4)
-    if "in-place" not in name:  # whose leaf is made in the step, and never flagged
+    if "in-place" not in name:  # the leaf is made within the step there
         assert ours

@@ -1,12 +1,12 @@
-"""Two runs side by side: what is added, removed, changed and unchanged, and of which kind."""
+"""Comparison of two runs: programs added, removed, changed and unchanged, and kinds of change."""
 
 from __future__ import annotations
 
 import made_runs
 import pytest
 
-from conformance.changes import KINDS, Change, changes, standing, standings
-from conformance.runs import LEVELS
+from conformance.base.levels import LEVELS
+from conformance.run_files.changes import KINDS, Change, changes, standing, standings
 
 CONFORMS = made_runs.line("TIES-01.1", "ties")
 DIVERGES = made_runs.diverging("TIES-01.1", "ties", "values")

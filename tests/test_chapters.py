@@ -1,4 +1,4 @@
-"""Chapters: rules and programs, and a clear error for each way to get one wrong."""
+"""Chapters: rules and programs, and a clear error for each kind of mistake."""
 
 import subprocess
 import sys
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.chapters import ChapterError, read_chapter, read_spec
-from conformance.check_chapters import main
+from conformance.commands.check_chapters import main
+from conformance.suite.chapters import ChapterError, read_chapter, read_spec
 
 GOOD = """\
 # Seeding backward
@@ -162,6 +162,6 @@ def test_checking_a_chapter(tmp_path, capsys):
 
 def test_the_check_is_a_command(tmp_path):
     path = chapter(tmp_path, GOOD)
-    command = [sys.executable, "-m", "conformance.chapters", str(path)]
+    command = [sys.executable, "-m", "conformance.commands.check_chapters", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")

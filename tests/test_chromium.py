@@ -1,4 +1,4 @@
-"""A machine without a browser: the browser tests say what is missing, and fail."""
+"""A machine without a browser: the browser tests fail with the name of the missing part."""
 
 from __future__ import annotations
 

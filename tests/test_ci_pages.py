@@ -1,4 +1,4 @@
-"""What a CI shows of a run: JUnit XML and a page of Markdown, whatever a backend says."""
+"""Output for a CI: JUnit XML and a page of Markdown, safe against any backend's texts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import made_runs
 import pytest
 from markdown_it import MarkdownIt
 
-from conformance import junit, markdown
-from conformance.options import Settings
-from conformance.runs import read_run
+from conformance.output import junit, markdown
+from conformance.run_files.reading import read_run
+from conformance.settings.settings import Settings
 
 SETTINGS = Settings(backend="my.port:torch")
 

@@ -1,4 +1,4 @@
-"""The command `conform`: what it prints, what it writes, and how it exits."""
+"""The command `conform`: output, files and exit codes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import jsonschema
 import pytest
 from command import MINIATURE, conform, environment, heed_interruption, judge
 
-from conformance import runs
-from conformance.runs import read_run
+from conformance.base.levels import LEVELS
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import schema
 
 
 def outcomes(path) -> dict[str, str]:
@@ -22,7 +23,7 @@ def outcomes(path) -> dict[str, str]:
 
 
 GOOD = {"LEAF-01.1", "LEAF-01.2", "LEAF-03.1", "TIES-01.1"}
-"""The miniature programs that use nothing that a miniature replaces."""
+"""The miniature programs that use none of the replaced functions."""
 
 
 def test_right_backend_conforms(tmp_path):
@@ -41,7 +42,7 @@ def test_right_backend_conforms(tmp_path):
 
 def test_lines_of_a_real_run_meet_the_schema(tmp_path):
     judge("wrong:always", "--run-file", tmp_path / "r", cwd=tmp_path)
-    validator = jsonschema.Draft202012Validator(runs.schema())
+    validator = jsonschema.Draft202012Validator(schema())
     for text in (tmp_path / "r").read_text("utf-8").splitlines():
         validator.validate(json.loads(text))
 
@@ -67,14 +68,12 @@ def test_default_dtype_holds_on_both_sides_and_silences_the_comments(tmp_path):
         assert "float64" in str(run.programs[0]["expected"])
 
 
-@pytest.mark.parametrize("level", runs.LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_backend_wrong_at_one_level_diverges_there_only(tmp_path, level):
     done = judge(f"wrong:{level}", "--run-file", tmp_path / "r", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     line = read_run(tmp_path / "r").program("LEAF-02.1")
-    assert line["levels"] == {
-        each: "diverges" if each == level else "conforms" for each in runs.LEVELS
-    }
+    assert line["levels"] == {each: "diverges" if each == level else "conforms" for each in LEVELS}
     assert list(line["divergences"]) == [level]
     assert line["divergences"][level]["line"] == 3
     assert f"LEAF-02.1  {level}: line 3" in done.stdout
@@ -187,7 +186,7 @@ def test_settings_of_the_current_folder_are_not_ours(tmp_path):
 
 
 def interrupted(tmp_path, number: signal.Signals, processes: str) -> subprocess.Popen:
-    """A run that hangs in its third program and is sent a signal there."""
+    """A run that hangs in its third program, and receives a signal there."""
     command = [sys.executable, "-m", "conformance.cli", "run", *MINIATURE, "--oracle", "impl"]
     command += ["--backend", "miniature.slow:hanging", "--run-file", str(tmp_path / "r")]
     process = subprocess.Popen(
@@ -234,7 +233,7 @@ def test_killed_run_keeps_what_it_has(tmp_path):
 
 
 def test_missing_device_is_not_run(tmp_path):
-    # A device that torch knows the name of and that this build of torch cannot have.
+    # A device type that torch knows and this build of torch lacks.
     arguments = ("run", "--backend", "torch:hpu", *MINIATURE, "--run-file", "r")
     done = conform(*arguments, cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
@@ -303,7 +302,7 @@ def test_show_of_a_backend_that_dies(tmp_path):
 def test_show_as_json_is_the_line_of_a_run(tmp_path):
     done = show("LEAF-02.1", "wrong:values", "--json", cwd=tmp_path)
     line = json.loads(done.stdout)
-    jsonschema.Draft202012Validator(runs.schema()).validate(line)
+    jsonschema.Draft202012Validator(schema()).validate(line)
     assert line["outcome"] == "diverges"
 
 

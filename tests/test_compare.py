@@ -1,4 +1,4 @@
-"""Comparison: at which level, step and field two traces differ, and what is not compared."""
+"""Comparison: the level, step and field at which two traces differ, and exempt fields."""
 
 import copy
 import json
@@ -8,13 +8,18 @@ import pytest
 import torch
 
 from conformance.backends import find
-from conformance.compare import GRAD_FIELDS, LEVELS, TENSOR_FIELDS, Verdict, compare
-from conformance.execute import trace
-from conformance.program import Program
-from conformance.tolerances import PRECISIONS, TOLERANCES, unit_in_last_place
-from conformance.trace import Step, Trace
+from conformance.base.levels import LEVELS
+from conformance.base.tolerances import PRECISIONS, TOLERANCES, unit_in_last_place
+from conformance.compare.compare import compare
+from conformance.compare.verdict import Verdict
+from conformance.execution.execute import trace
+from conformance.observe.fields import fields_of
+from conformance.observe.trace import Step, Trace
+from conformance.program.program import Program
 
 TORCH = find("torch")
+TENSOR_FIELDS = {field.name: field.level for field in fields_of("tensor")}
+GRAD_FIELDS = {field.name: field.level for field in fields_of("grad")}
 SOURCE = """\
 x = torch.tensor([1., 2., 3.], requires_grad=True)
 y = x * x
@@ -34,7 +39,7 @@ def observed(source: str = SOURCE) -> Trace:
 
 
 def verdict(expected: str, got: str) -> Verdict:
-    """Compare what two sources do, statement by statement, as if both were the first one."""
+    """The comparison of two sources, statement by statement, as if both were the first one."""
     return compare(observed(expected), observed(got), program(expected))
 
 
@@ -56,7 +61,7 @@ def test_each_field_of_a_tensor_belongs_to_its_level_alone(field, level):
     )
     made = compare(observed(), got, program())
     others = set(LEVELS) - {level}
-    if field in ("shape", "dtype"):  # without which values cannot be compared
+    if field in ("shape", "dtype"):  # values are not compared without them
         others.discard("values")
     assert made.levels[level] == "diverges" and made.outcome == "diverges"
     assert {made.levels[other] for other in others} <= {"conforms"}
@@ -306,7 +311,7 @@ def test_an_unspecified_result():
 
 
 def without(made: Trace, *fields: str) -> Trace:
-    """What a port would observe that has no notion of some fields."""
+    """The trace of a port that does not observe some fields."""
     made = copy.deepcopy(made)
     for step in made.steps:
         for observation in [*step.changed.values(), step.result or {}]:

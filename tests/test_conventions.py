@@ -1,16 +1,16 @@
-"""Conventions at ties and kinks: each is read from a trace, and named when it is another one."""
+"""Conventions at ties and kinks: read from traces, and reported if they are unknown."""
 
 import pytest
 import torch
 from made_backends import changed
 
 from conformance.backends import find
-from conformance.conventions import KINKS, TIES, Kink, Tie, followed, programs
-from conformance.execute import trace
-from conformance.failure import headline
-from conformance.judge import Judge
-from conformance.known import KnownDivergences
-from conformance.options import Settings
+from conformance.compare.known import KnownDivergences
+from conformance.execution.execute import trace
+from conformance.output.failure import headline
+from conformance.run.judge import Judge
+from conformance.settings.settings import Settings
+from conformance.suite.conventions import KINKS, TIES, Kink, Tie, convention_of, programs
 from reports.conventions import conventions
 
 TIE = Tie("amax", "three", (), "", (1, 2, 3))
@@ -59,7 +59,7 @@ def test_every_program_shows_a_convention_on_torch():
     assert len({program.id for program in found}) == len(found) == len(TIES) + len(KINKS)
     for program in found:
         observed = trace(program, find("torch"))
-        shown = followed(program.id, observed, observed)["oracle"]
+        shown = convention_of(program.id, observed, observed)["oracle"]
         assert shown is not None and not shown.startswith("other"), program.id
 
 

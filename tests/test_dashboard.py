@@ -1,4 +1,4 @@
-"""The dashboard: what its pages say of a directory of runs, and that they are a function of it."""
+"""The dashboard: the contents of its pages, and that they are a function of the run files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def files(site: Path) -> dict[str, bytes]:
 
 
 def text(site: Path, page: str = "index.html") -> str:
-    """A page as a reader has it: without markup, blanks made one."""
+    """A page's text without markup, with runs of blanks collapsed."""
     body = (site / page).read_text("utf-8").partition('tabindex="-1">')[2].partition("</main>")[0]
     return " ".join(re.sub(r"<[^>]*>", " ", body).split())
 
@@ -172,7 +172,7 @@ def test_a_run_of_a_selection_is_compared_with_its_like_only(tmp_path: Path) -> 
     ledger, (configuration,) = read(tmp_path / "runs", tmp_path)
     state = current(configuration, ledger)
     assert {area: run.id for area, run in state.runs.items()} == {
-        "ties": "run000",  # the run of a rule does not speak for its area
+        "ties": "run000",  # the run of a rule is not selected for its area
         "seeds": "run002",
     }
     assert [step.changes for step in state.steps] == [None, None]

@@ -1,10 +1,10 @@
-"""Values of traces as short text: complete where they are short, apart where they differ."""
+"""Values of traces as short text: complete if short, with a visible difference if unequal."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.display import (
+from conformance.output.display import (
     cut,
     field_value,
     marked_source,

@@ -1,4 +1,4 @@
-"""Execution and observation: what a trace of torch holds, and that a program leaves nothing."""
+"""Execution and observation: the contents of torch's traces, and that state does not leak."""
 
 import gc
 import json
@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from conformance.backends import TorchShaped, find
-from conformance.execute import trace
-from conformance.program import Given, Program
-from conformance.trace import Step, Trace
+from conformance.execution.execute import trace
+from conformance.observe.trace import Step, Trace
+from conformance.program.givens import Given
+from conformance.program.program import Program
 
 TORCH = find("torch")
 
@@ -25,7 +26,7 @@ def program(source: str, **fields) -> Program:
 
 
 def steps(source: str, backend=TORCH, **fields) -> list[Step]:
-    """The steps of `source`, less that of `import torch`."""
+    """The steps of `source` without that of `import torch`."""
     made = trace(program(source, **fields), backend)
     again = Trace.from_json(json.loads(json.dumps(made.to_json(), allow_nan=False)))
     assert again == made
@@ -122,7 +123,7 @@ def test_storages_are_known_by_the_first_name_that_they_had():
     assert made[2].changed["x"]["storage"] == "x#2"
     assert made[3].changed["w"]["storage"] == "x#2"
     assert [o["storage"] for o in made[4].changed["pair"]["items"]] == ["pair[0]", "x#2"]
-    assert made[6].changed["again"]["storage"] == "again"  # no address is used twice
+    assert made[6].changed["again"]["storage"] == "again"  # no address is reused
     assert made[7].result["storage"] == "x"
 
 
@@ -421,11 +422,11 @@ def test_givens_are_statements():
     assert made.steps[2].changed["y"]["values"] == [4.0]
 
 
-# Somebody's port --------------------------------------------------------------------------------
+# A user's port ----------------------------------------------------------------------------------
 
 
 class OddTensor:
-    """A tensor that has the essentials, lacks much and misbehaves where it can."""
+    """A tensor with the essentials, many missing attributes, and others that raise."""
 
     requires_grad = False
     is_leaf = True

@@ -1,11 +1,13 @@
-"""Normative comments: which are read as such, and which a trace of torch meets."""
+"""Normative comments: their recognition, and those that a trace of torch satisfies."""
 
 import pytest
 
 from conformance.backends import find
-from conformance.execute import trace
-from conformance.expectations import MalformedExpectation, looks_literal, read_comment, shown, unmet
-from conformance.program import Program
+from conformance.compare.printed_values import shown
+from conformance.compare.unmet import unmet
+from conformance.execution.execute import trace
+from conformance.program.expectations import MalformedExpectation, looks_literal, read_comment
+from conformance.program.program import Program
 
 TORCH = find("torch")
 

@@ -1,4 +1,4 @@
-"""The tape of `frameworks`, over a library made here; each real library where there is one."""
+"""The tape of `frameworks`, over a library defined here; and each installed real library."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 
 import frameworks
 from conformance.backends import BackendError, find
-from conformance.conventions import followed, programs
-from conformance.execute import trace
-from conformance.program import Program
-from conformance.runs import Run
+from conformance.execution.execute import trace
+from conformance.program.program import Program
+from conformance.run_files.run import Run
+from conformance.suite.conventions import convention_of, programs
 from frameworks.tape import Library
 from frameworks.torch_shaped import Ported
 from reports.frameworks import LACKS, markdown, page, table
@@ -26,7 +26,7 @@ PACKAGES = {"autograd_hips": "autograd", "mlx": "mlx.core", "torch_func": "torch
 
 
 class Products(Library):
-    """Knows sums and products of numbers, and differentiates by differences, exactly for those."""
+    """A library of sums and products; its derivatives are finite differences, which are exact."""
 
     name, version = "products", "1"
 
@@ -58,7 +58,7 @@ class Products(Library):
         slope = np.zeros_like(np.asarray(inputs[place]))
         for index in np.ndindex(slope.shape):
             ends = []
-            for step in (0.5, -0.5):  # of a polynomial of degree two these are exact
+            for step in (0.5, -0.5):  # exact for polynomials of degree two
                 moved = [np.array(value, copy=True) for value in inputs]
                 moved[place][index] += step
                 pairs = zip(function(*moved), cotangents, strict=True)
@@ -77,7 +77,7 @@ def run(port, source):
 
 
 def final(port, source):
-    """What the last expression of a program is, which must not raise."""
+    """The value of the last expression of a program, which must not raise."""
     last = run(port, source).steps[-1]
     assert last.error is None, last.error
     return last.result
@@ -188,7 +188,7 @@ def test_frameworks_use_of_the_project_only_what_a_backend_is():
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_real_library_differentiates_and_shows_conventions(name):
     package = PACKAGES.get(name, name)
-    # Not imported before its adapter, which may have to set it up (tinygrad's device).
+    # Imported after its adapter, which may have to configure it (tinygrad's device).
     if importlib.util.find_spec(package.split(".")[0]) is None:
         pytest.skip(f"{package} is not installed: see tox -e frameworks")
     importlib.import_module(f"frameworks.{name}")
@@ -197,11 +197,11 @@ def test_a_real_library_differentiates_and_shows_conventions(name):
     assert final(backend, source)["values"] == [2.0, 4.0]
     amax = next(p for p in programs() if p.operator == "amax")
     shown = trace(amax, backend)
-    assert followed(amax.id, shown, shown)["backend"] == "even split"
+    assert convention_of(amax.id, shown, shown)["backend"] == "even split"
 
 
 def shown(name, conventions, oracle="torch"):
-    """A run of a backend with these conventions, by operator; None where it lacks the operator."""
+    """A run of a backend with these conventions, by operator; None for a missing operator."""
     lines = [
         {
             "id": f"convention/{operator}",

@@ -1,4 +1,4 @@
-"""Tests of random programs: what is drawn, what is found, how it is shrunk, kept and replayed."""
+"""Random programs: drawing, findings, shrinking, storage and replay."""
 
 from __future__ import annotations
 
@@ -16,20 +16,37 @@ from command import environment
 from hypothesis import find, given, seed
 from hypothesis import strategies as st
 
-from conformance import backends, fuzz
-from conformance.execute import trace
-from conformance.judge import Judge
-from conformance.known import KnownDivergences
-from conformance.moves import MOVES, ONE, TWO, Live, wider
-from conformance.options import Settings
-from conformance.plan import WrongInput
-from conformance.program import Given, Program
-from conformance.runs import LEVELS
-from conformance.scale import Scale
-from conformance.suite import Selection, findings
-from conformance.themes import THEMES
+from conformance import backends
+from conformance.base.levels import LEVELS
+from conformance.compare.known import KnownDivergences
+from conformance.execution.execute import trace
+from conformance.fuzz import findings as kept_findings
+from conformance.fuzz import report as reports_of_searches
+from conformance.fuzz import search as searches
+from conformance.fuzz.findings import folder, keep, own_folder
+from conformance.fuzz.moves import MOVES, ONE, TWO, wider
+from conformance.fuzz.program_builder import LiveTensor
+from conformance.fuzz.programs import named, programs
+from conformance.fuzz.report import search_report
+from conformance.fuzz.scale import Scale
+from conformance.fuzz.search import (
+    HarnessFault,
+    Search,
+    Share,
+    differs,
+    profile,
+    search_with,
+    shares,
+)
+from conformance.fuzz.themes import THEMES
+from conformance.program.givens import Given
+from conformance.program.program import Program
+from conformance.run.judge import Judge
+from conformance.run.plan import WrongInput
+from conformance.settings.settings import Settings
+from conformance.suite.suite import Selection, findings
 
-# What a drawn program may be refused for; anything else is a slip of the strategy.
+# Legitimate errors of drawn programs; any other error is a mistake of the strategy.
 REFUSALS = (
     "a leaf Variable that requires grad is being used in an in-place operation",
     "a view of a leaf Variable that requires grad is being used in an in-place operation",
@@ -42,9 +59,9 @@ REFUSALS = (
 DRAWS = 150
 
 
-def search(backend: str, **options) -> fuzz.Search:
+def search(backend: str, **options) -> Search:
     options = {"theme": "pointwise", "levels": ("values",), "isolation": False, **options}
-    return fuzz.search(backend, "impl", **options)
+    return searches.search(backend, "impl", **options)
 
 
 @pytest.mark.parametrize("theme", list(THEMES))
@@ -53,8 +70,8 @@ def test_drawn_programs_do_what_they_mean_to_do(theme):
     oracle = backends.find("torch")
     drawn = set()
 
-    @given(fuzz.programs(theme))
-    @fuzz.profile(DRAWS)
+    @given(programs(theme))
+    @profile(DRAWS)
     def run(program: Program) -> None:
         drawn.add(program.id)
         for step in trace(program, oracle).steps:
@@ -62,15 +79,13 @@ def test_drawn_programs_do_what_they_mean_to_do(theme):
             assert not step.error or any(text in message for text in REFUSALS), message
 
     run()
-    # Some are drawn twice; if most were, the strategies would say little.
+    # Duplicates are rare; otherwise the strategies would cover little.
     assert len(drawn) > DRAWS // 2
 
 
 def seen(theme: str, wanted) -> Program:
-    """A program of the theme of which `wanted` holds; raises NoSuchExample if none is drawn."""
-    return find(
-        fuzz.programs(theme), wanted, settings=fuzz.profile(600), random=random.Random("seen")
-    )
+    """A program of the theme that satisfies `wanted`; raises NoSuchExample if none is drawn."""
+    return find(programs(theme), wanted, settings=profile(600), random=random.Random("seen"))
 
 
 def has_value(program: Program, wanted) -> bool:
@@ -108,27 +123,27 @@ def test_themes_are_made_of_moves():
 
 def test_an_unknown_theme_is_refused():
     with pytest.raises(KeyError, match="cheese"):
-        fuzz.search("impl", "impl", theme="cheese", isolation=False)
+        searches.search("impl", "impl", theme="cheese", isolation=False)
 
 
 def test_a_backend_that_does_not_exist_is_refused():
     with pytest.raises(WrongInput, match="no_such_backend"):
-        fuzz.search("no_such_backend:namespace", "impl", isolation=False)
+        searches.search("no_such_backend:namespace", "impl", isolation=False)
 
 
 def test_a_fault_of_the_oracle_is_no_finding():
     line = {"outcome": "error", "reason": "the oracle: ValueError: odd", "source": "y = 1"}
-    with pytest.raises(fuzz.HarnessFault, match="ValueError: odd"):
-        fuzz.differs(line)
-    assert fuzz.differs({**line, "reason": "the backend: it died"})
+    with pytest.raises(HarnessFault, match="ValueError: odd"):
+        differs(line)
+    assert differs({**line, "reason": "the backend: it died"})
 
 
 def test_ties_are_common():
     ties = total = 0
 
     @seed(0)
-    @given(fuzz.programs("reductions"))
-    @fuzz.profile(100)
+    @given(programs("reductions"))
+    @profile(100)
     def count(program: Program) -> None:
         nonlocal ties, total
         values = program.givens[0].values
@@ -180,7 +195,7 @@ def test_a_name_that_the_backend_lacks_is_no_finding():
 
 def test_a_finding_is_kept_and_replayed(tmp_path):
     finding = search("miniature.kinks:relu", examples=400).finding
-    path = fuzz.keep(finding, tmp_path)
+    path = keep(finding, tmp_path)
     assert path.name == f"{finding.program.id.removeprefix('fuzz/')}.json"
     (replayed,) = findings(tmp_path)
     assert replayed == finding.program
@@ -192,10 +207,10 @@ def test_a_finding_is_kept_and_replayed(tmp_path):
 
 def test_the_identifier_is_the_hash_of_the_content():
     x = Given("x", "float32", (2,), (1.0, 2.0))
-    program = fuzz.named((x,), ["x.sum()"], "chains")
-    assert program.id == fuzz.named((x,), ["x.sum()"], "views").id
-    assert program.id != fuzz.named((x,), ["x.prod()"], "chains").id
-    assert program.id != fuzz.named((), ["x.sum()"], "chains").id
+    program = named((x,), ["x.sum()"], "chains")
+    assert program.id == named((x,), ["x.sum()"], "views").id
+    assert program.id != named((x,), ["x.prod()"], "chains").id
+    assert program.id != named((), ["x.sum()"], "chains").id
     kind, digest = program.id.split("/")
     assert kind == "fuzz"
     assert len(digest) == 12
@@ -207,7 +222,7 @@ def test_a_finding_pastes_as_ordinary_torch(tmp_path):
     lines = finding.program.paste().splitlines()
     assert lines[0] == "import torch"
     assert lines[1].startswith("x = torch.tensor(")
-    data = json.loads(fuzz.keep(finding, tmp_path).read_text("utf-8"))
+    data = json.loads(keep(finding, tmp_path).read_text("utf-8"))
     assert data["area"] == "fuzz"
     assert "file" not in data or data["file"] is None
 
@@ -220,11 +235,11 @@ def judge_of(backend: str, *levels: str) -> Judge:
     )
 
 
-POINTWISE = fuzz.Share("pointwise", 0, 400, 400)
+POINTWISE = Share("pointwise", 0, 400, 400)
 
 
 def test_a_report_shows_the_program_and_says_where_it_is_kept(tmp_path):
-    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, tmp_path)
+    report = search_report(judge_of("miniature.kinks:relu", "values"), POINTWISE, tmp_path)
     assert "torch.relu(x)" in report.message
     assert "first divergence" in report.message
     (path,) = tmp_path.glob("*.json")
@@ -234,14 +249,14 @@ def test_a_report_shows_the_program_and_says_where_it_is_kept(tmp_path):
 
 
 def test_what_is_kept_where_the_suite_looks_is_replayed(tmp_path, monkeypatch):
-    monkeypatch.setattr(fuzz, "own_folder", lambda: tmp_path)
-    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, tmp_path)
+    monkeypatch.setattr(reports_of_searches, "own_folder", lambda: tmp_path)
+    report = search_report(judge_of("miniature.kinks:relu", "values"), POINTWISE, tmp_path)
     assert "the suite replays it from now on" in report.message
     assert "--findings" not in report.message
 
 
 def test_a_finding_that_is_not_kept_can_be_drawn_again(tmp_path):
-    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, None)
+    report = search_report(judge_of("miniature.kinks:relu", "values"), POINTWISE, None)
     assert "it is not kept" in report.message
     assert (
         "show it again: conform fuzz --backend miniature.kinks:relu --oracle impl "
@@ -252,32 +267,32 @@ def test_a_finding_that_is_not_kept_can_be_drawn_again(tmp_path):
 def test_what_cannot_be_kept_is_said(tmp_path):
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
-    report = fuzz.report(judge_of("miniature.kinks:relu", "values"), POINTWISE, in_the_way)
+    report = search_report(judge_of("miniature.kinks:relu", "values"), POINTWISE, in_the_way)
     assert "it could not be kept" in report.message
     assert "torch.relu(x)" in report.message
 
 
 def test_a_fault_of_the_harness_is_reported_and_is_no_finding(monkeypatch):
     def broken(*args):
-        raise fuzz.HarnessFault("the oracle: odd")
+        raise HarnessFault("the oracle: odd")
 
-    monkeypatch.setattr(fuzz, "sought", broken)
-    report = fuzz.report(judge_of("impl"), POINTWISE, None)
+    monkeypatch.setattr(reports_of_searches, "search_with", broken)
+    report = search_report(judge_of("impl"), POINTWISE, None)
     assert report.fault == "the oracle: odd"
     assert report.line is None
 
 
 def test_shares_add_up_and_do_not_depend_on_each_other():
-    shares = fuzz.shares(["views", "writes"], 250)
-    assert [str(share) for share in shares if share.theme == "views"] == [
+    drawn = shares(["views", "writes"], 250)
+    assert [str(share) for share in drawn if share.theme == "views"] == [
         *("views-0", "views-1", "views-2")
     ]
     for theme in ("views", "writes"):
-        assert sum(share.examples for share in shares if share.theme == theme) == 250
-    assert fuzz.shares(["views", "writes"], 200) == [
-        dataclasses.replace(share, total=200) for share in shares if share.number < 2
+        assert sum(share.examples for share in drawn if share.theme == theme) == 250
+    assert shares(["views", "writes"], 200) == [
+        dataclasses.replace(share, total=200) for share in drawn if share.number < 2
     ]
-    assert [str(share) for share in fuzz.shares(examples=7)] == list(THEMES)
+    assert [str(share) for share in shares(examples=7)] == list(THEMES)
 
 
 def test_shares_draw_different_programs():
@@ -286,7 +301,7 @@ def test_shares_draw_different_programs():
         judge = judge_of("impl")
         monkey = judge.line
         judge.line = lambda program: seen.add(program.id) or monkey(program)
-        fuzz.sought(judge, 30, 0, "views", number)
+        search_with(judge, 30, 0, "views", number)
         return seen
 
     assert drawn(0) == drawn(0)
@@ -294,21 +309,21 @@ def test_shares_draw_different_programs():
 
 
 def test_what_is_drawn_does_not_depend_on_the_modules_that_are_loaded(tmp_path):
-    # Hypothesis likes to draw the constants of local modules; here is one full of them.
+    # Hypothesis prefers the constants of local modules; this one has many of them.
     (tmp_path / "numbers_galore.py").write_text(f"NUMBERS = {list(range(2, 600))}")
     script = """
 import sys
 if len(sys.argv) > 1:
     sys.path.insert(0, sys.argv[1])
     import numbers_galore
-from conformance import fuzz
-from conformance.judge import Judge
-from conformance.known import KnownDivergences
-from conformance.options import Settings
+from conformance.fuzz.search import search_with
+from conformance.run.judge import Judge
+from conformance.compare.known import KnownDivergences
+from conformance.settings.settings import Settings
 judge = Judge(Settings(backend="impl", oracle="impl", isolation=False), KnownDivergences())
 line, drawn = judge.line, []
 judge.line = lambda program: drawn.append(program.id) or line(program)
-fuzz.sought(judge, 60, 0, "chains")
+search_with(judge, 60, 0, "chains")
 print(drawn)
 """
     first, second = (
@@ -328,10 +343,10 @@ print(drawn)
 
 
 def test_findings_are_written_into_a_checkout_and_never_into_an_installed_package(monkeypatch):
-    monkeypatch.setattr(fuzz, "checkout", lambda: Path("/somewhere"))
-    assert fuzz.folder() == fuzz.own_folder()
-    monkeypatch.setattr(fuzz, "checkout", lambda: None)
-    assert fuzz.folder() == Path("findings")
+    monkeypatch.setattr(kept_findings, "checkout", lambda: Path("/somewhere"))
+    assert folder() == own_folder()
+    monkeypatch.setattr(kept_findings, "checkout", lambda: None)
+    assert folder() == Path("findings")
 
 
 def fuzz_suite(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -367,7 +382,7 @@ def test_under_pytest_a_finding_is_a_failure_with_the_program(tmp_path):
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "\ny = torch.relu(x)" in done.stdout
-    assert "conformance/judge.py" not in done.stdout
+    assert "conformance/run/judge.py" not in done.stdout
     assert len(list((tmp_path / "found").glob("*.json"))) == 1
 
 
@@ -385,7 +400,7 @@ exact = st.builds(
 
 
 @given(exact, exact)
-@fuzz.profile(100)
+@profile(100)
 def test_scales_bound_sums_and_products(a, b):
     for x in (-a.bound, a.bound, 2.0**-a.places):
         for y in (-b.bound, b.bound, 2.0**-b.places):
@@ -396,7 +411,7 @@ def test_scales_bound_sums_and_products(a, b):
 
 
 @given(exact, exact)
-@fuzz.profile(100)
+@profile(100)
 def test_scales_are_finite_only_if_both_are(a, b):
     assert a.plus(b).finite is (a.finite and b.finite)
 
@@ -407,8 +422,8 @@ def test_what_tells_zeros_apart_does_not_follow_what_chooses_between_them():
     checked = 0
 
     @seed(0)
-    @given(fuzz.programs("chains"))
-    @fuzz.profile(400)
+    @given(programs("chains"))
+    @profile(400)
     def check(program: Program) -> None:
         nonlocal checked
         chosen = set()
@@ -451,7 +466,7 @@ def test_a_scale_is_exact_only_as_far_as_float32_is():
 )
 def test_the_wider_type_is_torchs(a, b, expected):
     torch = pytest.importorskip("torch")
-    live = [Live("x", shape, dtype, "x", True, True) for shape, dtype in (a, b)]
+    live = [LiveTensor("x", shape, dtype, "x", True, True) for shape, dtype in (a, b)]
     made = [torch.zeros(shape, dtype=getattr(torch, dtype)) for shape, dtype in (a, b)]
     assert wider(*live) == expected
     assert (made[0] + made[1]).dtype == getattr(torch, expected)

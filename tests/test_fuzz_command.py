@@ -1,4 +1,4 @@
-"""`conform fuzz`: what it prints, what it writes, and how it exits."""
+"""`conform fuzz`: output, files and exit codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 import pytest
 from command import conform, environment, heed_interruption
 
-from conformance.themes import THEMES
+from conformance.fuzz.themes import THEMES
 
 IMPL = ("--oracle", "impl", "--theme", "pointwise")
 POINTWISE = (*IMPL, "--examples", "100", "--level", "values")
@@ -38,7 +38,7 @@ def test_nothing_is_found_on_a_backend_that_is_right(tmp_path):
 
 
 def test_a_finding_is_printed_kept_and_replayed(tmp_path):
-    # Two searches, which find the same.
+    # Two searches with the same findings.
     options = (*POINTWISE, "--examples", "200", "-n", "2", "--findings", "found")
     done = fuzz("kinks:relu", *options, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -1,12 +1,12 @@
-"""Convolutions over images so large that their windows are taken block by block, summed by hand."""
+"""Convolutions over images so large that their windows are taken in blocks, summed by hand."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from impl.operators import correlation
-from impl.operators.correlation import Geometry, adjoint, gradients, kernel_gradient
+from impl.operators.layers import im2col
+from impl.operators.layers.im2col import Geometry, adjoint, gradients, kernel_gradient
 
 KINDS = {
     "plain": {},
@@ -27,7 +27,7 @@ def case(kernel=(3, 2), stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1
 
 
 def terms(geometry, count, channels):
-    """Every product that a correlation sums: where in the output, the kernels and the input."""
+    """Every product of a correlation: its index in the output, the kernels and the input."""
     each, inputs = count // geometry.groups, channels // geometry.groups
     places = itertools.product(*map(range, geometry.output))
     for (row, column), i, j in itertools.product(
@@ -44,7 +44,7 @@ def terms(geometry, count, channels):
 
 @pytest.fixture(params=[160 * 1024, 4096, 1], ids=["one-block", "blocks", "a-row-each"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(correlation, "_BLOCK", request.param)
+    monkeypatch.setattr(im2col, "_BLOCK", request.param)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -60,7 +60,7 @@ def test_all_three_are_sums_of_the_same_products(kind, block):
         output[:, outputs, r, c] += part @ kernel.T
         back[:, taken, y, x] += gradient[:, outputs, r, c] @ kernel
         weights[outputs, :, i, j] += gradient[:, outputs, r, c].T @ part
-    assert np.array_equal(correlation.correlation(image, kernels, geometry), output)
+    assert np.array_equal(im2col.correlation(image, kernels, geometry), output)
     assert np.array_equal(adjoint(gradient, kernels, geometry), back)
     assert np.array_equal(kernel_gradient(image, gradient, kernels.shape, geometry), weights)
     both = gradients(image, gradient, kernels, geometry)
@@ -71,7 +71,7 @@ def test_all_three_are_sums_of_the_same_products(kind, block):
 def test_nothing_gives_zeros(shape):
     geometry = Geometry((20, 17), (3, 2), (1, 1), (0, 0), (1, 1), 1)
     image, kernels = np.zeros(shape), np.ones((4, shape[1], 3, 2))
-    output = correlation.correlation(image, kernels, geometry)
+    output = im2col.correlation(image, kernels, geometry)
     assert output.shape == (shape[0], 4, 18, 16) and not output.any()
     back, weights = gradients(image, output, kernels, geometry)
     assert back.shape == shape and not back.any()
@@ -79,7 +79,7 @@ def test_nothing_gives_zeros(shape):
 
 
 def test_gradients_own_their_memory():
-    """A view would be taken for one of somebody else's memory."""
+    """A view would count as aliasing another tensor's memory."""
     image, kernels, geometry = case()
     gradient = np.ones((2, 4, *geometry.output))
     made = [

@@ -1,4 +1,4 @@
-"""impl's dtypes against torch: promotion, the default dtype, and what may be cast in place."""
+"""impl's dtypes against torch: promotion, the default dtype, and casts of in-place operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import impl
-from impl.dtypes import ALL, BY_NAME, BY_NUMPY
+from impl.core.dtypes import ALL, BY_NAME, BY_NUMPY
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental"),
@@ -40,7 +40,7 @@ def default(request) -> Iterator[str]:
 
 
 def operands(namespace) -> dict[str, Any]:
-    """Of every dtype a tensor with dimensions and one without, and the Python numbers."""
+    """A tensor with dimensions and one without for every dtype, and Python numbers."""
     made: dict[str, Any] = {}
     for name in NAMES:
         dtype = getattr(namespace, name)
@@ -85,7 +85,7 @@ def test_result_type_is_torchs_for_every_pair(default):
     differing = {}
     for a, b in PAIRS:
         expected = str(torch.result_type(theirs[a], theirs[b]))
-        if expected == "torch.complex32":  # which impl has not
+        if expected == "torch.complex32":  # impl lacks it
             continue
         got = str(impl.result_type(ours[a], ours[b]))
         if got != expected:
@@ -95,7 +95,7 @@ def test_result_type_is_torchs_for_every_pair(default):
 
 @pytest.mark.parametrize("name", ["add", "mul", "truediv", "pow", "iadd", "imul", "itruediv"])
 def test_operators_promote_as_torch_does_for_every_pair(name, default):
-    """And in place they refuse what torch refuses, in its words."""
+    """In-place operators raise torch's errors with torch's texts."""
     apply = getattr(operator, name)
     differing = {}
     for a, b in PAIRS:
@@ -112,7 +112,7 @@ def test_operators_promote_as_torch_does_for_every_pair(name, default):
 
 
 def operands_of(namespace, *names: str) -> list:
-    """The operands of these names, made anew: some operators write to them."""
+    """The operands with these names, made afresh since some operators write to them."""
     made = []
     for name in names:
         kind, _, form = name.partition(" ")
@@ -132,7 +132,7 @@ def test_promote_types_and_can_cast_are_torchs():
 
 
 def test_a_number_keeps_a_tensors_category():
-    """The rule behind the table, in a few words that can be checked by hand."""
+    """The rule behind the table, in cases that can be checked by hand."""
     ones = impl.ones(2, dtype=impl.int8)
     assert (ones + 1).dtype is impl.int8
     assert (ones + 1000).dtype is impl.int8
@@ -254,7 +254,7 @@ def test_powers_of_short_floats_are_rounded_where_torch_rounds_them(dtype, expon
     """The exponent is one of the few numbers too; bfloat16 is rounded after each product."""
     made = []
     for n in (impl, torch):
-        # So few that they fill no vector; of the elements that do torch rounds -0.5 once.
+        # Too few for a full vector; in vectorised code torch rounds the power -0.5 once.
         x = n.arange(1, 193).to(getattr(n, dtype)) / 50
         made.append([(part**exponent).tolist() for part in x.split(12)])
     assert made[0] == made[1]
@@ -294,7 +294,7 @@ def test_powers_of_short_floats_are_rounded_where_torch_rounds_them(dtype, expon
         "torch.tensor([b'a'])",
     ],
 )
-@pytest.mark.filterwarnings("ignore")  # NumPy's, of how torch offers itself
+@pytest.mark.filterwarnings("ignore")  # NumPy's, about the array interface of torch
 def test_arrays_and_tensors_meet_as_in_torch(expression: str) -> None:
     found = []
     for n in (torch, impl):

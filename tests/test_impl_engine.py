@@ -1,4 +1,4 @@
-"""impl's engine: depth, cost, order, hooks and threads; values are the suite's business."""
+"""impl's engine: depth, cost, order, hooks and threads; the suite compares values."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import torch
 from made_graphs import leaf, without_collector
 
 import impl
-from impl.derivatives import Differentiable, OperatorNode
-from impl.interpretation import RawInterpretation, TapedInterpretation
-from impl.modes import STATE
-from impl.operator import OPERATORS
+from impl.core.registry import OPERATORS
+from impl.core.state import STATE
+from impl.dispatch.derivatives import DerivativeInfo
+from impl.dispatch.operator_node import OperatorNode
+from impl.engine.gradient_values import ArrayGradients, RecordingGradients
 
 DEEP = 200_000
 
@@ -46,7 +47,7 @@ def test_a_deep_chain_that_was_never_differentiated_is_freed():
     with without_collector():
         y = x
         for _ in range(DEEP // 4):
-            y = (y * y).sin()  # which save what they need
+            y = (y * y).sin()  # both save tensors
         nodes = [weakref.ref(y.grad_fn), weakref.ref(y)]
         del y
         assert [n() for n in nodes] == [None, None]
@@ -88,12 +89,12 @@ def evaluations(monkeypatch) -> Iterator[list[str]]:
 
     monkeypatch.setattr(OperatorNode, "_evaluate", counted)
     # The generated functions do the same, and cannot be counted.
-    monkeypatch.setattr(Differentiable, "is_straight", False)
+    monkeypatch.setattr(DerivativeInfo, "has_one_gradient", False)
     for operator in OPERATORS.values():
         monkeypatch.setattr(operator, "plans", {})
-    STATE.unusual += 1
+    STATE.fast_path_blockers += 1
     yield ran
-    STATE.unusual -= 1
+    STATE.fast_path_blockers -= 1
 
 
 def test_a_ladder_costs_as_much_as_it_has_rungs(evaluations):
@@ -112,20 +113,19 @@ def test_a_ladder_costs_as_much_as_it_has_rungs(evaluations):
 def test_fan_out_costs_one_addition_per_further_use(uses, record, evaluations, monkeypatch):
     additions: list[int] = []
 
-    def count(interpretation):
-        add = interpretation.add
+    def count(form):
+        add = form.add
 
         def counted(self, a, b):
             additions.append(1)
             return add(self, a, b)
 
-        monkeypatch.setattr(interpretation, "add", counted)
+        monkeypatch.setattr(form, "add", counted)
 
-    count(RawInterpretation)
-    count(TapedInterpretation)
-    # Where nobody else holds a sum it is added to in place, which cannot be counted.
-    monkeypatch.setattr(RawInterpretation, "unshared", lambda *_: False)
-    monkeypatch.setattr("impl.engine.getrefcount", lambda _: 9)
+    count(ArrayGradients)
+    count(RecordingGradients)
+    # In-place additions to unshared sums cannot be counted.
+    monkeypatch.setattr("impl.engine.input_buffer.getrefcount", lambda _: 9)
     x = leaf()
     h = x * 2
     terms = [h * (i + 1) for i in range(uses)]
@@ -415,7 +415,7 @@ def test_nodes_of_all_threads_have_numbers_of_their_own():
 
 
 def _behind_a_transpose(t: Any, use: str, watched: str) -> Any:
-    """What arrives at a leaf behind `t()`, how it lies, and whom it is told in which order."""
+    """The gradient at a leaf behind `t()`, its strides, and the order of the hooks' calls."""
     told: list[str] = []
     w, v = t.ones(2, 3, requires_grad=True), t.full((4, 3), 2.0, requires_grad=True)
     if use == "later":

@@ -1,4 +1,4 @@
-"""impl's formulas: what they name is what is saved, and they run on arrays and on tensors."""
+"""impl's formulas: they refer to saved values by name, and run on arrays and on tensors."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ import torch
 from made_operators import kept, leaf, scaled, scratch
 
 import impl
-from impl.operator import (
-    OPERATORS,
-    RAW,
-    TAPED,
-    Array,
-    formula_operation,
-    operator,
-    written,
-)
-from impl.saved import Versioned
-from impl.tensor import Tensor
+from impl.core.registry import OPERATORS, array_ops, tensor_ops
+from impl.dispatch.definition import Array, formula_operation, operator, written
+from impl.tape.saved_variable import Versioned
+from impl.tensor.tensor import Tensor
 
 __all__ = ["scratch"]
 
@@ -28,7 +21,7 @@ def test_a_formula_saves_what_it_names_and_nothing_else():
     op.gradient(self=lambda F, grad, other: grad * other, other=lambda F, grad, self: grad * self)
     x, w = leaf(), leaf(4.0, 5.0, 6.0)
     assert set(kept(op(x, w, 1).grad_fn)) == {"self", "other"}
-    # Each is needed by the other's formula only.
+    # Each operand is needed only for the gradient of the other.
     assert set(kept(op(x, w.detach(), 1).grad_fn)) == {"other"}
     assert set(kept(op(x.detach(), w, 1).grad_fn)) == {"self"}
     op(x, w, 1).sum().backward()
@@ -47,7 +40,7 @@ def test_every_kind_of_parameter_of_a_formula():
     x, w = leaf(), impl.tensor([[2.0], [3.0]])
     y = op(x, w, 7)
     y.backward(impl.ones(2, 3))
-    assert seen.pop("F") is RAW
+    assert seen.pop("F") is array_ops
     assert seen["grad"].tolist() == [[1.0] * 3] * 2
     assert seen["self"].tolist() == [1.0, 2.0, 3.0]
     assert seen["result"].tolist() == y.tolist()
@@ -66,7 +59,7 @@ def test_a_saved_input_is_the_tensor_and_a_saved_output_has_no_history():
     bare, written = w.detach(), leaf().detach().mul_(2)
     y = op(x, bare)
     saved = kept(y.grad_fn)
-    # Memory that was written has a version to be noted; nobody has written the others' yet.
+    # Only written memory has a version to save; the others were not written yet.
     assert saved["other"] is bare
     entry = kept(op(x, written).grad_fn)["other"]
     assert type(entry) is Versioned and entry.tensor is written and entry.version == 1
@@ -109,7 +102,7 @@ def test_unknown_names_are_errors():
 
 
 def test_every_formula_of_every_operator_names_what_there_is():
-    """Names are looked up when a graph is recorded, for each set of inputs that require grad."""
+    """Formulas are checked when a graph is recorded, for each set of inputs that require grad."""
     assert len(OPERATORS) > 300
     wrong = {}
     for name, op in OPERATORS.items():
@@ -144,7 +137,7 @@ def test_one_formula_is_run_on_arrays_and_on_tensors():
     def tripled(value):
         return value * 3
 
-    TAPED.tripled = lambda value: value * 3
+    tensor_ops.tripled = lambda value: value * 3
     op = scaled()
     kinds: list = []
 
@@ -214,7 +207,7 @@ def test_integers_are_never_recorded():
     "times, version", [(None, 0), (1, 1), (3, 3), (lambda arrived, made: 2, 2)]
 )
 def test_written_says_how_often_a_gradient_was_written(times, version):
-    """It shows as the version of a `.grad` that takes the gradient's memory over."""
+    """It is the version of a `.grad` that steals the gradient."""
     op = scaled()
     formula = lambda F, grad, other: grad * other  # noqa: E731
     op.gradient(self=formula if times is None else written(formula, times))
@@ -243,7 +236,7 @@ def test_written_may_depend_on_the_gradients_that_arrived():
         assert x.grad.tolist() == [1.0, 1.0, float(used == 2)]
 
 
-# -- what torch keeps ------------------------------------------------------------------------------
+# -- saved tensors, as torch's --------------------------------------------------------------------
 
 KEPT = {
     "mul": lambda n, x, w: x * w,
@@ -301,7 +294,7 @@ KEPT = {
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_node_keeps_the_tensors_that_torchs_keeps(name):
-    """Under the same names; what keeps less frees memory sooner and checks fewer writes."""
+    """The names are the same; a node with fewer saved tensors frees memory and checks less."""
     made = []
     for n in (torch, impl):
         x = n.tensor([0.5, 1.5, 2.5, 3.5], requires_grad=True)

@@ -1,4 +1,4 @@
-"""impl's forward mode: tangents against gradients, and what levels and zeros leave behind."""
+"""impl's forward mode: tangents against gradients, levels, and zero tangents."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from made_operators import scratch
 
 import impl
 from conformance.backends import find
-from conformance.execute import trace
+from conformance.execution.execute import trace
 from conformance.samples import OPERATORS as TABLE
 from conformance.samples.forward import forward_programs_of
 from conformance.samples.variants import programs_of
-from impl import tangents
 from impl.autograd import forward_ad as fw
-from impl.operator import OPERATORS, Array, operator
+from impl.core.registry import OPERATORS
+from impl.dispatch import forward_rules
+from impl.dispatch.definition import Array, operator
 
 __all__ = ["scratch"]
 
@@ -62,7 +63,7 @@ def test_the_tangent_is_the_transpose_of_the_gradient(name):
     given = {g.name: np.array(g.values, float) for g in _FORWARD[name].givens}
     outputs = [n for n in forward if n.endswith("_t") and n not in given]
     unsupported = any("Trying to use forward AD" in error["message"] for error in errors)
-    if refused or unsupported:  # what has no gradient has no tangent either
+    if refused or unsupported:  # operators without gradients have no tangents
         assert not outputs
         return
     seeds = [g.values for g in _BACKWARD[name].givens if g.name in ("v", "w", "u")]
@@ -81,7 +82,7 @@ def test_the_tangent_is_the_transpose_of_the_gradient(name):
 def test_every_operator_with_a_gradient_has_a_rule():
     for op in OPERATORS.values():
         if op.formulas:
-            assert callable(tangents.rule_of(op))
+            assert callable(forward_rules.rule_of(op))
 
 
 # -- the general rule -------------------------------------------------------------------------
@@ -98,7 +99,7 @@ def test_an_operator_without_a_forward_formula_transposes_its_gradient(scratch):
             F.sum_all(F.flip(self, (0,)) * grad), other.shape
         ),
     )
-    assert tangents.rule_of(scratch_turned) is tangents.transposed
+    assert forward_rules.rule_of(scratch_turned) is forward_rules.transposed
     x = fw.make_dual(impl.tensor([1.0, 2.0]), impl.tensor([10.0, 20.0]))
     w = fw.make_dual(impl.tensor([3.0, 4.0]), impl.tensor([1.0, 1.0]))
     # (flip x) sum w along (x', w'): (flip x') sum w + (flip x) sum w'

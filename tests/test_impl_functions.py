@@ -1,4 +1,4 @@
-"""Custom Functions of impl: what their chapter cannot show, memory and the depth of graphs."""
+"""Custom Functions of impl, beyond their chapter: memory and the depth of graphs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Square(torch.autograd.Function):
 
 @pytest.fixture
 def no_collector():
-    """Memory must be freed by reference counts alone."""
+    """Disables the garbage collector: memory must be freed by reference counts alone."""
     gc.disable()
     yield
     gc.enable()
@@ -59,7 +59,7 @@ def test_a_long_chain_of_functions_neither_recurses_nor_leaks(no_collector):
     first = weakref.ref(y.grad_fn)
     for _ in range(10_000):
         y = Square.apply(y)
-        y = y * 0.5 + 0.5  # at 1 the two together have the derivative 1
+        y = y * 0.5 + 0.5  # at 1 the composition has derivative 1
     y.backward()
     assert x.grad.item() == 2.0
     assert first() is not None

@@ -1,5 +1,5 @@
-"""impl's autograd.grad and what is built on it: depth, threads, failures and memory; what programs
-can see is the chapter's business."""
+"""impl's autograd.grad and the functions built on it, beyond their chapter: depth, threads,
+failures and memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 from made_graphs import leaf, without_collector
 
 import impl as _impl
-from impl import stacks
 from impl.autograd import functional
-from impl.graph import Node
-from impl.modes import STATE
+from impl.core.state import STATE
+from impl.engine import reentrant_backward
+from impl.graph.node import Node
 
-impl: Any = _impl  # whose functions are attached by name
+impl: Any = _impl  # its functions are attached at run time
 gradcheck, gradgradcheck = impl.autograd.gradcheck, impl.autograd.gradgradcheck
 
 MILLION = 1_000_000
@@ -28,7 +28,7 @@ MILLION = 1_000_000
 
 @contextmanager
 def switching_often() -> Iterator[None]:
-    """Threads take turns as often as the interpreter lets them."""
+    """Makes the interpreter switch threads as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -38,7 +38,7 @@ def switching_often() -> Iterator[None]:
 
 
 def together(count: int, work: Callable[[], Any]) -> list:
-    """What `work()` raised, or None, in as many threads at the same time."""
+    """The exceptions of `work()`, or None, in as many concurrent threads."""
     barrier = threading.Barrier(count)
     raised: list = [None] * count
 
@@ -76,7 +76,7 @@ def test_a_million_nodes_are_recorded_differentiated_and_freed():
 
 
 class Down(impl.autograd.Function):
-    """Its backward starts another one below it, down to zero."""
+    """A Function whose backward starts another pass one level below it, down to zero."""
 
     @staticmethod
     def forward(ctx, x, seen):
@@ -90,7 +90,7 @@ class Down(impl.autograd.Function):
         if ctx.x > 0:
             with impl.enable_grad():
                 Down.apply(ctx.x, ctx.seen).backward()
-        ctx.seen.append((ctx.x.item(), threading.get_ident(), STATE.level))
+        ctx.seen.append((ctx.x.item(), threading.get_ident(), STATE.reentrant_depth))
         return gradient, None
 
 
@@ -99,15 +99,15 @@ def test_passes_within_passes_take_one_thread_for_every_few_levels():
     x = impl.tensor(200.0, requires_grad=True)
     Down.apply(x, seen).backward()
     assert [value for value, _, _ in seen] == [float(n) for n in range(200)]
-    assert len({thread for _, thread, _ in seen}) == 200 // stacks.LEVELS
-    assert {level for _, _, level in seen} == set(range(1, stacks.LEVELS + 1))
+    assert len({thread for _, thread, _ in seen}) == 200 // reentrant_backward.MAX_DEPTH
+    assert {level for _, _, level in seen} == set(range(1, reentrant_backward.MAX_DEPTH + 1))
     assert seen[-1][1] == threading.get_ident()
-    assert STATE.level == 0
+    assert STATE.reentrant_depth == 0
     alive = {t.ident for t in threading.enumerate()} - {threading.get_ident()}
     assert not alive & {thread for _, thread, _ in seen}
 
 
-def deepest(action: Callable[[], Any], levels: int = 3 * stacks.LEVELS) -> None:
+def deepest(action: Callable[[], Any], levels: int = 3 * reentrant_backward.MAX_DEPTH) -> None:
     """Call `action` in a hook within a hook, some levels deep."""
 
     def hook(gradient):
@@ -128,7 +128,7 @@ def test_what_is_raised_deep_down_arrives():
 
     with pytest.raises(KeyError, match="deep"):
         deepest(action)
-    assert STATE.level == 0
+    assert STATE.reentrant_depth == 0
     assert impl.is_grad_enabled()
 
 
@@ -239,7 +239,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_is_left_for_the_collector(name: str):
     x = leaf()
-    CALLS[name](x)  # what is made once, at the first use
+    CALLS[name](x)  # makes objects that are cached at first use
     gc.collect()
     with without_collector():
         nodes = sum(issubclass(type(o), Node) for o in gc.get_objects())

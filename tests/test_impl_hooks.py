@@ -1,4 +1,4 @@
-"""impl's hooks: what they keep alive; what they do is the suite's business."""
+"""Lifetimes of impl's hooks and their tensors; the suite compares their effects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from impl.autograd import graph
 
 @pytest.fixture(autouse=True)
 def no_collector() -> Iterator[None]:
-    """What dies in here dies by reference counts alone."""
+    """Disables the garbage collector: objects are freed by reference counts alone."""
     gc.disable()
     yield
     gc.enable()

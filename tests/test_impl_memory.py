@@ -1,4 +1,4 @@
-"""impl's memory: graphs die by reference counts, and what was saved goes when it is used."""
+"""impl's memory: graphs are freed by reference counts, saved tensors after their use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from made_graphs import leaf, without_collector
 
 import impl
-from impl.graph import Node
+from impl.graph.node import Node
 
 
 def graph_of(*tensors) -> list[Node]:
@@ -45,7 +45,7 @@ def hooked(x):
     return y
 
 
-# What saves its own output would keep itself alive if it saved the tensor that has the history.
+# Operators that save their output: a saved tensor with the history would be a reference cycle.
 KEEPERS: dict[str, Callable] = {
     "exp": lambda x: x.exp(),
     "sigmoid": lambda x: x.sigmoid(),
@@ -108,7 +108,7 @@ def test_backward_with_create_graph_makes_the_cycle_it_warns_of():
         assert watched() is None
 
 
-# What the node saves: its input or its result.
+# The tensor that the node saves: its input or its result.
 SAVERS: dict[str, tuple[Callable, str]] = {
     "mul": (lambda h: h * h, "input"),
     "exp": (lambda h: h.exp(), "result"),
@@ -146,7 +146,7 @@ def test_a_released_graph_says_so_and_leaves_the_gradient_alone():
 
 
 def test_gradients_of_a_chain_do_not_pile_up():
-    """An array that no further node needs is gone before the next node runs."""
+    """An array that no further node needs is freed before the next node runs."""
     seen: list[weakref.ref] = []
     alive: list[int] = []
 
@@ -170,7 +170,7 @@ def test_the_first_gradient_is_taken_over_and_not_copied():
     y.grad_fn.register_hook(lambda inputs, outputs: seen.append(inputs[0].data_ptr()))
     y.sum().backward()
     assert x.grad.data_ptr() == seen[0]
-    # Held by somebody else it is copied.
+    # With another reference to it, it is copied.
     x.grad = None
     kept: list = []
     y = x * 2
@@ -182,7 +182,7 @@ def test_the_first_gradient_is_taken_over_and_not_copied():
 
 @pytest.mark.parametrize("make", [lambda: impl.nn.Parameter(impl.ones(2)), lambda: leaf().detach()])
 def test_pickling_works_in_an_ordinary_program_too(make):
-    """Programs of the chapters import by means of the harness."""
+    """The harness, in which the chapters' programs run, imports differently."""
     source = make()
     copy = pickle.loads(pickle.dumps(source))
     assert type(copy) is type(source)

@@ -1,8 +1,9 @@
-"""Modes of impl, where a chapter cannot show it: the short way comes back, and threads."""
+"""Modes of impl, beyond the chapter: the fast path is restored after them, and threads."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 import warnings
 from collections.abc import Callable
@@ -10,37 +11,37 @@ from collections.abc import Callable
 import pytest
 
 import impl as torch
-from impl.modes import STATE
+from impl.core.state import STATE
 from impl.utils.checkpoint import checkpoint
 
-UNUSUAL: list[Callable] = [
+BLOCKING: list[Callable] = [
     torch.inference_mode,
     lambda: torch.autograd.set_detect_anomaly(True),
     lambda: torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
 ]
 
 
-@pytest.mark.parametrize("mode", UNUSUAL)
-def test_operators_take_the_long_way_inside_an_unusual_mode_and_only_there(mode):
+@pytest.mark.parametrize("mode", BLOCKING)
+def test_operators_take_the_slow_path_inside_a_blocking_mode_and_only_there(mode):
     with contextlib.suppress(ZeroDivisionError), mode():
-        assert STATE.path is None
+        assert STATE.fast_path is None
         raise ZeroDivisionError
-    assert STATE.path == 1
+    assert STATE.fast_path == 1
     with torch.no_grad(), mode():
-        assert STATE.path is None
+        assert STATE.fast_path is None
     with torch.no_grad():
-        assert STATE.path == 0
-    assert STATE.path == 1
+        assert STATE.fast_path == 0
+    assert STATE.fast_path == 1
 
 
 def test_a_checkpoint_leaves_no_mode_behind():
     x = torch.ones(2, requires_grad=True)
     y = checkpoint(lambda t: t.exp().sin(), x, use_reentrant=False)
-    assert STATE.path == 1
+    assert STATE.fast_path == 1
     y.sum().backward()
-    assert STATE.path == 1
+    assert STATE.fast_path == 1
     assert STATE.saved_hooks == ()
-    assert STATE.task is None
+    assert STATE.graph_task is None
 
 
 def test_a_failed_backward_pass_leaves_no_mode_behind():
@@ -51,9 +52,9 @@ def test_a_failed_backward_pass_leaves_no_mode_behind():
         pytest.raises(RuntimeError, match="nan values"),
     ):
         x.sqrt().backward()
-    assert STATE.evaluating is None
-    assert STATE.task is None
-    assert STATE.whole
+    assert STATE.current_node is None
+    assert STATE.graph_task is None
+    assert STATE.accumulates_all
 
 
 def _in_a_thread(function):
@@ -106,3 +107,16 @@ def test_frames_of_the_package_do_not_end_a_traceback():
     with torch.autograd.set_detect_anomaly(True):
         y = torch.einsum("ij,ij->i", x, x)
     assert "torch.einsum" in y.grad_fn.metadata["traceback_"][-1]
+
+
+@pytest.mark.parametrize("name", ["amax", "amin", "sum", "mean", "max", "prod", "sort", "mode"])
+def test_a_result_of_inference_tensors_has_the_version_that_its_kernel_wrote(name):
+    """A definition states the writes; torch's kernel makes them."""
+    versions = []
+    for namespace in (torch, importlib.import_module("torch")):
+        with namespace.inference_mode():
+            x = namespace.ones(3, 2)
+        results = getattr(namespace, name)(x, 0)
+        results = results if isinstance(results, tuple) else (results,)
+        versions.append([result._version for result in results])
+    assert versions[0] == versions[1] and versions[0][0] > 0

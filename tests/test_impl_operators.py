@@ -1,4 +1,4 @@
-"""impl's operators: the spellings made from a kernel, its operands and its results."""
+"""impl's operator definitions: the public functions made from a kernel, operands, results."""
 
 from __future__ import annotations
 
@@ -11,19 +11,11 @@ import torch
 from made_operators import kept, leaf, scaled, scratch
 
 import impl
-from impl.derivatives import OperatorNode
-from impl.operator import (
-    FUNCTIONS,
-    OPERATORS,
-    RAW,
-    TAPED,
-    Array,
-    alias,
-    function,
-    operator,
-)
-from impl.saved import SavedTensor
-from impl.tensor import Tensor
+from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
+from impl.dispatch.definition import Array, alias, function, operator
+from impl.dispatch.operator_node import OperatorNode
+from impl.tape.saved_variable import SavedVariable
+from impl.tensor.tensor import Tensor
 
 __all__ = ["scratch"]
 
@@ -32,8 +24,8 @@ def test_nothing_but_a_function_and_a_method_is_made_unasked():
     op = scaled()
     assert FUNCTIONS["scaled"](impl.ones(2), 3, 1).tolist() == [4.0, 4.0]
     assert impl.ones(2).scaled(3, 1).tolist() == [4.0, 4.0]
-    assert RAW.scaled(np.ones(2), 3, 1).tolist() == [4.0, 4.0]
-    assert TAPED.scaled(impl.ones(2), 3, 1).tolist() == [4.0, 4.0]
+    assert array_ops.scaled(np.ones(2), 3, 1).tolist() == [4.0, 4.0]
+    assert tensor_ops.scaled(impl.ones(2), 3, 1).tolist() == [4.0, 4.0]
     assert OPERATORS["scaled"] is op
     assert "scaled_" not in FUNCTIONS and not hasattr(Tensor, "scaled_")
     with pytest.raises(TypeError, match="out"):
@@ -44,7 +36,7 @@ def test_a_hidden_operator_is_for_formulas_only():
     scaled(function=False, method=False, inplace=True)
     assert "scaled" not in FUNCTIONS and not hasattr(Tensor, "scaled")
     assert "scaled_" not in FUNCTIONS
-    assert TAPED.scaled(impl.ones(2), 3).tolist() == [3.0, 3.0]
+    assert tensor_ops.scaled(impl.ones(2), 3).tolist() == [3.0, 3.0]
 
 
 def test_the_in_place_form_writes_counts_and_records():
@@ -248,7 +240,7 @@ def test_outputs_have_numbers_and_gradients_of_their_own():
     assert x.grad.tolist() == [1.0] * 3
     impl.autograd.backward([total, rest.sum()])
     assert x.grad.tolist() == [4.0] * 3
-    # Freed with its node, as a saved output keeps no history.
+    # Freed with its node: a saved output keeps no history.
     assert kept_names(parted) == {"self", "rest"}
 
 
@@ -285,7 +277,7 @@ def test_a_saved_list_is_checked_for_writes():
     multiplied.gradient(tensors=lambda F, grad, tensors: [grad * tensors[1], grad * tensors[0]])
     a, b = leaf(), leaf(4.0, 5.0, 6.0).detach()
     y = FUNCTIONS["multiplied"]([a, b])
-    assert [type(s) for s in kept(y.grad_fn)["tensors"]] == [SavedTensor] * 2
+    assert [type(s) for s in kept(y.grad_fn)["tensors"]] == [SavedVariable] * 2
     y.sum().backward()
     assert a.grad.tolist() == [4.0, 5.0, 6.0]
     y = FUNCTIONS["multiplied"]([a, b])

@@ -15,7 +15,7 @@ import impl
 SEEDS = (0, 1, 42, 5489, 2**31, 2**32, 2**32 + 42, 2**63, 2**64 - 1, -1, -(2**63), 123456789012345)
 
 # From 16 normal numbers on torch uses vector instructions, whose polynomials impl follows; a
-# processor without them gets other last bits.
+# processor without them has other last bits.
 vectorised = pytest.mark.skipif(
     torch.backends.cpu.get_cpu_capability() == "DEFAULT",
     reason="torch draws normal numbers without vector instructions on this processor",
@@ -23,7 +23,7 @@ vectorised = pytest.mark.skipif(
 
 
 def bits(tensor) -> tuple[str, tuple[int, ...], bytes]:
-    """What makes two tensors equal to the last bit."""
+    """The dtype, shape and bytes of a tensor, which are to be equal on both sides."""
     dtype = str(tensor.dtype)
     if dtype in ("torch.bfloat16", "torch.float16"):  # exact, and torch has no NumPy bfloat16
         tensor = tensor.to((torch if isinstance(tensor, torch.Tensor) else impl).float32)
@@ -31,7 +31,7 @@ def bits(tensor) -> tuple[str, tuple[int, ...], bytes]:
 
 
 def agree(draw: Callable[[Any], list], seed: int = 0) -> None:
-    """Check that what `draw` makes of a namespace is the same on both, and so is the state."""
+    """Assert that `draw` has the same results on both namespaces, and leaves the same state."""
     made = {}
     for namespace in (torch, impl):
         namespace.manual_seed(seed)
@@ -67,7 +67,7 @@ def test_a_seed_beyond_64_bits_is_refused(seed):
 
 
 def test_equal_seeds_repeat_and_others_do_not():
-    """Of impl alone, so that the comparisons here are no comparisons of constants."""
+    """On impl alone: the comparisons of this module are not comparisons of constants."""
     impl.manual_seed(3)
     first = impl.rand(20).tolist()
     assert impl.rand(20).tolist() != first
@@ -91,7 +91,7 @@ def test_uniform_numbers(dtype, size):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 100, 1000, 1023])
 def test_normal_numbers(dtype, size):
-    """Below 16 in pairs of which one may be left over, from 16 on in blocks."""
+    """Below 16 numbers are drawn in pairs, one of which may be kept; from 16 on in blocks."""
     agree(lambda n: [n.randn(size, dtype=getattr(n, dtype)) for _ in range(3)], seed=size)
 
 
@@ -193,7 +193,7 @@ DRAWS = st.one_of(
 
 
 def perform(namespace, steps) -> list:
-    """What a sequence of draws makes; `restore` goes back to what `save` kept last."""
+    """The results of a sequence of draws; `restore` returns to the state last `save`d."""
     made, state = [], namespace.get_rng_state()
     for kind, argument, size in steps:
         if kind == "save":
@@ -217,7 +217,7 @@ def perform(namespace, steps) -> list:
 @settings(derandomize=True, max_examples=120, deadline=None)
 @given(st.lists(DRAWS, max_size=12))
 def test_any_sequence_of_draws(steps):
-    """What is left over of one draw is the next one's: the state is compared too."""
+    """A number kept from one draw is the first of the next: the state is compared too."""
     agree(lambda n: perform(n, steps), seed=7)
 
 
@@ -233,7 +233,7 @@ def test_a_state_is_restored_and_is_torchs(drawn, normals):
     assert bits(state) == bits(torch.get_rng_state())
     following = [impl.randn(3).tolist(), impl.rand(700).tolist()]
     impl.manual_seed(0)
-    # A state that torch made does as well.
+    # A state from torch is accepted too.
     impl.set_rng_state(impl.tensor(torch.get_rng_state().tolist(), dtype=impl.uint8))
     assert bits(impl.get_rng_state()) == bits(state)
     assert [impl.randn(3).tolist(), impl.rand(700).tolist()] == following

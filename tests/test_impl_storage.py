@@ -12,20 +12,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import impl
-from impl.storage import (
-    Storage,
+from impl.core.storage import Storage
+from impl.core.strides import (
     contiguous_strides,
-    elementwise_strides,
     empty_strided,
     is_contiguous,
     is_dense,
     strided,
     strides_of,
 )
+from impl.core.tensor_iterator import elementwise_strides
 
 BOTH = (torch, impl)
 
-# Every layout of up to three dimensions with sizes and strides that can collide.
+# Every layout of up to three dimensions, with small sizes and strides that can collide.
 LAYOUTS = [
     (shape, strides)
     for ndim, sizes, steps in ((0, (), ()), (1, (0, 1, 2, 3), (0, 1, 2)), (2, range(4), range(5)))
@@ -95,7 +95,7 @@ def test_an_elementwise_result_has_torchs_strides(drawn):
     assert tuple(result.shape) == shape
     got = elementwise_strides(shape, layouts)
     assert got != contiguous_strides(shape), "row-major is spelled None"
-    # Of images torch knows one more layout, which tells where a dimension of size one lies.
+    # For images torch has a second layout, in which the stride of a dimension of size one matters.
     matter = [d for d, size in enumerate(shape) if size > 1 or len(shape) != 4]
     strides = got or contiguous_strides(shape)
     assert [strides[d] for d in matter] == [result.stride(d) for d in matter]
@@ -114,7 +114,7 @@ def test_tensors_keep_their_layouts_as_torchs_do(drawn, name):
 
 
 def significant(tensor) -> list[int]:
-    """The strides that matter: those of dimensions along which there is a next element."""
+    """The strides that matter: those of dimensions with more than one element."""
     return [s for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n > 1]
 
 
@@ -141,7 +141,7 @@ def test_memory_is_laid_out_as_asked(drawn):
             continue
         made = empty_strided(shape, strides, np.dtype(np.int16))
         assert made.shape == shape
-        made[...] = np.arange(made.size).reshape(shape)  # no element lies upon another
+        made[...] = np.arange(made.size).reshape(shape)  # no two elements overlap
         assert made.reshape(-1).tolist() == list(range(made.size))
         if made.size:
             matter = [d for d, size in enumerate(shape) if size > 1]
@@ -156,7 +156,7 @@ def test_a_window_of_memory_is_a_view():
     assert window.tolist() == [[1, 5, 9], [2, 6, 10]]
     window[0, 1] = -1
     assert flat[5] == -1
-    assert strided(flat, (0, 3), (3, 1), 40).shape == (0, 3)  # beyond the end, of nothing
+    assert strided(flat, (0, 3), (3, 1), 40).shape == (0, 3)  # out of bounds, but without elements
     with pytest.raises(ValueError):
         strided(flat, (4,), (4,), 0)
 
@@ -202,7 +202,7 @@ def test_a_write_is_seen_and_counted_where_torch_has_it(written):
 
 
 def test_data_shares_memory_and_not_the_counter():
-    """The same in words, for whom the table above is too long."""
+    """A case of the table above in explicit steps."""
     x = impl.arange(3.0)
     detached, data = x.detach(), x.data
     data.add_(1)
@@ -262,7 +262,7 @@ def test_numpy_shares_the_memory_and_its_writes_are_not_counted():
 
 
 def test_a_number_stays_a_scalar_until_somebody_shares_it():
-    """Arithmetic on NumPy's scalars is many times cheaper than on arrays of no dimensions."""
+    """Arithmetic on NumPy's scalars is many times cheaper than on arrays without dimensions."""
     y = impl.tensor(2.0) * 3
     assert isinstance(y._raw, np.generic)
     assert isinstance((y + y)._raw, np.generic)
@@ -301,7 +301,7 @@ def test_a_shared_number_is_one_memory(first, second):
 
 @pytest.mark.parametrize("alias", ["detach", "data"])
 def test_a_saved_number_is_the_memory_that_is_shared_later(alias):
-    """exp saves its result; the scalar it was becomes an array afterwards."""
+    """exp saves its result, a scalar that becomes an array afterwards."""
     made = []
     for n in BOTH:
         x = n.tensor(2.0, requires_grad=True)

@@ -1,4 +1,4 @@
-"""impl's views: one function on geometries makes the view of a tensor, an array, a history."""
+"""impl's view operators: one function on geometries serves tensors, arrays and histories."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 from made_operators import leaf, scratch
 
 import impl
-from impl.geometries import Geometry
-from impl.operator import (
-    FUNCTIONS,
-    RAW,
-    formula_operation,
-)
-from impl.views import view
+from impl.core.registry import FUNCTIONS, array_ops
+from impl.dispatch.definition import formula_operation
+from impl.dispatch.view_operator import view
+from impl.tensor.geometry import Geometry
 
 __all__ = ["scratch"]
 
@@ -41,7 +38,7 @@ def test_a_geometry_makes_the_view_of_a_tensor_and_of_an_array():
     v.every_second().zero_()
     assert x.tolist() == [0.0, 0.0, 2.0, 3.0, 4.0, 0.0] and x._version == v._version == 1
     array = np.arange(6.0)
-    part = RAW.every_second(array, 1)
+    part = array_ops.every_second(array, 1)
     assert part.tolist() == [1.0, 3.0, 5.0] and np.shares_memory(part, array)
     assert FUNCTIONS["every_second"].__doc__ == "Every second element of a vector."
 
@@ -54,7 +51,7 @@ def test_a_view_differentiates_by_its_formula_and_once_written_by_its_geometry()
     @formula_operation
     def tripled_spread(grad, shape, start):
         whole = np.zeros(shape, grad.dtype)
-        whole[start::2] = 3 * grad  # not the derivative, so that it can be told from as_strided's
+        whole[start::2] = 3 * grad  # deliberately wrong, to differ from as_strided's
         return whole
 
     x = leaf()
@@ -66,7 +63,7 @@ def test_a_view_differentiates_by_its_formula_and_once_written_by_its_geometry()
     v = y.every_second(1)
     y.mul_(5)
     assert v.grad_fn.name() == "AsStridedBackward0"
-    assert v.grad_fn is v.grad_fn  # made anew once, and kept
+    assert v.grad_fn is v.grad_fn  # regenerated once, then cached
     x.grad = None
     v.sum().backward()
     assert x.grad.tolist() == [0.0, 5.0, 0.0]

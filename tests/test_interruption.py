@@ -1,4 +1,4 @@
-"""Interruptions that nobody heard."""
+"""Interruptions (SIGINT) whose KeyboardInterrupt was swallowed."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import weakref
 
 import pytest
 
-from conformance import interruption
+from conformance.base import interruption
 
 
 class Thing:
-    """Something to refer to weakly."""
+    """A referent of weak references."""
 
 
 @pytest.fixture
 def heeded():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     hook = sys.unraisablehook
-    interruption.heed()
+    interruption.remember_interruptions()
     yield
     signal.signal(signal.SIGINT, before)
     sys.unraisablehook = hook
@@ -30,7 +30,7 @@ def test_an_interruption_that_was_swallowed_is_raised_again_and_not_printed(heed
     interruption.check()
     thing = Thing()
     reference = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
-    del thing  # the callback's KeyboardInterrupt goes nowhere
+    del thing  # a KeyboardInterrupt in the callback is ignored
     assert reference() is None
     with pytest.raises(KeyboardInterrupt):
         interruption.check()
@@ -44,7 +44,7 @@ def test_a_handler_of_somebody_elses_stays():
 
     before = signal.signal(signal.SIGINT, handler)
     try:
-        interruption.heed()
+        interruption.remember_interruptions()
         assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)

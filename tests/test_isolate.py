@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance.backends import BackendError
-from conformance.isolate import Child, Died, Failed, Garbled, IsolationError, TimedOut
-from conformance.program import Program
+from conformance.isolation.child import Child, Died, Failed, Garbled, IsolationError, TimedOut
+from conformance.program.program import Program
 
 PORT = """
 import ctypes, os, signal, subprocess, sys, threading, time
@@ -134,7 +134,7 @@ def program(source: str) -> Program:
 
 
 def group(leader: int) -> list[str]:
-    """What still runs in a process group; a zombie does not."""
+    """The processes of a process group that run; zombies do not count."""
     running = []
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -178,7 +178,7 @@ def test_what_the_backend_prints_reaches_nobody(child, capfd):
         ("torch.die(0)", Died, "ended with exit code 0"),
         ("torch.crash()", Died, r"killed by SIGSEGV \(11\)"),
         ("torch.rubbish('rubbish\\n')", Garbled, "answered rubbish: 'rubbish'"),
-        # The real answer comes behind it, and may be there already when the first line is read.
+        # The real answer follows it, and may be read together with the first line.
         ("torch.rubbish('{}\\n')", Garbled, "answered (rubbish: '{}'|too much)"),
         ("torch.rubbish('[1')", Garbled, r"answered rubbish: '\[1\{"),
         ('torch.rubbish(\'{"id": 1, "trace": 3}\\n\')', Garbled, '"steps" is missing|too much'),
@@ -283,10 +283,10 @@ def test_closing_ends_the_process_and_is_harmless_twice(child):
 
 
 def test_a_child_ends_with_its_parent(port, tmp_path):
-    """Killed outright, the parent cannot say goodbye."""
+    """A parent ended by SIGKILL cannot clean up."""
     script = (
-        "from conformance.isolate import Child\n"
-        "from conformance.program import Program\n"
+        "from conformance.isolation.child import Child\n"
+        "from conformance.program.program import Program\n"
         "import threading\n"
         "child = Child('isolated_port', timeout=60)\n"
         "made = child.trace(Program('a', 'b', 'torch.pid()', ''))\n"

@@ -1,4 +1,4 @@
-"""Known divergences: read with care, shown with their reason, and refused when they are gone."""
+"""Known divergences: parsing, display with their reasons, and errors for obsolete ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from command import judge
 
-from conformance.known import KnownError, default_path, read_known
-from conformance.runs import read_run
-from conformance.suite import read_suite
+from conformance.compare.known import KnownError, default_path, read_known
+from conformance.run_files.reading import read_run
+from conformance.suite.suite import read_suite
 
 PROGRAMS = ["SEED-01.1", "SEED-01.2", "TIES-01.1"]
 RULES = ["SEED-01", "TIES-01"]
@@ -42,32 +42,32 @@ OF_RULE = {"SEED-01": ["SEED-01.1", "SEED-01.2"], "TIES-01": ["TIES-01.1"]}
 
 def test_entry_excuses_its_program_at_its_level_only(tmp_path):
     known = read(tmp_path, entry(link="https://example.org/1"))
-    excused = known.excuse(line("SEED-01.1", "diverges", memory="diverges"), LEVELS)
+    excused = known.known_divergence(line("SEED-01.1", "diverges", memory="diverges"), LEVELS)
     assert excused == {"reason": "no counters yet", "link": "https://example.org/1"}
-    assert known.excuse(line("SEED-01.1", "diverges", values="diverges"), LEVELS) is None
+    assert known.known_divergence(line("SEED-01.1", "diverges", values="diverges"), LEVELS) is None
     both = line("SEED-01.1", "diverges", values="diverges", memory="diverges")
-    assert known.excuse(both, LEVELS) is None
-    assert known.excuse(line("SEED-01.2", "diverges", memory="diverges"), LEVELS) is None
+    assert known.known_divergence(both, LEVELS) is None
+    assert known.known_divergence(line("SEED-01.2", "diverges", memory="diverges"), LEVELS) is None
 
 
 def test_level_that_does_not_count_needs_no_excuse(tmp_path):
     known = read(tmp_path, entry())
     both = line("SEED-01.1", "diverges", values="diverges", memory="diverges")
-    assert known.excuse(both, ("memory",)) is not None
+    assert known.known_divergence(both, ("memory",)) is not None
 
 
 def test_rule_entry_excuses_all_its_programs(tmp_path):
     known = read(tmp_path, entry(program=None, rule="SEED-01"))
     for name in ("SEED-01.1", "SEED-01.2"):
-        assert known.excuse(line(name, "diverges", memory="diverges"), LEVELS)
-    assert known.excuse(line("TIES-01.1", "diverges", memory="diverges"), LEVELS) is None
+        assert known.known_divergence(line(name, "diverges", memory="diverges"), LEVELS)
+    assert known.known_divergence(line("TIES-01.1", "diverges", memory="diverges"), LEVELS) is None
 
 
 def test_several_levels_in_one_entry(tmp_path):
     text = entry(level=None) + 'level = ["memory", "diagnostics"]\n'
     known = read(tmp_path, text)
     both = line("SEED-01.1", "diverges", memory="diverges", diagnostics="diverges")
-    assert known.excuse(both, LEVELS)
+    assert known.known_divergence(both, LEVELS)
     one = line("SEED-01.1", "diverges", memory="diverges")
     assert [s for s in known.stale([one], LEVELS, OF_RULE) if "diagnostics" in s]
 
@@ -75,7 +75,7 @@ def test_several_levels_in_one_entry(tmp_path):
 def test_entry_of_a_program_that_conforms_is_stale(tmp_path):
     known = read(tmp_path, entry())
     conforms = line("SEED-01.1")
-    assert known.excuse(conforms, LEVELS)["stale"] is True
+    assert known.known_divergence(conforms, LEVELS)["stale"] is True
     (sentence,) = known.stale([conforms], LEVELS, OF_RULE)
     assert "SEED-01.1 conforms at level memory" in sentence
     assert "known.toml, line 1" in sentence
@@ -84,18 +84,20 @@ def test_entry_of_a_program_that_conforms_is_stale(tmp_path):
 def test_entry_is_not_stale_where_nothing_was_compared(tmp_path):
     known = read(tmp_path, entry())
     for outcome in ("unsupported", "error", "not_run"):
-        assert known.excuse(line("SEED-01.1", outcome), LEVELS) is None
+        assert known.known_divergence(line("SEED-01.1", outcome), LEVELS) is None
         assert known.stale([line("SEED-01.1", outcome)], LEVELS, OF_RULE) == []
     assert known.stale([line("SEED-01.2")], LEVELS, OF_RULE) == []
-    assert known.excuse(line("SEED-01.1"), ("values",)) is None
+    assert known.known_divergence(line("SEED-01.1"), ("values",)) is None
     assert known.stale([line("SEED-01.1")], ("values",), OF_RULE) == []
 
 
 def test_entry_of_a_program_that_diverges_sometimes_is_never_stale(tmp_path):
     known = read(tmp_path, entry() + "sometimes = true\n")
-    assert known.excuse(line("SEED-01.1"), LEVELS) is None
+    assert known.known_divergence(line("SEED-01.1"), LEVELS) is None
     assert known.stale([line("SEED-01.1")], LEVELS, OF_RULE) == []
-    assert known.excuse(line("SEED-01.1", "diverges", memory="diverges"), LEVELS) is not None
+    assert (
+        known.known_divergence(line("SEED-01.1", "diverges", memory="diverges"), LEVELS) is not None
+    )
     with pytest.raises(KnownError, match=r'"sometimes" of .* must be true'):
         read(tmp_path, entry() + 'sometimes = "yes"\n')
 

@@ -1,17 +1,17 @@
-"""Laws of gradients, and runs without an oracle: programs judged by what they state."""
+"""Laws of gradients, and runs without an oracle: programs judged by their own statements."""
 
 import torch
 from made_backends import changed
 
 from conformance.backends import find
-from conformance.compare import stated
-from conformance.execute import trace
-from conformance.judge import Judge
-from conformance.known import KnownDivergences
-from conformance.laws import SENTENCES, programs
-from conformance.options import Settings
-from conformance.program import Program
-from conformance.subjects import subjects
+from conformance.compare.compare import stated
+from conformance.compare.known import KnownDivergences
+from conformance.execution.execute import trace
+from conformance.program.program import Program
+from conformance.run.judge import Judge
+from conformance.settings.settings import Settings
+from conformance.suite.laws import SENTENCES, programs
+from conformance.suite.subjects import subjects
 
 LAWS = {program.id: program for program in programs()}
 

@@ -1,4 +1,4 @@
-"""Who may import whom: the packages against the design's table, with and without torch."""
+"""Import rules: the packages against the design's table, with and without torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 ROOMS = ("impl", "reference", "conformance", "reports", "frameworks")
 
-# Beyond the standard library and itself. torch has its row of its own, below.
+# Dependencies beyond the standard library and the package itself. torch has its own table below.
 MAY_IMPORT = {
     "impl": {"numpy", "scipy", "ml_dtypes"},
     "reference": {"conformance", "numpy"},
@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "reports": {"conformance", "jinja2", "markupsafe", "msgspec", "pygments", "markdown_it"},
     "frameworks": {"conformance", "numpy", "ml_dtypes"},
 }
-# The module of `frameworks` that is about a library, and what it alone imports.
+# The module of `frameworks` for each library, which no other module imports.
 LIBRARIES = {
     "frameworks.autograd_hips": "autograd",
     "frameworks.jax": "jax",
@@ -37,8 +37,7 @@ LIBRARIES = {
 }
 MAY_IMPORT_TORCH = {f"reference.{name}" for name in ("compiled", "opinfo", "oracle", "subjects")}
 
-# Where a package's name is not its distribution's; markupsafe comes with jinja2, of which it is
-# part in all but name.
+# Packages whose distribution has another name; markupsafe is a part of jinja2 in all but name.
 DISTRIBUTIONS = {
     "markdown_it": "markdown-it-py",
     "markupsafe": "jinja2",
@@ -54,7 +53,7 @@ def directory(room: str) -> Path:
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of the packages, by its full name; the listings are data of the suite."""
+    """Every module of the packages, by its full name; reference/programs are data of the suite."""
     found = {}
     for room in ROOMS:
         base = directory(room)
@@ -72,7 +71,7 @@ def tree(module: str) -> ast.Module:
 
 
 def named(module: str, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """The modules that a statement in `module` asks for, by their full names."""
+    """The full names of the modules that a statement in `module` imports."""
     if isinstance(statement, ast.Import):
         yield from (alias.name for alias in statement.names)
         return
@@ -89,22 +88,21 @@ def named(module: str, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def imported(module: str) -> set[str]:
-    """All that a module imports, within functions and for type checkers too."""
+    """All imports of a module, including those within functions and for type checkers."""
     statements = (n for n in ast.walk(tree(module)) if isinstance(n, (ast.Import, ast.ImportFrom)))
     return {name for statement in statements for name in named(module, statement)}
 
 
-def at_import(nodes) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The import statements that run when the module does."""
+def at_run_time(nodes) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements that run, when the module does or in a function; those that are for
+    type checkers do not."""
     for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield node
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            continue
         elif isinstance(node, ast.If) and _is_for_others(node.test):
-            yield from at_import(node.orelse)
+            yield from at_run_time(node.orelse)
         else:
-            yield from at_import(ast.iter_child_nodes(node))
+            yield from at_run_time(ast.iter_child_nodes(node))
 
 
 def _is_for_others(test: ast.expr) -> bool:
@@ -113,14 +111,16 @@ def _is_for_others(test: ast.expr) -> bool:
 
 
 def test_the_scan_sees_what_there_is():
-    """So that the tests below cannot pass by looking at nothing."""
+    """Guards the tests below against passing on an empty scan."""
     assert {m.partition(".")[0] for m in modules()} == set(ROOMS)
     assert len(modules()) > 100
-    assert "numpy" in imported("impl.storage")
-    assert "impl.views" in imported("impl.tensor")  # imported within a function
+    assert "numpy" in imported("impl.core.storage")
+    assert "impl.core.messages" in imported("impl.tensor.tensor")
     assert "torch" in imported("reference.oracle")
-    assert "impl.views" not in {
-        name for s in at_import(tree("impl.tensor").body) for name in named("impl.tensor", s)
+    node = "impl.dispatch.operator_node"  # imports the following for type checkers only
+    assert "impl.dispatch.derivatives" in imported(node)
+    assert "impl.dispatch.derivatives" not in {
+        name for s in at_run_time(tree(node).body) for name in named(node, s)
     }
 
 
@@ -140,7 +140,7 @@ def test_a_room_imports_only_what_the_design_allows(room):
 
 
 def test_every_dependency_is_declared():
-    """What is imported is what an installation brings, torch in an extra of its own."""
+    """Every imported distribution is in the requirements; torch is in an extra of its own."""
     project = Path(__file__).parent.parent / "pyproject.toml"
     declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     required = {_distribution(d) for d in declared["dependencies"]}
@@ -158,11 +158,27 @@ def _distribution(requirement: str) -> str:
     return requirement.partition(">")[0].partition("=")[0].partition("[")[0].strip()
 
 
+@pytest.mark.parametrize("room", ["impl", "conformance"])
+def test_no_import_stands_inside_a_function(room):
+    """Layers are visible at the top of a file, and cannot be evaded."""
+    within = [
+        f"{module}:{statement.lineno}"
+        for module in modules()
+        if module.partition(".")[0] == room
+        for function in ast.walk(tree(module))
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for statement in ast.walk(function)
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+    ]
+    assert within == []
+
+
 def test_no_module_needs_itself_to_be_imported():
+    """No circle of imports, those inside functions included."""
     graph = {
         module: {
             name
-            for statement in at_import(tree(module).body)
+            for statement in at_run_time(tree(module).body)
             for name in named(module, statement)
             if name in modules() and name != module
         }
@@ -174,8 +190,8 @@ def test_no_module_needs_itself_to_be_imported():
         pytest.fail("modules import each other: " + " -> ".join(reversed(error.args[1])))
 
 
-# Imports every module first, with torch out of reach. What a package's `__init__` imports would
-# settle the order, so a module is taken alone, in packages that are bare.
+# Imports each module first, without torch. The `__init__` of a package would determine the order of
+# imports, so packages are replaced by empty ones.
 ALONE = """
 import importlib, json, os, sys, types
 import numpy, scipy.special, ml_dtypes, hypothesis, pytest, jinja2, rich, markdown_it, pygments
@@ -207,7 +223,7 @@ print(json.dumps([failures, {room: sorted(names) for room, names in company.item
 
 @pytest.fixture(scope="module")
 def alone() -> tuple[dict[str, str], dict[str, list[str]]]:
-    """What failed when each module was the first to be imported, and who came along, by room."""
+    """By module, the error of its import as the first one; by package, the modules it imported."""
     rooms = {room: str(directory(room)) for room in ROOMS}
     names = [m for m in modules() if m.partition(".")[0] != "reference" and m not in LIBRARIES]
     script = [sys.executable, "-W", "ignore", "-c", ALONE, json.dumps(rooms), json.dumps(names)]
@@ -256,7 +272,7 @@ except ImportError:
 
 
 def test_every_public_function_says_what_it_does():
-    from impl.operator import FUNCTIONS
+    from impl.core.registry import FUNCTIONS
 
     assert len(FUNCTIONS) > 300
     silent = [n for n, f in FUNCTIONS.items() if not (f.__doc__ or "").strip()]
@@ -265,7 +281,7 @@ def test_every_public_function_says_what_it_does():
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_module_begins_with_one_sentence(room):
-    """Packages that hold nothing themselves may say nothing."""
+    """Packages without contents of their own may lack a docstring."""
     without = []
     for module in modules():
         if module.partition(".")[0] == room and tree(module).body:

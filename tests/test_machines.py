@@ -1,4 +1,4 @@
-"""A run spread over interpreters that are named: others of this machine, or over a socket."""
+"""A run distributed over other interpreters, on this machine or over a socket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_cli import outcomes
 
 @pytest.fixture
 def server(tmp_path):
-    """The address of an interpreter that runs what it is sent, in a folder of its own."""
+    """The address of an interpreter that runs programs sent to it, in a folder of its own."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         address = f"localhost:{free.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Shards of a run, and their run files put together again."""
+"""Shards of a run, and the merge of their run files."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 from command import MINIATURE, TESTS, conform, judge
 from test_cli import without_time
 
-from conformance.earlier import Otherwise
-from conformance.merge import Merged
-from conformance.runs import read_run
-from conformance.shard import Shard, shard
-from conformance.suite import Selection, read_suite
+from conformance.run_files.merge import Merged
+from conformance.run_files.reading import read_run
+from conformance.run_files.resume import DifferentSettings
+from conformance.suite.shard import Shard, shard
+from conformance.suite.suite import Selection, read_suite
 
 LINES = [made_runs.line(f"LEAF-0{number}.1", "leaves") for number in range(1, 6)]
 
 
 def part(folder, text: str, lines=None, interrupted=False, name=None, **of_header):
-    """The run of a shard of LINES, read from a file as it would be written."""
+    """The run of a shard of LINES, written to a file and read back."""
     taken = shard(text).take(LINES) if lines is None else lines
     header = {
         "selection": {"levels": list(made_runs.LEVELS), "shard": [text]},
@@ -83,7 +83,7 @@ def test_missing_and_interrupted_shards_are_named(tmp_path):
 )
 def test_run_of_something_else_is_refused_by_name(tmp_path, changed, said):
     first = part(tmp_path, "1/2")
-    with pytest.raises(Otherwise) as refused:
+    with pytest.raises(DifferentSettings) as refused:
         Merged([first, part(tmp_path, "2/2", name="other.jsonl", **changed)])
     assert said in str(refused.value)
     assert "other.jsonl, line 1:" in str(refused.value) and "1-2.jsonl" in str(refused.value)
@@ -94,13 +94,15 @@ def test_duplicates_may_agree_and_must_not_disagree(tmp_path):
     slower = [{**line, "seconds": {"oracle": 1.0, "backend": 2.0}} for line in first.programs]
     assert len(Merged([first, second, part(tmp_path, "1/2", slower, name="again")]).lines) == 5
     wrong = [made_runs.diverging(LINES[0]["id"], "leaves"), *first.programs[1:]]
-    with pytest.raises(Otherwise, match=r"again: it says otherwise of LEAF-01\.1 than .*1-2"):
+    with pytest.raises(
+        DifferentSettings, match=r"again: it says otherwise of LEAF-01\.1 than .*1-2"
+    ):
         Merged([first, second, part(tmp_path, "1/2", wrong, name="again")])
 
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory):
-    """A folder with both shards of a run of the miniatures, and the run that has all."""
+    """A folder with both shards of a run of the miniatures, and the unsharded run."""
     folder = tmp_path_factory.mktemp("shards")
     for text, name in (("1/2", "1.jsonl"), ("2/2", "2.jsonl")):
         done = judge("wrong:values", "--shard", text, "--run-file", name, cwd=folder)
@@ -143,7 +145,7 @@ def test_merge_of_what_does_not_belong_together_writes_nothing(shards):
 
 
 def test_the_suites_shards_are_the_suite():
-    """Every program is in one shard, whatever the selection."""
+    """Every program is in exactly one shard, for every selection."""
     programs = read_suite(TESTS / "miniature" / "spec").select(Selection(areas=("ties", "leaves")))
     taken = [program for number in (1, 2, 3) for program in Shard(number, 3).take(programs)]
     assert sorted(map(id, taken)) == sorted(map(id, programs))

@@ -1,4 +1,4 @@
-"""The suite catches what it is for: each deliberately wrong `impl` diverges at the right rule."""
+"""Mutation test of the suite: each deliberately wrong `impl` diverges at the right rule."""
 
 from __future__ import annotations
 

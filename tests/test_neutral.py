@@ -1,4 +1,4 @@
-"""The neutral form: what programs compile to, what does not compile and why, and the schemas."""
+"""The neutral form: compilation of programs, refusals with their reasons, and the schemas."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import jsonschema
 import pytest
 from referencing import Registry, Resource
 
-from conformance import conventions, schemas
-from conformance.chapters import read_spec
-from conformance.givens import Given
+from conformance.base import schemas
 from conformance.neutral.compile import NotNeutral, neutral
-from conformance.program import Program
+from conformance.program.givens import Given
+from conformance.program.program import Program
+from conformance.suite import conventions
+from conformance.suite.chapters import read_spec
 
 
 def program(source: str, **changes) -> Program:
@@ -21,7 +22,7 @@ def program(source: str, **changes) -> Program:
 
 
 def statement(source: str, *before: str) -> dict:
-    """The last statement's form."""
+    """The neutral form of the last statement."""
     return neutral(program("\n".join([*before, source])))["statements"][-1]
 
 

@@ -1,14 +1,14 @@
-"""Notes: what changed between two recordings, in words."""
+"""Notes: the changes between two recordings as text."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
-from conformance.diff import Differences
-from conformance.notes import ALIKE, notes
-from conformance.program import Program
-from conformance.verdict import Divergence, Verdict
+from conformance.compare.verdict import Divergence, Verdict
+from conformance.output.notes import ALIKE, notes
+from conformance.program.program import Program
+from conformance.run_files.differences import Differences
 
 SOURCE = "x = torch.ones(2)\ny = x.abs()\ny.tolist()\n"
 MISSING = {"type": "AttributeError", "message": "'Tensor' object has no attribute 'grad_dtype'"}
@@ -21,7 +21,7 @@ def recording(version: str) -> Any:
 def verdict(**levels: tuple[int, str | None, str, Any, Any]) -> Verdict:
     """A divergence at each level: its statement, name, field, and the two values.
 
-    Line 1 of what is pasted imports torch.
+    Line 1 of a pasted program imports torch.
     """
     divergences = {
         level: Divergence(step, step + 2, name, field, before, after)

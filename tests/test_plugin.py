@@ -1,4 +1,4 @@
-"""The pytest plugin by itself: options, names of tests, messages, several processes."""
+"""The pytest plugin: options, names of tests, messages, several processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 from command import pytest_suite
 
-from conformance.runs import read_run
+from conformance.run_files.reading import read_run
 
 LEAVES = ("--conform-area=leaves", "--conform-oracle=impl")
 
@@ -63,7 +63,7 @@ def test_message_of_a_failure(tmp_path):
         "conform show LEAF-02.1 --backend miniature.wrong:values --oracle impl",
     ):
         assert text in done.stdout
-    assert "conformance/judge.py" not in done.stdout
+    assert "conformance/run/judge.py" not in done.stdout
     assert "Traceback" not in done.stdout
 
 

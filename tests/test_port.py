@@ -1,4 +1,4 @@
-"""Ports in other languages: right, slow, crashing, printing rubbish, claiming what they lack."""
+"""Ports in other languages: right, slow, crashing, printing rubbish, with unsupported programs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from markdown_it import MarkdownIt
 from test_neutral import part
 
 from conformance.backends import BackendError
-from conformance.isolate import Failed, Unsupported
+from conformance.isolation.child import Failed, Unsupported
+from conformance.isolation.port import Port
+from conformance.isolation.process import Died, Garbled, TimedOut
 from conformance.neutral.compile import neutral
-from conformance.port import Port
-from conformance.process import Died, Garbled, TimedOut
-from conformance.program import Program
-from conformance.runs import read_run
+from conformance.program.program import Program
+from conformance.run_files.reading import read_run
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -277,7 +277,7 @@ def test_export_to_a_place_that_is_none(tmp_path):
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_the_port_in_javascript(tmp_path):
-    """All of it runs in the environment `node`; this is one rule of each of its subjects."""
+    """One rule of each subject; the environment `node` runs all of them."""
     rules = ("SEED-03", "ACCUM-02", "ALIAS-02", "INPLACE-11", "LEAF-01")
     options = [word for rule in rules for word in ("--rule", rule)]
     done = conform(

@@ -1,4 +1,4 @@
-"""Programs: given tensors as source, statements, comments, and what does not parse."""
+"""Programs: given tensors as source, statements, comments, and syntax errors."""
 
 import math
 import pickle
@@ -6,7 +6,8 @@ import pickle
 import pytest
 import torch
 
-from conformance.program import Given, Program, ProgramError, trailing_prose
+from conformance.program.givens import Given
+from conformance.program.program import Program, ProgramError, trailing_prose
 
 NAN, INF = float("nan"), float("inf")
 

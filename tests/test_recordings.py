@@ -1,4 +1,4 @@
-"""Recordings: an oracle's traces in a file, and what is compared with them."""
+"""Recordings: an oracle's traces in a file, and comparisons with them."""
 
 import json
 import lzma
@@ -7,12 +7,8 @@ import pytest
 from command import MINIATURE, TESTS
 from command import conform as run
 
-from conformance.judge import Judge
-from conformance.known import KnownDivergences
-from conformance.observe import text
-from conformance.options import Settings
-from conformance.program import Program
-from conformance.recordings import (
+from conformance.compare.known import KnownDivergences
+from conformance.execution.recordings import (
     NotRecorded,
     Recording,
     RecordingError,
@@ -20,7 +16,11 @@ from conformance.recordings import (
     find_recording,
     record,
 )
-from conformance.trace import Step, Trace
+from conformance.observe.texts import text
+from conformance.observe.trace import Step, Trace
+from conformance.program.program import Program
+from conformance.run.judge import Judge
+from conformance.settings.settings import Settings
 
 ORACLE = ("--oracle", "impl")
 

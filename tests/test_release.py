@@ -9,17 +9,19 @@ from pathlib import Path
 import pytest
 from command import conform
 
-from conformance import release
+from conformance.base import release
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
 def stands_in(tmp_path, monkeypatch):
-    """Makes the package appear to stand in a folder whose pyproject.toml is this text."""
+    """Makes the package appear to be in a folder with this text as its pyproject.toml."""
 
     def place(text: str | None) -> Path:
-        monkeypatch.setattr(release, "__file__", str(tmp_path / "conformance" / "release.py"))
+        monkeypatch.setattr(
+            release, "__file__", str(tmp_path / "conformance" / "base" / "release.py")
+        )
         if text is not None:
             (tmp_path / "pyproject.toml").write_text(text, "utf-8")
         return tmp_path

@@ -1,4 +1,4 @@
-"""The report of a run, without a browser: what it says, what it holds, how it is written."""
+"""The report of a run, without a browser: its contents, its data, and how it is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ import jsonschema
 import made_runs
 import pytest
 
-from conformance.runs import LEVELS, Run, read_run, schema
+from conformance.base.levels import LEVELS
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import Run, schema
 from reports.attention import attention
 from reports.payload import payload
 from reports.run import ReportError, page, write
@@ -33,7 +35,7 @@ def small(tmp_path: Path) -> Run:
 
 
 class Page(HTMLParser):
-    """A page's elements, its text without scripts and styles, and what stands in those."""
+    """A page's elements, its text without scripts and styles, and the contents of those."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

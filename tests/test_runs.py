@@ -1,4 +1,4 @@
-"""Run files: written as they come in, sorted at the end, and read back or refused by name."""
+"""Run files: written in order of completion, sorted at the end, read back or refused by name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,20 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from conformance import runs
-from conformance.runs import RunWriter, read_run
+from conformance.base.levels import LEVELS
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import (
+    Duplicate,
+    Malformed,
+    Mismatched,
+    NotARun,
+    RunError,
+    Truncated,
+    WrongSchema,
+    schema,
+)
+from conformance.run_files.totals import exit_code, footer
+from conformance.run_files.writing import RunWriter
 
 
 def header(programs: int = 2) -> dict:
@@ -29,7 +41,7 @@ def header(programs: int = 2) -> dict:
         "host": {"python": "3.11.2", "platform": "Linux"},
         "seed": 0,
         "programs": programs,
-        "selection": {"areas": [], "levels": list(runs.LEVELS)},
+        "selection": {"areas": [], "levels": list(LEVELS)},
     }
 
 
@@ -49,7 +61,7 @@ def program(identifier: str, outcome: str = "conforms", **changed) -> dict:
         "line": 7,
         "source": "import torch\nx = 0.1\n",
         "outcome": outcome,
-        "levels": dict.fromkeys(runs.LEVELS, verdict),
+        "levels": dict.fromkeys(LEVELS, verdict),
         "divergences": {"values": divergence} if outcome == "diverges" else {},
         "specification": [],
         "ulp": {"float32": 0.5},
@@ -65,8 +77,8 @@ def written(path: Path, *lines: dict, order=("A.1", "A.2", "B.1")) -> Path:
     writer = RunWriter(path, header(len(lines)), order)
     for line in lines:
         writer.write(line)
-    code = runs.exit_code(lines)
-    writer.close(runs.footer(lines, "2026-01-01T00:00:09+00:00", code))
+    code = exit_code(lines)
+    writer.close(footer(lines, "2026-01-01T00:00:09+00:00", code))
     return path
 
 
@@ -161,8 +173,8 @@ def test_writing_one_program_twice_is_refused(tmp_path):
 
 
 def test_every_line_meets_the_published_schema(tmp_path):
-    validator = jsonschema.Draft202012Validator(runs.schema())
-    validator.check_schema(runs.schema())
+    validator = jsonschema.Draft202012Validator(schema())
+    validator.check_schema(schema())
     known = {"reason": "because", "link": None}
     path = written(
         tmp_path / "r",
@@ -186,7 +198,7 @@ def test_every_line_meets_the_published_schema(tmp_path):
     ],
 )
 def test_schema_refuses(broken):
-    validator = jsonschema.Draft202012Validator(runs.schema())
+    validator = jsonschema.Draft202012Validator(schema())
     with pytest.raises(jsonschema.ValidationError):
         validator.validate(program("A.1", **broken))
 
@@ -211,7 +223,7 @@ def test_exit_code(outcomes, known, stale, code):
         program(f"A.{n}", outcome, known=excuse if outcome == "diverges" else None)
         for n, outcome in enumerate(outcomes)
     ]
-    assert runs.exit_code(lines, stale) == code
+    assert exit_code(lines, stale) == code
 
 
 @pytest.mark.parametrize(
@@ -225,7 +237,7 @@ def test_exit_code(outcomes, known, stale, code):
 )
 def test_exit_code_of_a_port_that_may_lack_things(outcomes, code):
     lines = [program(f"A.{n}", outcome) for n, outcome in enumerate(outcomes)]
-    assert runs.exit_code(lines, (), ("unsupported",)) == code
+    assert exit_code(lines, (), ("unsupported",)) == code
 
 
 def changed(path: Path, edit) -> Path:
@@ -239,7 +251,7 @@ def good(tmp_path):
     return written(tmp_path / "run.jsonl", program("A.1"), program("A.2"))
 
 
-def refused(path: Path, error: type[runs.RunError], line: int | None, text: str) -> None:
+def refused(path: Path, error: type[RunError], line: int | None, text: str) -> None:
     with pytest.raises(error, match=text) as caught:
         read_run(path)
     assert caught.value.line == line
@@ -258,7 +270,7 @@ def test_a_gzipped_run_is_the_same_run(good):
 def test_a_gzipped_run_that_breaks_off(good, damage):
     packed = good.with_suffix(".jsonl.gz")
     packed.write_bytes(gzip.compress(good.read_bytes())[damage])
-    with pytest.raises(runs.Truncated, match="breaks off"):
+    with pytest.raises(Truncated, match="breaks off"):
         read_run(packed)
 
 
@@ -267,7 +279,7 @@ def test_a_gzipped_run_that_is_rubbish(good):
     whole = bytearray(gzip.compress(good.read_bytes()))
     whole[20:60] = bytes(40)
     packed.write_bytes(whole)
-    with pytest.raises(runs.RunError, match=r"damaged|breaks off"):
+    with pytest.raises(RunError, match=r"damaged|breaks off"):
         read_run(packed)
 
 
@@ -277,17 +289,17 @@ def test_a_reader_may_skip_what_it_does_not_need(good):
 
     whole, skimmed = read_run(good), read_run(good, loads, without=("expected", "got"))
     assert [line["id"] for line in skimmed.programs] == [line["id"] for line in whole.programs]
-    with pytest.raises(runs.Malformed, match='"expected" is missing'):
+    with pytest.raises(Malformed, match='"expected" is missing'):
         read_run(good, loads)
 
 
 def test_missing_file(tmp_path):
-    refused(tmp_path / "nowhere", runs.NotARun, None, "cannot be read")
+    refused(tmp_path / "nowhere", NotARun, None, "cannot be read")
 
 
 def test_empty_file(tmp_path):
     (tmp_path / "r").write_bytes(b"")
-    refused(tmp_path / "r", runs.NotARun, None, "empty")
+    refused(tmp_path / "r", NotARun, None, "empty")
 
 
 @pytest.mark.parametrize(
@@ -295,12 +307,12 @@ def test_empty_file(tmp_path):
 )
 def test_something_else(tmp_path, text):
     (tmp_path / "r").write_text(text)
-    refused(tmp_path / "r", runs.NotARun, 1, "run file|not JSON")
+    refused(tmp_path / "r", NotARun, 1, "run file|not JSON")
 
 
 def test_other_schema(good):
     changed(good, lambda lines: [lines[0].replace(b'"schema":1', b'"schema":2'), *lines[1:]])
-    refused(good, runs.WrongSchema, 1, "schema 2.*reads schema 1")
+    refused(good, WrongSchema, 1, "schema 2.*reads schema 1")
 
 
 def test_last_line_breaks_off(good):
@@ -308,12 +320,12 @@ def test_last_line_breaks_off(good):
     cut = whole.rindex(b'"type":"footer"')
     for length in (cut, cut + 20, len(whole) - 3):
         good.write_bytes(whole[:length])
-        refused(good, runs.Truncated, 4, "3 lines above are whole")
+        refused(good, Truncated, 4, "3 lines above are whole")
 
 
 def test_header_breaks_off(good):
     good.write_bytes(good.read_bytes()[:50])
-    refused(good, runs.Truncated, 1, "breaks off")
+    refused(good, Truncated, 1, "breaks off")
 
 
 def test_every_cut_is_refused_or_reads_as_interrupted(good):
@@ -322,49 +334,49 @@ def test_every_cut_is_refused_or_reads_as_interrupted(good):
         good.write_bytes(whole[:length])
         try:
             run = read_run(good)
-        except (runs.Truncated, runs.NotARun):
+        except (Truncated, NotARun):
             continue
         assert not run.complete, f"cut at byte {length}"
 
 
 def test_line_in_the_middle_is_broken(good):
     changed(good, lambda lines: [lines[0], lines[1][:-30], *lines[2:]])
-    refused(good, runs.Malformed, 2, "not JSON")
+    refused(good, Malformed, 2, "not JSON")
 
 
 def test_field_is_missing(good):
     changed(good, lambda lines: [lines[0], lines[1].replace(b'"source"', b'"sauce"'), *lines[2:]])
-    refused(good, runs.Malformed, 2, '"source" is missing')
+    refused(good, Malformed, 2, '"source" is missing')
 
 
 def test_field_has_the_wrong_type(good):
     changed(good, lambda lines: [lines[0], lines[1].replace(b'"seeds"', b"7"), *lines[2:]])
-    refused(good, runs.Malformed, 2, '"area" is 7')
+    refused(good, Malformed, 2, '"area" is 7')
 
 
 def test_unknown_type_of_line(good):
     changed(good, lambda lines: [lines[0], b'{"type":"note"}', *lines[1:]])
-    refused(good, runs.Malformed, 2, "note")
+    refused(good, Malformed, 2, "note")
 
 
 def test_program_occurs_twice(good):
     changed(good, lambda lines: [lines[0], lines[1], lines[1], *lines[2:]])
-    refused(good, runs.Duplicate, 3, r"A\.1 was on line 2")
+    refused(good, Duplicate, 3, r"A\.1 was on line 2")
 
 
 def test_two_runs_in_one_file(good):
     changed(good, lambda lines: [*lines[:-1], *lines])
-    refused(good, runs.Duplicate, 5, "two runs")
+    refused(good, Duplicate, 5, "two runs")
 
 
 def test_second_header(good):
     changed(good, lambda lines: [lines[0], lines[0], *lines[1:]])
-    refused(good, runs.Duplicate, 2, "second header")
+    refused(good, Duplicate, 2, "second header")
 
 
 def test_footer_counts_something_else(good):
     changed(good, lambda lines: [lines[0], lines[1], *lines[3:]])
-    refused(good, runs.Mismatched, 3, "lines were lost")
+    refused(good, Mismatched, 3, "lines were lost")
 
 
 def test_missing_footer_is_an_interrupted_run(good):

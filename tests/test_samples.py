@@ -1,4 +1,4 @@
-"""Tests of the operator samples: what the table promises, checked on every program made from it."""
+"""Operator samples: the table's guarantees, checked on every program made from it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from itertools import pairwise, product
 import pytest
 
 from conformance import backends
-from conformance.execute import trace
-from conformance.program import Given, Program
+from conformance.execution.execute import trace
+from conformance.program.givens import Given
+from conformance.program.program import Program
 from conformance.samples import OPERATORS, programs
 from conformance.samples.drawing import cotangent, shape_and_values
 from conformance.samples.forward import forward_programs_of
@@ -29,7 +30,7 @@ from conformance.samples import programs
 text = "".join(p.id + p.paste() + p.sentence for p in programs())
 print(hashlib.sha256(text.encode()).hexdigest())
 """
-# torch does not say which of several equal elements these return.
+# In torch the choice among several equal elements is unspecified for these.
 UNPROMISED_TIES = ("topk", "kthvalue", "mode", "sort", "argsort", "msort", "median", "nanmedian")
 
 
@@ -118,8 +119,8 @@ def test_torch_runs_every_sample_and_raises_only_what_is_asked_for(operator: Ope
     for program in OF_OPERATOR[operator.name]:
         steps = trace(program, oracle).steps
         if "second-derivative" in program.id:
-            # A gradient may be constant, or have no second one: torch says so at the last line.
-            # An input may play no part in the gradient of another.
+            # A gradient may be constant, or without a derivative: torch raises in the last line.
+            # An input may be unused in the gradient of another.
             steps = steps[:-1]
         errors = [
             step.error
@@ -139,7 +140,7 @@ def test_torch_runs_every_sample_and_raises_only_what_is_asked_for(operator: Ope
 
 
 def outcomes(torch, operator: Operator, rows: list[tuple], dtype: str, repeat: int) -> list[float]:
-    """Values and gradients at the last copy of each row, when each stands there so often."""
+    """Values and gradients at the last copy of each row, when each is there so often."""
     columns = zip(*(row for row in rows for _ in range(repeat)), strict=True)
     names = [entry.name for entry in operator.inputs]
     given = {
@@ -199,7 +200,7 @@ def test_operators_with_an_inplace_spelling_write_to_a_tensor_that_is_no_leaf() 
             start = f"op/{operator.name}/in-place/"
             written = [p for p in OF_OPERATOR[operator.name] if p.id.startswith(start)]
             widths = {p.dtype for p in written}
-            # And in one of half precision, where there is one.
+            # And in one half-precision dtype, if the operator has one.
             assert widths == {"float32", "float64", *operator.halves[:1]}, operator.name
             assert all(p.source.startswith("h = ") for p in written)
 

@@ -1,4 +1,4 @@
-"""The specification as a site: what its pages say of chapters, traces and runs."""
+"""The specification's site: its contents for chapters, traces and runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import made_runs
 import pytest
 from command import SPEC, conform
 
-from conformance.chapters import Chapter, read_chapter, read_spec
-from conformance.program import Program
-from conformance.recordings import Recording, record
-from conformance.runs import LEVELS, Run, read_run
-from conformance.trace import Step, Trace
+from conformance.base.levels import LEVELS
+from conformance.execution.recordings import Recording, record
+from conformance.observe.trace import Step, Trace
+from conformance.program.program import Program
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import Run
+from conformance.suite.chapters import Chapter, read_chapter, read_spec
 from reports.specification.prose import Prose
 from reports.specification.site import build, page_names
 from reports.specification.source import highlighted
@@ -31,7 +33,7 @@ HEADER = {
 
 
 def trace(program: Program) -> Trace:
-    """Something an oracle might show: every statement makes one number."""
+    """A made-up trace of the oracle: every statement makes one number."""
     return Trace(
         [
             Step(statement.index, statement.line, {"n": {"kind": "int", "value": statement.index}})
@@ -52,7 +54,7 @@ def recording(folder: Path, chapters: list[Chapter], left_out: str = "") -> Reco
 
 
 def run_of(folder: Path, chapters: list[Chapter], name: str = "run", **over: Any) -> Run:
-    """A run of all the chapters' programs; `over` puts fields over a program's line, by its ID."""
+    """A run of all the chapters' programs; `over` overrides fields of their lines, by ID."""
     lines = []
     for chapter in chapters:
         for program in chapter.programs:

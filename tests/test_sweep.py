@@ -1,4 +1,4 @@
-"""The sweep: torch's own samples as programs, what is compared, and what the report says."""
+"""The sweep: torch's own samples as programs, their comparison, and the report's summary."""
 
 import json
 from importlib import resources
@@ -11,18 +11,18 @@ from made_backends import changed
 
 import impl
 from conformance.backends import Backend, find
-from conformance.compare import compare
-from conformance.execute import trace
-from conformance.isolate import Failed
-from conformance.judge import Judge
-from conformance.known import KnownDivergences
-from conformance.options import Settings
-from conformance.suite import Selection, read_suite
+from conformance.compare.compare import compare
+from conformance.compare.known import KnownDivergences
+from conformance.execution.execute import trace
+from conformance.isolation.child import Failed
+from conformance.run.judge import Judge
+from conformance.settings.settings import Settings
+from conformance.suite.suite import Selection, read_suite
 from conformance.sweep.entries import programs
 from conformance.sweep.execute import Side
-from conformance.sweep.likeness import AS_GOOD, Likeness
 from conformance.sweep.sample import address
 from conformance.sweep.sweep import Sweep
+from conformance.sweep.tensor_comparison import AS_GOOD, TensorComparison
 from conformance.sweep.verdict import settle
 from reference import opinfo
 from reports.sweep import sweep_summary
@@ -125,31 +125,31 @@ def test_what_a_backend_lacks_is_unsupported_and_never_a_divergence():
 
 
 def test_a_float32_result_may_be_as_far_from_the_truth_as_torchs_own():
-    likeness = Likeness(TORCH, IMPL)
+    comparison = TensorComparison(TORCH, IMPL)
     expected, truth = torch.tensor([1.0, 1000.0]), torch.tensor([1.0001, 1000.0]).double()
     near = impl.tensor([1.0001 + AS_GOOD * 0.00009, 1000.0])
     far = impl.tensor([1.0001 + AS_GOOD * 0.00011, 1000.0])
-    assert likeness.differences("y", expected, near)["values"].field == "y[0]"
-    assert not likeness.differences("y", expected, near, lambda: iter((truth, truth)))
-    assert "values" in likeness.differences("y", expected, far, lambda: iter((truth, truth)))
+    assert comparison.differences("y", expected, near)["values"].field == "y[0]"
+    assert not comparison.differences("y", expected, near, lambda: iter((truth, truth)))
+    assert "values" in comparison.differences("y", expected, far, lambda: iter((truth, truth)))
 
 
 def test_a_result_may_be_as_far_from_torchs_as_one_rounding_of_the_inputs_moves_that():
-    likeness = Likeness(TORCH, IMPL)
+    comparison = TensorComparison(TORCH, IMPL)
     expected = torch.tensor([1.0, 1000.0], dtype=torch.float64)
     nudged = expected + torch.tensor([1e-5, 0.0], dtype=torch.float64)
     near, far = (impl.tensor([1 + f * 1e-5, 1000], dtype=impl.float64) for f in (3.9, 4.1))
-    assert not likeness.differences("y", expected, near, lambda: iter((None, nudged)))
-    assert "values" in likeness.differences("y", expected, far, lambda: iter((None, nudged)))
-    assert "values" in likeness.differences("y", expected, near, lambda: iter(()))
+    assert not comparison.differences("y", expected, near, lambda: iter((None, nudged)))
+    assert "values" in comparison.differences("y", expected, far, lambda: iter((None, nudged)))
+    assert "values" in comparison.differences("y", expected, near, lambda: iter(()))
 
 
 def test_nan_and_infinities_are_alike_where_both_have_them():
-    likeness = Likeness(TORCH, IMPL)
+    comparison = TensorComparison(TORCH, IMPL)
     values = [np.nan, np.inf, -np.inf, 1.0]
-    assert not likeness.differences("y", torch.tensor(values), impl.tensor(values))
+    assert not comparison.differences("y", torch.tensor(values), impl.tensor(values))
     other = impl.tensor([np.nan, np.inf, np.inf, 1.0])
-    assert likeness.differences("y", torch.tensor(values), other)["values"].field == "y[2]"
+    assert comparison.differences("y", torch.tensor(values), other)["values"].field == "y[2]"
 
 
 def test_an_entry_is_a_line_of_the_run_with_the_sample_that_diverges():
@@ -195,7 +195,7 @@ def test_every_entry_has_an_id_of_its_own():
 
 
 def test_torch_takes_the_plain_samples_of_every_entry():
-    """A sample that torch refuses would compare two refusals, and the operator not at all."""
+    """A sample that torch refuses would compare two errors instead of the operator."""
     side, refused = Side(find("torch")), []
     for entry, dtypes in opinfo.entries().items():
         for sample in islice(opinfo.samples(entry, dtypes[0]), 4):

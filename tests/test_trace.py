@@ -1,10 +1,10 @@
-"""Traces: to JSON and back, and what is not one."""
+"""Traces: conversion to JSON and back, and refused inputs."""
 
 import json
 
 import pytest
 
-from conformance.trace import Step, Trace, TraceError
+from conformance.observe.trace import Step, Trace, TraceError
 
 NUMBER = {"kind": "int", "value": 1}
 

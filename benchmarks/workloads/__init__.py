@@ -1,4 +1,4 @@
-"""What the engines are timed on; importing this package registers all of it."""
+"""The workloads of the engine benchmark; importing this package registers all of them."""
 
 from workloads import sized, small
 from workloads.registry import WORKLOADS

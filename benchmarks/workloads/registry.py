@@ -1,8 +1,8 @@
-"""What the engines are timed on: for each workload one function per kind of interface.
+"""Registry of the engine benchmark's workloads: one function per workload and interface.
 
-A function prepares the data and returns the step to be timed: forward, backward, and whatever puts
-the data back to where they were. `torch_like` ones take the namespace (torch, or impl); the others
-are written as a user of that library writes them, and absent where it cannot do the work.
+A function prepares the data and returns the step to be timed: forward, backward, and a reset of the
+data. `torch_like` functions take the namespace (torch or impl); the others are written in the idiom
+of their library, and missing if it cannot do the work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WORKLOADS: dict[str, dict[str, Callable[..., Step]]] = {}
 
 
 def workload(name: str, interface: str):
-    """Register a function under the workload's name and the interface it is written for."""
+    """Register a function under the workload's name and its interface."""
 
     def define(function):
         WORKLOADS.setdefault(name, {})[interface] = function

@@ -1,4 +1,4 @@
-"""Work of a size: layers, elements by the million, attention, convolution, many seeds."""
+"""Workloads dominated by arithmetic: layers, millions of elements, attention, convolution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workloads.registry import workload
 
 
 def _weights(rng, sizes):
-    """The matrices of layers with so many inputs and outputs."""
+    """The weight matrices of layers with these numbers of inputs and outputs."""
     return [
         (rng.standard_normal((n, m)) / np.sqrt(m)).astype(np.float32)
         for m, n in itertools.pairwise(sizes)
@@ -277,7 +277,7 @@ def _(mg):
 
 
 def _jacobian_data():
-    """A network of three layers for one vector, and as seeds the rows of the unit matrix."""
+    """A network of three layers, one input vector, and the unit matrix's rows as seeds."""
     rng = np.random.default_rng(0)
     sizes = (256, 256, 256, 100)
     weights = _weights(rng, sizes)

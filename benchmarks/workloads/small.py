@@ -1,4 +1,4 @@
-"""Many small operations: what an engine adds to each."""
+"""Workloads of many small operations, dominated by the engine's overhead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _chain(y, w, b, length: int):
 
 
 def _small(shape):
-    """The numbers of a chain: what is differentiated, and two constants."""
+    """The operands of a chain: the differentiated value, and two constants."""
     return tuple(np.full(shape, v, np.float32) for v in (0.5, 1.0001, 0.0001))
 
 
@@ -65,7 +65,7 @@ _register_chain("1,000 operations on 32 elements", (32,))
 @workload("1,000 scalar operations", "micrograd")
 def _(engine):
     x = engine.Value(0.5)
-    sys.setrecursionlimit(10_000)  # for its depth-first search
+    sys.setrecursionlimit(10_000)  # autograd's depth-first search is recursive
 
     def step():
         _chain(x, 1.0001, 0.0001, 1000).backward()
@@ -109,7 +109,7 @@ def _(mg):
 
 
 def uses(x, c, count: int = 10_000):
-    """The sum of a leaf's products, each a further use of it."""
+    """The sum of products with one leaf, which is used once in each."""
     total = x * c
     for _ in range(count - 1):
         total = total + x * c

@@ -1,4 +1,4 @@
-// The way back: from roots and their cotangents through the graph, nodes in the order of torch.
+// The backward pass: from roots and their cotangents through the graph, nodes in torch's order.
 
 import { runtimeError, typeError } from './errors.js';
 import {
@@ -19,13 +19,13 @@ export function backward(roots, cotangents, { retainGraph, createGraph, inputs }
   run(roots, cotangents, { keepGraph, createGraph, targets, toLeaves: true });
 }
 
-/** Let a tensor that is no leaf keep its gradient. */
+/** `retain_grad()`: let a non-leaf tensor keep its gradient. */
 export function retainGrad(tensor) {
   tensor.retainsGrad = true;
   tensor.gradFn.retained.set(tensor.outputNr, tensor);
 }
 
-/** `autograd.grad`: the gradients of `inputs`, null where one has no part in the roots. */
+/** `autograd.grad`: the gradients of `inputs`, null for those that the roots do not depend on. */
 export function gradients(roots, inputs, cotangents, options) {
   const { retainGraph, createGraph, allowUnused } = options;
   if (inputs.length === 0) throw runtimeError('`inputs` argument to `grad()` cannot be empty.');
@@ -46,8 +46,8 @@ export function gradients(roots, inputs, cotangents, options) {
 }
 
 /**
- * Returns the gradients at `targets`; none come to anything else. With `toLeaves` leaves get theirs,
- * those among the targets or, where `targets` is null, all.
+ * Returns the gradients at `targets`, null for those without one. With `toLeaves` gradients are
+ * accumulated into leaves: those among the targets, or all if `targets` is null.
  */
 function run(roots, cotangents, { keepGraph, createGraph, targets, toLeaves = false }) {
   if (cotangents !== null && cotangents.length < roots.length) {
@@ -90,14 +90,14 @@ function run(roots, cotangents, { keepGraph, createGraph, targets, toLeaves = fa
 }
 
 /**
- * The gradients on their way, and who else has them: torch adds in place to what nobody else has,
- * and gives a leaf such a gradient as it is. Versions and storages of gradients show it.
+ * The pending gradients and the number of references to each: torch adds in place to a gradient
+ * without other references, and a leaf steals it. Gradients' versions and storages show that.
  */
 class Buffers {
   constructor(held, createGraph) {
     this.createGraph = createGraph;
     this.waiting = new Map();
-    this.holders = new Map(held.map((tensor) => [tensor, 1])); // by how many a tensor is held
+    this.holders = new Map(held.map((tensor) => [tensor, 1])); // number of references, by tensor
     this.own = new WeakSet(); // storages of one gradient only
   }
 
@@ -134,7 +134,7 @@ class Buffers {
     return !this.holders.get(grad);
   }
 
-  /** Take note of which results share no storage with anything but the gradient they came from. */
+  /** Record the results that share storage only with the gradient they were computed from. */
   learn(results, grads, before) {
     const found = results.filter(Boolean);
     for (const { storage } of found) {
@@ -146,7 +146,7 @@ class Buffers {
   }
 }
 
-/** What a node hands on; nothing where no target lies behind it, or no gradient came. */
+/** A node's gradients for its inputs; none if it leads to no target, or has no gradient. */
 function step(node, grads, { keepGraph, createGraph, wanted, buffers }) {
   if (!grads.some(Boolean) || (wanted && !wanted.has(node))) return [];
   if (node.variable) {
@@ -163,13 +163,13 @@ function step(node, grads, { keepGraph, createGraph, wanted, buffers }) {
   );
 }
 
-/** Run what hooks there are on a node's outputs, and keep gradients that are to be kept. */
+/** Run the hooks on a node's outputs, and store gradients for `retain_grad()`. */
 function hooked(node, grads, buffers) {
   const found = [...grads];
   for (const { nr, call } of node.hooks.filter((hook) => !hook.removed)) {
     if (!found[nr]) continue;
     const before = newestStorage();
-    buffers.hold(found[nr], 1); // by the hook, perhaps for good
+    buffers.hold(found[nr], 1); // the hook may keep a reference
     buffers.own.delete(found[nr].storage);
     const replaced = call(found[nr]);
     if (replaced !== null && !(replaced instanceof Tensor)) {
@@ -186,14 +186,14 @@ function hooked(node, grads, buffers) {
   return found;
 }
 
-/** The node made last; those that end the graph come first, in the order in which they are ready. */
+/** The node made last; gradient accumulators come first, in the order in which they are ready. */
 function next(ready) {
   let best = 0;
   for (let i = 1; i < ready.length; i++) if (ready[i].order > ready[best].order) best = i;
   return ready.splice(best, 1)[0];
 }
 
-/** How many gradients each node that can be reached has to wait for. */
+/** The dependencies of each reachable node: the number of gradients it waits for. */
 function dependencies(edges) {
   const counts = new Map(edges.map((edge) => [edge.node, 0]));
   const open = [...counts.keys()];
@@ -210,7 +210,7 @@ function dependencies(edges) {
   return counts;
 }
 
-/** The nodes behind which a target lies. */
+/** The nodes on a path to a target. */
 function leadingTo(targets, reached) {
   const parents = new Map();
   for (const node of reached.keys()) {
@@ -250,7 +250,7 @@ function cotangent(root, given) {
   return operations.fit(given, root, 'root', 0);
 }
 
-/** Add to a tensor's gradient: in place, unless the sum itself is to be differentiated. */
+/** Accumulate into a tensor's gradient: in place, unless the sum itself is differentiated. */
 function accumulate(tensor, grad, { createGraph, isFree = false }) {
   if (tensor.grad === null) {
     const strides = isDense(tensor) ? tensor.strides : contiguousStrides(tensor.shape);
@@ -258,7 +258,7 @@ function accumulate(tensor, grad, { createGraph, isFree = false }) {
     if (isFree && fits && !createGraph) {
       tensor.grad = window(grad, grad.shape, grad.strides, grad.offset);
     } else if (isDense(tensor)) {
-      // Made without values, which are a first write to it.
+      // torch allocates it uninitialized and then writes, which increments the version.
       tensor.grad = operations.copyInto(make(grad.shape, grad.dtype, grad.values(), strides), grad);
     } else {
       tensor.grad = operations.clone(grad);
@@ -270,7 +270,7 @@ function accumulate(tensor, grad, { createGraph, isFree = false }) {
   }
 }
 
-/** Whether a tensor's elements lie without gaps, each in a place of its own. */
+/** Whether a tensor's elements are dense and do not overlap. */
 function isDense(tensor) {
   const dense = resultStrides([tensor], tensor.shape);
   return tensor.shape.every((size, i) => size < 2 || dense[i] === tensor.strides[i]);

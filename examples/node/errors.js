@@ -1,6 +1,6 @@
-// What can go wrong in a program: an error that torch raises, too, or something this port lacks.
+// Errors of a program: those that torch raises too, and operations unsupported by this port.
 
-/** An error of Python's, told by the name of its class. */
+/** A Python exception, identified by the name of its class. */
 export class PythonError extends Error {
   constructor(type, message) {
     super(message);
@@ -8,7 +8,7 @@ export class PythonError extends Error {
   }
 }
 
-/** The program asks for something that this port does not have. */
+/** The program needs something that this port does not support. */
 export class Lacks extends Error {}
 
 export const runtimeError = (message) => new PythonError('RuntimeError', message);

@@ -1,22 +1,22 @@
-// The graph: nodes that remember how a tensor was made, and what they saved for the way back.
+// The graph: nodes that record how a tensor was computed, and its saved tensors.
 
 import { runtimeError } from './errors.js';
 import { Tensor, places, sameShape, state, window, write } from './tensor.js';
 
 let sequence = 0;
 
-/** How one tensor was made: where its gradients go, and what it takes to compute them. */
+/** A node: an operation with the edges of its inputs and its saved tensors. */
 export class Node {
   /**
    * `operation` has a name and one formula for each input; `edges` are the inputs'
-   * `{ node, nr }`, null where no gradient is wanted.
+   * `{ node, nr }`, null for an input that requires no gradient.
    */
   constructor(operation, edges, inputs, args) {
     Object.assign(this, { operation, edges, args });
     this.name = operation.name;
     this.inputs = inputs.map(({ shape, dtype, dim }) => ({ shape, dtype, dim }));
     this.saved = {};
-    this.retained = new Map(); // from an output's number to the tensor that keeps its gradient
+    this.retained = new Map(); // from an output's number to the tensor with `retain_grad()`
     this.hooks = []; // { nr, call }
     this.order = sequence++;
   }
@@ -26,8 +26,8 @@ export class Node {
   }
 
   /**
-   * The gradients of the inputs, from that of the output; null where none is wanted. That of the
-   * first is `wanted` where a write to a view asks for it.
+   * The gradients of the inputs, from that of the output; null for those not required. With
+   * `wanted` the first is computed in any case, for a write to a view.
    */
   gradients(grad, wanted = false) {
     const saved = [];
@@ -42,7 +42,7 @@ export class Node {
   }
 }
 
-/** The end of the graph: adds to a leaf's gradient. */
+/** A gradient accumulator (AccumulateGrad) of a leaf. */
 export class AccumulateGrad {
   constructor(variable) {
     this.name = 'AccumulateGrad';
@@ -50,17 +50,17 @@ export class AccumulateGrad {
     this.edges = [];
     this.retained = new Map();
     this.hooks = [];
-    this.order = Infinity; // as soon as its gradient is complete
+    this.order = Infinity; // runs as soon as its gradient is complete
   }
 
   release() {}
 }
 
-/** A tensor kept for the way back, with the version that it had. */
+/** A saved tensor, with its version at that time. */
 class Saved {
   constructor(tensor, maker) {
     this.version = tensor.counter.version;
-    // A leaf is kept as it is. What is not may be rewritten in place and have another history.
+    // A leaf is saved itself. Others may be written in place and get another history.
     this.tensor = tensor;
     if (maker !== null || !tensor.isLeaf) {
       this.tensor = window(tensor, tensor.shape, tensor.strides, tensor.offset);
@@ -92,7 +92,7 @@ class Saved {
   }
 }
 
-/** Where a tensor's gradient goes; null where it needs none. */
+/** The edge for a tensor's gradient; null if it requires none. */
 export function edgeOf(tensor) {
   if (!(tensor instanceof Tensor) || !tensor.requiresGrad) return null;
   const node = tensor.gradFn;
@@ -109,14 +109,14 @@ function nodeFor(operation, tensors, args, inPlace = false) {
   const node = new Node(operation, edges, tensors, args);
   const kept = operation.saves(edges.map(Boolean), args);
   for (const key of kept) {
-    // What is about to be overwritten is kept as a copy.
+    // A saved tensor that is about to be overwritten is copied.
     if (key === 0 && inPlace) node.save(key, operations.clone(tensors[key]));
     else if (key !== 'output') node.save(key, tensors[key]);
   }
   return { node, savesOutput: kept.includes('output') };
 }
 
-/** Run an operation on tensors, and record it where a gradient will be wanted. */
+/** Run an operation on tensors, and record it if an input requires grad. */
 export function apply(operation, tensors, args = {}) {
   const output = operation.compute(tensors, args);
   if (isRecorded(tensors) && output.dtype.isFloat) {
@@ -127,7 +127,7 @@ export function apply(operation, tensors, args = {}) {
   return output;
 }
 
-/** As `apply`, where the output is a window on the first tensor's storage. */
+/** As `apply`, for an output that is a view of the first tensor. */
 export function applyView(operation, source, args = {}) {
   const output = apply(operation, [source], args);
   const replay = (base) => applyView(operation, base, args);
@@ -135,7 +135,7 @@ export function applyView(operation, source, args = {}) {
   return output;
 }
 
-/** What a new window on `source` knows of the tensor that it is a view of. */
+/** The view metadata of a new view on `source`. */
 function viewOf(source, replay) {
   const { view } = source;
   const base = view === null ? source : view.base;
@@ -147,7 +147,7 @@ function viewOf(source, replay) {
   };
 }
 
-/** Run an operation whose output replaces the first tensor's elements. Returns that tensor. */
+/** Run an in-place operation on the first tensor, and return that tensor. */
 export function applyInPlace(operation, tensors, args = {}) {
   const [target] = tensors;
   const recorded = isRecorded(tensors) && target.dtype.isFloat;
@@ -201,7 +201,7 @@ function checkFits(result, target, { fills }, others) {
   }
 }
 
-/** Whether two tensors share some of their elements, but not one by one. */
+/** Whether two tensors overlap partially: they share elements at different positions. */
 function overlaps(one, other) {
   if (one.storage !== other.storage) return false;
   const [own, theirs] = [places(one), places(other)];
@@ -209,7 +209,7 @@ function overlaps(one, other) {
   return !same && own.some((place) => theirs.includes(place));
 }
 
-/** Give a tensor another history; what keeps its gradient goes with it. */
+/** Replace a tensor's history; its `retain_grad()` moves to the new node. */
 function rebase(target, node) {
   if (target.retainsGrad) {
     target.gradFn?.retained.delete(target.outputNr);
@@ -220,13 +220,13 @@ function rebase(target, node) {
   target.leafRequiresGrad = false;
 }
 
-/** A write through a view is a write to its base, of which the rest stays as it was. */
+/** Rebase a written view's base: its history becomes CopySlices. */
 function rebaseView(target, written) {
   rebase(target.view.base, new CopySlices(target.view, written));
-  target.view.version = -1; // look again at what made it
+  target.view.version = -1; // its node is regenerated
 }
 
-/** The node of a tensor that was written to through a view of it. */
+/** The node of a base that was written through a view. */
 class CopySlices extends Node {
   constructor({ base, replay }, written) {
     const operation = { name: 'CopySlices' };
@@ -248,5 +248,5 @@ class CopySlices extends Node {
   }
 }
 
-/** Operations that the graph itself is built with; `operators.js` puts them here. */
+/** Operations that the graph itself needs; set by `operators.js`. */
 export const operations = { clone: null, copyInto: null, add: null, fit: null };

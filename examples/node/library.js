@@ -9,7 +9,7 @@ import { AccumulateGrad, applyInPlace } from './graph.js';
 import { backward, gradients, retainGrad } from './engine.js';
 import * as op from './operators.js';
 
-/** A Python tuple; `kind` says of which sort, `names` gives items names (as in `x.max(0).values`). */
+/** A Python tuple; `kind` is its class, `names` are its items' names (as in `x.max(0).values`). */
 export class Tuple extends Array {
   static of(items, kind = 'tuple', names = []) {
     return Object.assign(Tuple.from(items), { kind, names });
@@ -47,8 +47,8 @@ function dimsOf(x, dim) {
 }
 
 /**
- * A function with named parameters: 'dim=None keepdim=False' may be left out, '*shape' takes all
- * that is left. What a program passes beyond that is something this port lacks.
+ * A function with named parameters: 'dim=None keepdim=False' are optional, '*shape' takes all
+ * remaining arguments. Further arguments of a program are unsupported.
  */
 function signature(parameters, call) {
   const names = parameters.split(' ').filter(Boolean).map((word) => word.split('='));
@@ -76,7 +76,7 @@ function signature(parameters, call) {
   };
 }
 
-/** Functions of torch by name, those that are methods, too, and those that are methods only. */
+/** Functions of torch by name: functions only, functions that are also methods, methods only. */
 export const functions = {};
 export const methods = {};
 const both = (name, parameters, call) => {
@@ -214,7 +214,7 @@ for (const [name, dims] of [['mm', [2, 2]], ['mv', [2, 1]], ['dot', [1, 1]], ['b
   });
 }
 
-// Windows and copies.
+// Views and copies.
 
 both('reshape', 'input *shape', (x, shape) => op.reshape(tensor(x), ints(shape)));
 methods.view = signature('input *shape', (x, shape) => {
@@ -281,7 +281,7 @@ functions.stack = signature('tensors dim=0', (tensors, dim) => {
   return op.cat(tensors.map((x) => op.unsqueeze(x, { dim: at })), at);
 });
 
-// Writing in place.
+// In-place operations.
 
 methods.copy_ = signature('input src', (x, source) => applyInPlace(op.table.copy, [x, numeric(source)]));
 methods.zero_ = signature('input', (x) => applyInPlace(op.table.fill, [x], { value: 0 }));
@@ -290,7 +290,7 @@ methods.fill_ = signature('input value', (x, value) =>
     ? applyInPlace(op.table.fillWith, [x, value])
     : applyInPlace(op.table.fill, [x], { value }));
 
-/** `x[index]`: windows only; the tensor itself, `toWrite`, where the index leaves nothing out. */
+/** `x[index]`, for views only; with `toWrite` a full index gives the tensor itself. */
 export function indexed(x, index, toWrite = false) {
   let dim = 0;
   let found = x;
@@ -328,7 +328,7 @@ function selected(x, dim, index) {
   return op.select(x, { dim, index: plain < 0 ? plain + size : plain });
 }
 
-/** `always` makes a window even of a slice of all there is. */
+/** A slice as a view; with `always` also a slice of the whole dimension. */
 function sliced(x, dim, [from, to, by], always) {
   if (dim >= x.dim) throw new PythonError('IndexError', 'too many indices for tensor');
   const size = x.shape[dim];
@@ -356,7 +356,7 @@ export function assign(x, index, value) {
   else applyInPlace(op.table.copy, [target, withoutLeadingOnes(tensor(value), target.dim)]);
 }
 
-// Making tensors.
+// Factories.
 
 function leaf(made, requiresGrad) {
   if (requiresGrad) setRequiresGrad(made, true);
@@ -401,7 +401,7 @@ functions.arange = signature('start end=None step=1 dtype=None requires_grad=Fal
   return leaf(make([count], dtype ?? (whole ? dtypes.int64 : state.defaultDType), values), requiresGrad);
 });
 
-// Asking.
+// Queries.
 
 methods.item = signature('input', (x) => toPython(x.dtype, x.item()));
 methods.tolist = signature('input', (x) => nested(x.values().map((value) => toPython(x.dtype, value)), x.shape));
@@ -507,7 +507,7 @@ functions.no_grad = functions['autograd.no_grad'] = signature('', () => mode(fal
 functions.enable_grad = functions['autograd.enable_grad'] = signature('', () => mode(true));
 functions.set_grad_enabled = functions['autograd.set_grad_enabled'] = signature('mode', (flag) => {
   const manager = mode(flag);
-  manager.enter(); // at once; as a context manager it puts the former mode back
+  manager.enter(); // at once; as a context manager it restores the former mode
   return { enter: () => manager.enter(false), exit: () => manager.exit() };
 });
 for (const name of ['relu', 'sigmoid', 'tanh']) functions[`nn.functional.${name}`] = functions[name];
@@ -527,7 +527,7 @@ export const attributes = {
   _version: (x) => BigInt(x.counter.version),
   _base: (x) => x.view?.base ?? null,
   T: (x) => functions.t('T', [x], {}),
-  // Unlike detach(), a window whose writes the tensor's versions do not see.
+  // Unlike detach(), a view without the shared version counter.
   data: (x) => window(x, x.shape, x.strides, x.offset, { version: 0 }),
 };
 

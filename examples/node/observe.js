@@ -1,17 +1,17 @@
-// Observations: what can be seen of the values that a program has bound, as the trace's JSON.
+// Observations: the state of the values that a program has bound, as the trace's JSON.
 
 import { Tensor, isDType } from './tensor.js';
 import { AccumulateGrad, Node } from './graph.js';
 import { toPython } from './library.js';
 
-/** Sees one program's values; remembers which gradients each name had. */
+/** Observer of one program's values; it remembers the gradients of each name. */
 export class Observer {
   constructor() {
     this.grads = new Map();
     this.before = new Map();
   }
 
-  /** What differs from the last time: names whose observation is another, names that are gone. */
+  /** The changes since the last time: names with another observation, names that are gone. */
   changes(names) {
     const changed = {};
     const after = new Map();
@@ -81,7 +81,7 @@ const content = (tensor) => ({
   strides: tensor.strides,
 });
 
-/** A number as JSON has it. */
+/** A number in the trace's JSON form. */
 function number(value) {
   if (typeof value === 'bigint') return Number(value);
   if (typeof value === 'boolean' || Number.isFinite(value)) return value;

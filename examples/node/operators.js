@@ -1,6 +1,6 @@
-// Operators: the arithmetic of each, what it saves, and a formula for the gradient of each input.
+// Operators: the computation of each, its saved tensors, and a formula for each input's gradient.
 //
-// Formulas are written with the operators themselves, so that a gradient can be differentiated.
+// Formulas use the operators themselves, so that gradients can be differentiated.
 
 import { runtimeError } from './errors.js';
 import {
@@ -13,7 +13,7 @@ import { apply, applyInPlace, applyView, operations } from './graph.js';
 const none = () => [];
 const floating = (dtype) => (dtype.isFloat ? dtype : state.defaultDType);
 const asTensor = (value) => (value instanceof Tensor ? value : number(value));
-/** A gradient that torch makes by writing into zeros, so many times: its version shows it. */
+/** A gradient that torch makes by writing into zeros `times` times, which its version shows. */
 const written = (grad, times = 1) => {
   grad.counter.version += times;
   return grad;
@@ -28,7 +28,7 @@ function define(name, node, compute, saves, ...backward) {
   return (...inputs) => apply(table[name], inputs.map(asTensor));
 }
 
-// One number in, one out.
+// Unary operators.
 
 function unary(name, node, f, saved, formula) {
   const compute = ([x]) => pointwise([x], floating(x.dtype), f);
@@ -60,7 +60,7 @@ export const sigmoid = unary('sigmoid', 'Sigmoid', (x) => 1 / (1 + Math.exp(-x))
 export const reciprocal = unary('reciprocal', 'Reciprocal', (x) => 1 / x, ['output'], (g, { output }) =>
   mul(neg(g), mul(output, output)));
 
-/** As `unary`, for what keeps integers. */
+/** As `unary`, for operators that keep integer dtypes. */
 function plain(name, node, f, saved, formula) {
   const compute = ([x]) => pointwise([x], x.dtype, f);
   return define(name, node, compute, () => saved, formula);
@@ -83,14 +83,14 @@ export const trunc = plain('trunc', 'Trunc', Math.trunc, [], zerosLike);
 /** A bool tensor, element by element; it has no gradient. */
 export const compare = (f, ...inputs) => pointwise(inputs.map(asTensor), dtypes.bool, f);
 
-// Two numbers in, one out.
+// Binary operators.
 
 function binary(name, node, f, saves, ...formulas) {
   const compute = (inputs) => pointwise(inputs, promoted(inputs), f);
   return define(name, node, compute, saves, ...formulas);
 }
 
-/** What a product keeps: each factor where the other's gradient is wanted. */
+/** The saved tensors of a product: each factor, if the other one requires grad. */
 const crosswise = ([first, second]) => [...(second ? [0] : []), ...(first ? [1] : [])];
 
 export const add = binary('add', 'Add', (x, y) => x + y, none, (g) => g, (g) => g);
@@ -109,7 +109,7 @@ export const div = (x, y) => apply(table.div, [asTensor(x), asTensor(y)]);
 const raised = (x, y) => (x === 1 || y === 0 ? 1 : x ** y);
 const raisedToNumber = (x, y) => (Math.abs(y) === 0.5 ? Math.sqrt(x) ** Math.sign(y) : raised(x, y));
 
-/** To the power of a number. */
+/** Power with a number as the exponent. */
 table.power = {
   name: 'PowBackward0',
   compute: ([x], { exponent }) => {
@@ -130,7 +130,7 @@ table.power = {
 };
 export const power = (x, exponent) => apply(table.power, [x], { exponent });
 
-/** To the power of a tensor. */
+/** Power with a tensor as the exponent. */
 export const powerOf = binary(
   'pow', 'Pow', raised,
   ([, second]) => (second ? [0, 1, 'output'] : [0, 1]),
@@ -142,7 +142,7 @@ export const pow = (x, y) => (y instanceof Tensor ? powerOf(x, y) : power(x, y))
 
 const equal = (x, y) => compare((a, b) => a === b, x, y);
 
-/** The larger or smaller of two; where they are equal, each gets half of the gradient. */
+/** Elementwise maximum or minimum; at ties each operand gets half of the gradient. */
 function extremum(name, node, better) {
   const choose = (x, y) => (Number.isNaN(x) || better(x, y) ? x : y);
   const share = (own, other) => (g) =>
@@ -198,7 +198,7 @@ table.to = {
 };
 export const to = (x, dtype) => (x.dtype === dtype ? x : apply(table.to, [x], { dtype }));
 
-/** Into the first tensor goes the second, broadcast. */
+/** Copy the second tensor, broadcast, into the first. */
 table.copy = {
   name: 'CopyBackwards',
   compute: ([x, source]) => {
@@ -213,7 +213,7 @@ table.copy = {
 };
 table.fill = {
   name: 'FillBackward0',
-  fills: true, // may be written where elements overlap
+  fills: true, // may write to overlapping elements
   compute: ([x], { value }) => filled(x.shape, x.dtype, Number(value)),
   saves: none,
   backward: [zerosLike],
@@ -227,7 +227,7 @@ table.fillWith = {
   backward: [zerosLike, (g) => sum(g, allDims(g))],
 };
 
-// Windows on the same storage.
+// Views.
 
 function defineView(name, node, compute, formula) {
   table[name] = { name: `${node}Backward0`, compute, saves: none, backward: [formula] };
@@ -260,7 +260,7 @@ export const reshape = (x, shape) => {
   return ownReshape(apply(table.contiguous, [x]), target);
 };
 
-/** Another shape for a tensor that nobody else has seen: not a view. */
+/** A reshape without view metadata, for a tensor without other references. */
 function ownReshape(x, shape) {
   const made = viewAs(x, { shape });
   made.view = null;
@@ -320,10 +320,10 @@ export const expand = defineView(
     }
     return window(x, target, broadcastStrides(x, target), x.offset);
   },
-  (g) => g, // summed to the input's shape, as any gradient is
+  (g) => g, // summed to the input's shape by `fit`, as any gradient
 );
 
-/** A window on some of the elements: the gradient of all others is zero. */
+/** A view on some of the elements: the gradient of all others is zero. */
 function definePart(name, node, compute) {
   const part = defineView(name, node, compute, (g, _, { args, inputs }) =>
     apply(table.embed, [g], { part: table[name], own: args, shape: inputs[0].shape }));
@@ -355,9 +355,9 @@ export const slice = definePart('slice', 'Slice', ([x], { dim, start, end, step 
     x.offset + start * x.strides[dim],
   ));
 
-// Many numbers in, one out.
+// Reductions.
 
-/** Fold over some dimensions: `f` takes the elements that fall into one. */
+/** Reduce some dimensions: `f` takes the elements of one result. */
 function folded(x, dims, keepDim, dtype, f) {
   const over = dims.map((i) => x.shape[i]);
   const inner = places({ shape: over, strides: dims.map((i) => x.strides[i]), offset: 0 });
@@ -375,7 +375,7 @@ function folded(x, dims, keepDim, dtype, f) {
   return make(shape, dtype, values);
 }
 
-/** A reduced tensor, such as a gradient, in the shape that it was reduced from. */
+/** A reduced tensor, such as a gradient, in the shape before the reduction. */
 function restored(g, { args: { dims, keepDim }, inputs }) {
   const { shape } = inputs[0];
   const wide = keepDim ? g : reshape(g, shape.map((size, i) => (dims.includes(i) ? 1 : size)));
@@ -405,7 +405,7 @@ export const mean = defineFold(
   },
 );
 
-/** The extreme value of each part: all elements that equal it share the gradient evenly. */
+/** amax and amin: all elements that equal the extreme value share the gradient evenly. */
 function defineExtreme(name, node, better) {
   const best = (values) => values.reduce((a, b) => (Number.isNaN(a) || better(a, b) ? a : b));
   const shared = (g, { 0: x, output }, own) => {
@@ -417,7 +417,7 @@ function defineExtreme(name, node, better) {
 export const amax = defineExtreme('amax', 'Amax', (a, b) => a >= b);
 export const amin = defineExtreme('amin', 'Amin', (a, b) => a <= b);
 
-/** As amax and amin of all elements; NaN counts as equal to itself here. */
+/** max and min over all elements: as amax and amin, but NaN equals itself. */
 function defineWholeExtreme(name, node, fold) {
   table[name] = {
     ...fold,
@@ -435,14 +435,14 @@ function defineWholeExtreme(name, node, fold) {
 export const max = defineWholeExtreme('max', 'Max', table.amax);
 export const min = defineWholeExtreme('min', 'Min', table.amin);
 
-/** Where the first extreme value lies along a dimension. */
+/** The index of the first extreme value along a dimension. */
 export function argExtreme(x, dim, keepDim, better) {
   return folded(x, x.dim ? [dim] : [], keepDim, dtypes.int64, (values) =>
     values.reduce((best, value, i) =>
       !Number.isNaN(values[best]) && (Number.isNaN(value) || better(value, values[best])) ? i : best, 0));
 }
 
-/** The values that `argExtreme` found: each gives its gradient to the one element it came from. */
+/** The values at the indices of `argExtreme`; each passes its gradient to that one element. */
 table.pick = {
   name: 'MaxBackward0',
   compute: ([x], { dims, keepDim, indices }) => {
@@ -468,7 +468,7 @@ export function extremeAlong(x, dim, keepDim, better) {
   return { values: apply(table.pick, [x], { dims, keepDim, indices }), indices };
 }
 
-// Products of matrices.
+// Matrix products.
 
 table.matmul = {
   name: 'MmBackward0',
@@ -517,11 +517,11 @@ export function matmul(a, b) {
   const batch = whole.shape.slice(0, -2);
   const [rows, columns] = whole.shape.slice(-2);
   const made = ownReshape(whole, [...batch, ...(a.dim > 1 ? [rows] : []), ...(b.dim > 1 ? [columns] : [])]);
-  // A row times a matrix: torch drops the dimension in place, which is a write.
+  // A row times a matrix: torch squeezes in place, which increments the version.
   return a.dim === 1 && b.dim === 2 ? written(made) : made;
 }
 
-// Several tensors in, one out.
+// Operators on several tensors.
 
 export function cat(tensors, dim) {
   const dtype = promoted(tensors);
@@ -548,10 +548,10 @@ export function cat(tensors, dim) {
   return apply({ name: 'CatBackward0', compute, saves: none, backward }, tensors);
 }
 
-/** The same elements and the same versions, without history. */
+/** The same storage and version counter, without history. */
 export const detach = (x) => window(x, x.shape, x.strides, x.offset);
 
-/** A gradient in the shape and dtype of its input; raises where it cannot be. */
+/** A gradient in the shape and dtype of its input; raises for incompatible shapes. */
 function fit(grad, { shape, dtype }, name, index) {
   let fitted = grad;
   if (!sameShape(grad.shape, shape)) {

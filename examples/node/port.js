@@ -1,5 +1,5 @@
 // A port of torch's autograd in JavaScript, for the conformance suite: JSON lines on standard input
-// and output, a program in and its trace out. docs/porting.md says what the messages are.
+// and output, a program in and its trace out. docs/porting.md specifies the messages.
 
 import { createInterface } from 'node:readline';
 import { Lacks, PythonError } from './errors.js';
@@ -48,7 +48,7 @@ function traced(statement, execution, observer) {
   return step;
 }
 
-/** An error of the program's, or what the port lacks; anything else is a fault of the port. */
+/** An error of the program, or an unsupported operation; any other error is a bug of the port. */
 function described(error) {
   if (error instanceof PythonError) return { type: error.type, message: error.message };
   if (error instanceof Lacks) return { type: 'NotImplementedError', lacks: error.message };

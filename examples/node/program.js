@@ -1,11 +1,11 @@
-// Programs in the neutral form: what a step's operation means, and what its arguments are.
+// Interpreter of programs in the neutral form: operations of steps, and their arguments.
 
 import { Lacks, PythonError, typeError } from './errors.js';
 import { Tensor, dtypes } from './tensor.js';
 import { Tuple, assign, attributes, functions, indexed, methods, setters } from './library.js';
 import { edgeOf } from './graph.js';
 
-/** Runs the statements of one program; `names` holds what is bound, temporaries included. */
+/** Runs the statements of one program; `names` holds the bound names, temporaries included. */
 export class Execution {
   constructor() {
     this.names = new Map();
@@ -55,7 +55,7 @@ export class Execution {
     names.forEach((name, i) => this.names.set(name, value[i]));
   }
 
-  /** What an argument stands for. Python's int is a BigInt here, its float a number. */
+  /** The value of an argument. Python's int is a BigInt here, its float a number. */
   value(form) {
     if (form === null || typeof form !== 'object') return form;
     const [kind] = Object.keys(form);
@@ -86,7 +86,7 @@ export class Execution {
     }
   }
 
-  /** Call a function of the program: its own names lie over those of the program. */
+  /** Call a function of the program: its local names shadow those of the program. */
   call({ parameters, rest, steps, result }, args) {
     if (rest !== undefined || args.length !== parameters.length) {
       throw typeError(`the function takes ${parameters.length} arguments, not ${args.length}`);
@@ -98,7 +98,7 @@ export class Execution {
   }
 }
 
-/** Names over other names, which it reads and does not write. */
+/** A scope over an outer scope, which it reads and does not write. */
 class Overlay extends Map {
   constructor(below) {
     super();
@@ -229,7 +229,7 @@ Object.assign(operators, {
   },
 });
 
-/** Arithmetic on Python's own numbers: an int with a float is a float. */
+/** Arithmetic on Python numbers: an int with a float gives a float. */
 function onPlain(name, x, y) {
   const numbers = [x, y].every((value) => ['number', 'bigint', 'boolean'].includes(typeof value));
   if (name === 'eq' || name === 'ne') return same(x, y) === (name === 'eq');

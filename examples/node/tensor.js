@@ -1,8 +1,8 @@
-// Tensors: strided windows on storages that several of them may share, with a version counter.
+// Tensors: strided views on storages that several of them may share, with a version counter.
 
 import { Lacks, indexError, runtimeError, valueError } from './errors.js';
 
-/** A type of elements; `rank` orders bool, integers and floats for promotion. */
+/** A dtype; `rank` orders bool, integers and floats for promotion. */
 class DType {
   constructor(name, rank, size, array, cast) {
     Object.assign(this, { name, rank, size, array, cast });
@@ -15,7 +15,7 @@ class DType {
 
 export const dtypes = {
   bool: new DType('bool', 0, 1, Uint8Array, (x) => Number(Number(x) !== 0)),
-  // A double holds every integer up to 2^53, which is as far as this port counts.
+  // A double holds every integer up to 2^53; larger ones are unsupported.
   int64: new DType('int64', 1, 8, Float64Array, Math.trunc),
   float32: new DType('float32', 2, 4, Float32Array, (x) => x),
   float64: new DType('float64', 2, 8, Float64Array, (x) => x),
@@ -23,7 +23,7 @@ export const dtypes = {
 
 export const isDType = (value) => value instanceof DType;
 
-/** What the program can set for all that follows; `reset` begins a program. */
+/** Global state that a program can set; `reset` begins a program. */
 export const state = { gradMode: true, defaultDType: dtypes.float32 };
 
 export function reset(defaultDType) {
@@ -33,10 +33,10 @@ export function reset(defaultDType) {
 
 let storages = 0;
 
-/** The number of the storage made last. */
+/** The id of the storage made last. */
 export const newestStorage = () => storages;
 
-/** A buffer of elements; `id` tells it from all others. */
+/** A buffer of elements with a unique `id`. */
 class Storage {
   constructor(data) {
     this.data = data;
@@ -44,17 +44,17 @@ class Storage {
   }
 }
 
-/** A window on a storage. What autograd knows of it stands in the fields that follow `counter`. */
+/** A strided view on a storage. The fields after `counter` are autograd's. */
 export class Tensor {
   constructor(storage, dtype, shape, strides, offset = 0, counter = { version: 0 }) {
     Object.assign(this, { storage, dtype, shape, strides, offset, counter });
     this.leafRequiresGrad = false;
-    this.node = null; // what made it, where autograd recorded that
+    this.node = null; // its gradient function, if it was recorded
     this.outputNr = 0;
     this.grad = null;
     this.retainsGrad = false;
     this.view = null; // { base, replay, version, withoutGrad } of a view
-    this.accumulator = null; // of a leaf: the node that adds to its gradient
+    this.accumulator = null; // of a leaf: its gradient accumulator
   }
 
   get size() {
@@ -69,12 +69,12 @@ export class Tensor {
     return this.gradFn === null;
   }
 
-  /** A view needs a gradient where its base does, even if it was made in no_grad mode. */
+  /** A view requires grad if its base does, even if it was made in no_grad mode. */
   get requiresGrad() {
     return this.leafRequiresGrad || this.node !== null || Boolean(this.view?.base.requiresGrad);
   }
 
-  /** The node that made it. That of a view follows its base, whoever writes to that. */
+  /** The gradient function; a view's is regenerated after a write to its base. */
   get gradFn() {
     const { view } = this;
     const mayHave = view !== null && (this.node !== null || view.base.requiresGrad);
@@ -97,7 +97,7 @@ export class Tensor {
     return this.node;
   }
 
-  /** The elements in row-major order, as plain numbers. */
+  /** The elements in row-major order, as JavaScript numbers. */
   values() {
     const { data } = this.storage;
     return Array.from(places(this), (place) => data[place]);
@@ -134,7 +134,7 @@ export function contiguousStrides(shape) {
   return strides;
 }
 
-/** Where a tensor's elements lie in its storage, in row-major order. */
+/** The offsets of a tensor's elements in its storage, in row-major order. */
 export function places({ shape, strides, offset }) {
   let found = [offset];
   for (let i = 0; i < shape.length; i++) {
@@ -144,7 +144,7 @@ export function places({ shape, strides, offset }) {
   return found;
 }
 
-/** A new tensor with these elements, given in row-major order, laid out in these strides. */
+/** A new tensor with these elements, given in row-major order, and these strides. */
 export function make(shape, dtype, values, strides = contiguousStrides(shape)) {
   const made = new Tensor(new Storage(new dtype.array(product(shape))), dtype, shape, strides);
   const { data } = made.storage;
@@ -157,7 +157,7 @@ export function make(shape, dtype, values, strides = contiguousStrides(shape)) {
 export const filled = (shape, dtype, value) =>
   make(shape, dtype, new Array(product(shape)).fill(value));
 
-/** A window on the storage of another tensor. `counter` says whose writes it sees. */
+/** A view on another tensor's storage, with a shared or a separate version `counter`. */
 export function window(tensor, shape, strides, offset, counter = tensor.counter) {
   return new Tensor(tensor.storage, tensor.dtype, shape, strides, offset, counter);
 }
@@ -189,7 +189,7 @@ export function broadcastShape(...shapes) {
   });
 }
 
-/** The tensor's strides when it is read as one of this larger shape. */
+/** The tensor's strides when it is expanded to this shape. */
 export function broadcastStrides({ shape, strides }, larger) {
   const missing = larger.length - shape.length;
   return larger.map((size, i) => {
@@ -200,8 +200,8 @@ export function broadcastStrides({ shape, strides }, larger) {
 }
 
 /**
- * Strides of a result: without gaps, its dimensions in the order of the operands' strides.
- * Where the operands disagree the first one decides (as in torch's TensorIterator).
+ * Strides of an elementwise result: dense, with dimensions in the order of the operands' strides.
+ * If the operands disagree, the first one decides (as in torch's TensorIterator).
  */
 export function resultStrides(operands, shape) {
   const strides = operands.map((operand) => broadcastStrides(operand, shape));
@@ -249,8 +249,8 @@ export function pointwise(operands, dtype, f) {
 }
 
 /**
- * The dtype of a result. A tensor without dimensions counts only where its kind (bool, integer,
- * float) is above that of those with dimensions, and a number only where it is above both.
+ * Type promotion. A tensor without dimensions counts only if its category (bool, integer, float) is
+ * above that of those with dimensions, and a number only if it is above both.
  */
 export function promoted(operands) {
   const tiers = [[], [], []];
@@ -269,13 +269,13 @@ const wider = (one, other) => {
   return one.size >= other.size ? one : other;
 };
 
-/** A Python number as a tensor without dimensions that yields to others in promotion. */
+/** A Python number as a tensor without dimensions, with a number's priority in promotion. */
 export function number(value) {
   const dtype =
     typeof value === 'boolean' ? dtypes.bool
     : typeof value === 'bigint' ? dtypes.int64
     : state.defaultDType;
-  // A float keeps its digits until the result is rounded.
+  // A float stays a double until the result is rounded.
   const made = make([], dtype === dtypes.float32 ? dtypes.float64 : dtype, [Number(value)]);
   made.dtype = dtype;
   made.isNumber = true;
@@ -294,7 +294,7 @@ export function dimension(dim, count) {
   return plain < 0 ? plain + range : plain;
 }
 
-/** A shape with at most one -1, for so many elements. */
+/** A shape with at most one -1, resolved for the number of elements. */
 export function inferredShape(shape, count) {
   const open = shape.indexOf(-1);
   const invalid = runtimeError(`shape '[${shape.join(', ')}]' is invalid for input of size ${count}`);
@@ -311,7 +311,7 @@ export function inferredShape(shape, count) {
   return shape.map((size) => (size === -1 ? count / rest : size));
 }
 
-/** The strides with which the same elements have another shape; null where no strides do. */
+/** The strides of a view with another shape; null if no strides do. */
 export function viewStrides({ shape, strides }, target) {
   if (product(shape) === 0) return contiguousStrides(target);
   const result = new Array(target.length);
@@ -340,7 +340,7 @@ export function viewStrides({ shape, strides }, target) {
   return result;
 }
 
-/** The tensor that nested arrays of Python's numbers make, as `torch.tensor` does. */
+/** A tensor of nested arrays of Python numbers, as `torch.tensor` makes. */
 export function fromNested(data, dtype) {
   const shape = [];
   for (let level = data; Array.isArray(level); level = level[0]) {

@@ -1,4 +1,4 @@
-"""What every reader needs of a page: contrast, room, names, headings, a focus that can be seen."""
+"""Accessibility checks on a page: contrast, width, names, headings, visible focus."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ CONTROLS = "a, button, input, select, summary, [tabindex='0']"
 
 
 def unfold(page: Any) -> None:
-    """Open everything that is folded."""
+    """Unfold every folded element."""
     page.execute_script("document.querySelectorAll('details').forEach((one) => (one.open = true))")
 
 
 def contrast(page: Any) -> dict[str, Any]:
-    """How many texts were looked at, folded ones too (`checked`), and which are too `faint`."""
+    """The number of texts checked, folded ones included (`checked`), and the `faint` ones."""
     unfold(page)
     return page.execute_script(CONTRAST)
 
 
 def width(page: Any) -> int:
-    """How many pixels wide a page is, with what can only be scrolled to."""
+    """The width of a page in pixels, including the part reachable by scrolling."""
     return page.execute_script("return document.scrollingElement.scrollWidth")
 
 
 def nameless(page: Any) -> list[str]:
-    """The controls that a screen reader has no name for."""
+    """The controls without an accessible name."""
     controls = [one for one in all_of(page, CONTROLS) if not one.accessible_name.strip()]
     return [one.get_attribute("outerHTML") for one in controls]
 
 
 def headings_are_in_order(page: Any) -> bool:
-    """Whether there is one first heading, at the top, and none below it skips a level."""
+    """Whether there is one first-level heading, at the top, and no heading skips a level."""
     levels = [int(heading.tag_name[1]) for heading in all_of(page, "h1, h2, h3")]
     steps = all(after <= before + 1 for before, after in pairwise(levels))
     return levels[0] == 1 and levels.count(1) == 1 and steps
 
 
 def focus_is_seen(page: Any) -> bool:
-    """Whether an outline shows which element has the focus."""
+    """Whether an outline marks the focused element."""
     style, thickness = page.execute_script(
         "const style = getComputedStyle(document.activeElement);"
         "return [style.outlineStyle, parseFloat(style.outlineWidth)]"

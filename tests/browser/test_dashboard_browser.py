@@ -1,4 +1,4 @@
-"""The dashboard as a reader meets it: opened from disk, and from a server, in a real browser."""
+"""The dashboard in a real browser, opened from disk and from a server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from access import contrast, focus_is_seen, headings_are_in_order, nameless, unf
 from chromium import chromium, prefer, resize
 from report_page import address, all_of, one, ready, texts, wait
 
-from conformance.changes import KINDS, changes, standings
-from conformance.runs import read_run
+from conformance.run_files.changes import KINDS, changes, standings
+from conformance.run_files.reading import read_run
 from reports.dashboard.site import build
 
 pytestmark = pytest.mark.browser
@@ -35,7 +35,7 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of six runs, of which one speaks ill, and of a file that is no run."""
+    """A site of six runs, one of them with hostile texts, and of a file that is no run."""
     folder = tmp_path_factory.mktemp("dashboard")
     runs = made_archive.archive(folder / "runs")
     (runs / "cut.jsonl").write_bytes((runs / "run003.jsonl").read_bytes()[:-500])
@@ -48,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def go(opened: Callable[..., Any], site: Path) -> Callable[..., Any]:
-    """Opens a page of the site afresh and waits until it can be used."""
+    """Opens a page of the site afresh and waits until it is usable."""
 
     def open_(page: str, base: str = site.as_uri()) -> Any:
         loads = page.startswith(("programs", "compare"))
@@ -58,7 +58,7 @@ def go(opened: Callable[..., Any], site: Path) -> Callable[..., Any]:
 
 
 def kinds(page: Any) -> dict[str, int]:
-    """The counts of a comparison by their words."""
+    """The counts of a comparison, by their labels."""
     found = {}
     for text in texts(page, "#kinds li"):
         words = text.split()
@@ -198,7 +198,7 @@ def test_a_server_serves_the_same_site(go: Any, site: Path) -> None:
         page = go("compare.html#run002..run003", f"http://127.0.0.1:{server.server_port}")
         assert kinds(page)["no longer compared"] == 1
         page.get("about:blank")
-        # Chromium asks every server for a picture of its own accord; there is none.
+        # Chromium requests an icon (favicon) from every server; there is none.
         page.get_log("browser")
         server.shutdown()
 

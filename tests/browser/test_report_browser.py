@@ -1,4 +1,4 @@
-"""The report of a run as a reader meets it: opened from disk in a real browser."""
+"""The report of a run in a real browser, opened from disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report for every reader: keyboard, themes, small windows, no scripts, hostile text, size."""
+"""The report's accessibility: keyboard, themes, small windows, no scripts, hostile text, size."""
 
 from __future__ import annotations
 
@@ -148,8 +148,7 @@ def test_the_theme_can_be_chosen_and_is_kept(opened: Any, small_report: str) -> 
     assert dark != light
 
     def kept() -> bool:
-        # What is stored reaches other processes, and a page loaded anew may be in one, some time
-        # later.
+        # Stored data reach other processes late, and a reloaded page may be in another process.
         page.refresh()
         ready(page)
         return bool(page.execute_script(ground) == dark)

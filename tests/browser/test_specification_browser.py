@@ -1,4 +1,4 @@
-"""The specification's site as a reader meets it: opened from disk in a real browser."""
+"""The specification's site in a real browser, opened from disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from chromium import chromium, prefer, resize
 from command import SPEC
 from report_page import address, all_of, one, texts, wait
 
-from conformance.chapters import read_spec
-from conformance.recordings import Recording, record
-from conformance.runs import read_run
-from conformance.trace import Step, Trace
+from conformance.execution.recordings import Recording, record
+from conformance.observe.trace import Step, Trace
+from conformance.run_files.reading import read_run
+from conformance.suite.chapters import read_spec
 from reports.specification.site import build
 
 pytestmark = pytest.mark.browser
@@ -33,7 +33,7 @@ HEADER = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of the miniature chapters, with a recording and a run that speak ill."""
+    """A site of the miniature chapters, with a recording and a run that contain hostile texts."""
     folder = tmp_path_factory.mktemp("specification")
     chapters = read_spec(SPEC)
     programs = [program for chapter in chapters for program in chapter.programs]
@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def go(opened: Callable[..., Any], site: Path) -> Callable[..., Any]:
-    """Opens a page of the site afresh and waits until it can be used."""
+    """Opens a page of the site afresh and waits until it is usable."""
     return lambda page: opened(f"{site.as_uri()}/{page}", mark=MARK)
 
 

@@ -1,6 +1,6 @@
-"""Deterministic miniature backends: `impl`, with one thing about it that is wrong.
+"""Deterministic miniature backends: `impl` with one fault.
 
-Each misbehaves in `torch.ones` only (unless its name says otherwise), so that a chapter decides
-which of its programs meet the fault. Against the oracle `impl` they show what the harness does with
-such a backend, without the seconds that importing torch takes.
+Each misbehaves in `torch.ones` only (unless its name says otherwise), so that a chapter determines
+the programs with the fault. Run against the oracle `impl`, they show the harness's reaction to such
+a backend without the seconds of torch's import.
 """

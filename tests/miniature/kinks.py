@@ -1,4 +1,4 @@
-"""Wrong where few programs look: the gradient of `relu` at zero, that of `maximum` at a tie."""
+"""Wrong at two kinks only: the gradient of `relu` at zero, that of `maximum` at a tie."""
 
 import impl
 

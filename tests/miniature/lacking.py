@@ -1,4 +1,4 @@
-"""Lacks a name that torch has, or says that it does not have it yet."""
+"""Lacks a name of torch, or raises NotImplementedError for it."""
 
 from .wrapping import Namespace
 

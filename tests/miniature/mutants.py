@@ -1,12 +1,12 @@
 """Mutants: `impl` with one piece of autograd's semantics deliberately wrong.
 
-Each is a factory, named as a backend `miniature.mutants:NAME`; it changes the `impl` of the process
-it is called in, so it is for the harness's child processes only.
+Each is a factory, named as a backend `miniature.mutants:NAME`. It changes `impl` in the process
+that calls it, so it is for the harness's child processes only.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
@@ -14,8 +14,8 @@ import numpy as np
 def first_index_ties_in_amax() -> ModuleType:
     """amax sends the whole gradient to the first tied element instead of sharing it."""
     import impl
-    from impl.dimensions import wrap_dims
-    from impl.operators.extrema import amax_dim
+    from impl.core.dims import wrap_dims
+    from impl.operators.reductions.extrema import amax_dim
 
     def first(F, grad, self, result, dim, keepdim):
         array = np.asarray(self)
@@ -37,16 +37,14 @@ def first_index_ties_in_amax() -> ModuleType:
 def grad_overwritten() -> ModuleType:
     """A backward replaces `.grad` instead of adding to it."""
     import impl
-    from impl import engine, steps
+    from impl.engine import accumulation
 
-    accumulate = engine.accumulate
+    write = accumulation.write.write
 
-    def overwrite(interpretation, leaf, gradient, version, references=1):
-        if gradient is not None:
-            leaf._grad = None
-        accumulate(interpretation, leaf, gradient, version, references + 1)
+    def overwrite(held, value):
+        write(held, value - held._raw)
 
-    engine.accumulate = steps.accumulate = overwrite
+    accumulation.write = SimpleNamespace(write=overwrite)
     return impl
 
 
@@ -63,9 +61,9 @@ def detach_copies() -> ModuleType:
 
 
 def no_version_check() -> ModuleType:
-    """A saved tensor is used whatever happened to it since."""
+    """A saved tensor is used even if it was written since."""
     import impl
-    import impl.saved
+    from impl.tape import saved_variable
 
-    impl.saved.refuse = lambda *_: None
+    saved_variable.raise_version_mismatch = lambda *_: None
     return impl

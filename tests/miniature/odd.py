@@ -1,10 +1,10 @@
-"""Raises what no library should."""
+"""Raises exceptions, and returns objects, that break naive handlers."""
 
 from .wrapping import Namespace
 
 
 class Unprintable(Exception):
-    """An error whose text cannot be had."""
+    """An error whose `str()` raises."""
 
     def __str__(self) -> str:
         raise ValueError("no text for you")

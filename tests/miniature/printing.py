@@ -1,4 +1,4 @@
-"""Prints rubbish, wherever it can."""
+"""Prints rubbish at every opportunity."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Never finishes being imported."""
+"""Hangs in its import."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Takes a little while, or for ever."""
+"""Sleeps a little, or forever."""
 
 import time
 

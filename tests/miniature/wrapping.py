@@ -1,4 +1,4 @@
-"""A torch-shaped namespace that is `impl`, but for the names that are replaced."""
+"""A torch-shaped namespace over `impl` with some names replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An earlier run as the beginning of another: what failed in it, and what it has done already."""
+"""Runs based on an earlier run: its failures only, or its unfinished rest."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 from command import MINIATURE, conform, judge
 from test_cli import without_time
 
-from conformance.earlier import failed, taken_over
-from conformance.program import Program
-from conformance.runs import Run, RunWriter, Truncated, read_run
+from conformance.program.program import Program
+from conformance.run_files.reading import read_run
+from conformance.run_files.resume import failed, taken_over
+from conformance.run_files.run import Run, Truncated
+from conformance.run_files.writing import RunWriter
 from reports.summary import facts
 
 
@@ -78,7 +80,7 @@ def whole(tmp_path_factory):
 
 
 def cut(whole, path, programs: int, **of_header):
-    """The run as it would be had it been interrupted after so many programs."""
+    """The run as it would be after an interruption after so many programs."""
     lines = [json.loads(text) for text in whole.read_text("utf-8").splitlines()]
     lines = [{**lines[0], **of_header}, *lines[1 : programs + 1]]
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -89,7 +91,7 @@ def cut(whole, path, programs: int, **of_header):
 @pytest.mark.parametrize("processes", ["0", "2"])
 def test_interrupted_run_is_made_whole(whole, tmp_path, processes):
     part = cut(whole, tmp_path / "r.jsonl", 3, run="feed", started="2020-01-01T00:00:00+00:00")
-    # A miniature that is always wrong under the same name would show in what is taken over.
+    # Results taken over are recognisable: a miniature under the same name is always wrong.
     done = judge("wrong:values", "--resume", part, "-n", processes, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"3 more are taken over from {part}" in done.stdout

@@ -1,4 +1,4 @@
-"""Composites that record several operators by one function leave what the operators leave."""
+"""Fused operators leave the graph, the result and the gradients of the operators they fuse."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import impl
-from impl.operators import batched_products, cross_entropy, linear
+from impl.operators.losses import cross_entropy
+from impl.operators.products import bmm_fused, linear
 
 F = impl.nn.functional
 
 
 def described(node: Any) -> Any:
-    """A graph from a node on: names, input numbers, what is saved, and in which order recorded."""
+    """A graph from a node on: names, input numbers, saved values and order of recording."""
     if node is None:
         return None
     saved = {}
@@ -43,8 +44,8 @@ def order(node: Any) -> list[str]:
 def compare(
     module: Any, name: str, function: Any, leaves: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That a function's result, graph and gradients are the same without the short way, which it
-    takes twice: parameters that were written in between are saved with their version."""
+    """Assert that a function has the same result, graph and gradients with and without its fused
+    path. It runs twice, so that parameters written in between are saved with their version."""
     taken: list[bool] = []
     short = getattr(module, name)
 
@@ -68,7 +69,7 @@ def compare(
 
 
 def leaf(*shape: int, dtype: Any = None) -> Any:
-    """Numbers that differ from call to call of one shape."""
+    """Random numbers, the same for every call with as many dimensions."""
     values = np.random.default_rng(len(shape)).standard_normal(shape)
     return impl.tensor(values, dtype=dtype or impl.float32).requires_grad_()
 
@@ -106,7 +107,7 @@ def test_cross_entropy_is_a_log_softmax_and_a_loss(reduction, shape, factor, mon
     classes = impl.tensor(np.arange(shape[0]) % shape[1])
     compare(
         cross_entropy,
-        "_at_once",
+        "_fused",
         lambda: F.cross_entropy(x * factor, classes, reduction=reduction),
         [x],
         monkeypatch,
@@ -139,7 +140,7 @@ def test_a_product_of_batches_is_expanded_and_reshaped(dtype, begins, side, writ
             given[side] = impl.std_mean(impl.stack([given[side], given[side] * 2]), 0)[1]
         return given[0] @ given[1]
 
-    compare(batched_products, "product", product, leaves, monkeypatch)
+    compare(bmm_fused, "product", product, leaves, monkeypatch)
 
 
 def test_a_hook_sees_the_gradient_that_an_expansion_would_hand_on():
@@ -165,7 +166,7 @@ def test_a_hook_sees_the_gradient_that_an_expansion_would_hand_on():
     ],
 )
 def test_a_product_of_other_batches_is_composed(arguments):
-    assert batched_products.product(*arguments()) is None
+    assert bmm_fused.product(*arguments()) is None
 
 
 @pytest.mark.parametrize(
@@ -186,4 +187,4 @@ def test_a_layer_of_anything_else_is_composed(arguments):
 
 @pytest.mark.parametrize("classes", [[0, 4], [0, -1], [0, 2]])
 def test_a_loss_of_which_not_all_rows_count_is_composed(classes):
-    assert cross_entropy._at_once(leaf(2, 4), impl.tensor(classes), True, 2) is None
+    assert cross_entropy._fused(leaf(2, 4), impl.tensor(classes), True, 2) is None

@@ -1,4 +1,4 @@
-"""Lazily conjugated tensors of impl: what their gradients leave behind, and what they are."""
+"""Lazily conjugated tensors of impl: lifetimes of their gradients, and their classes."""
 
 import gc
 import weakref
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import impl as torch
-from impl import pending
+from impl.tensor import lazy_conj
 
 
 def test_no_origin_outlives_the_gradient_made_from_it():
@@ -16,7 +16,7 @@ def test_no_origin_outlives_the_gradient_made_from_it():
     torch.autograd.grad(z.conj().reshape(2, 1).conj().mT.conj(), z, torch.tensor([[1j, 2j]]))
     z.grad = None
     gc.collect()
-    assert pending.SOURCES == {}
+    assert lazy_conj.SOURCES == {}
 
 
 def test_a_taken_over_gradient_holds_its_memory_and_no_copy():
@@ -24,7 +24,7 @@ def test_a_taken_over_gradient_holds_its_memory_and_no_copy():
     seed = torch.tensor([1j, 2j])
     z.conj().backward(seed)
     assert np.shares_memory(z.grad._array(), seed._array())
-    assert pending.SOURCES == {}
+    assert lazy_conj.SOURCES == {}
 
 
 def test_a_conjugated_view_does_not_outlive_its_last_name():
@@ -38,23 +38,23 @@ def test_a_conjugated_view_does_not_outlive_its_last_name():
 @pytest.mark.parametrize("conjugates", [True, False])
 def test_a_view_of_a_remembered_gradient_knows_its_place_in_the_origin(conjugates):
     origin = np.arange(6, dtype=complex).reshape(2, 3) + 1j
-    made = (pending.conjugated if conjugates else pending.negated)(origin.T)
+    made = (lazy_conj.conjugated if conjugates else lazy_conj.negated)(origin.T)
     part = made[1:, ::-1]
-    source, conjugated = pending.source_of(part)
+    source, conjugated = lazy_conj.source_of(part)
     assert conjugated is conjugates
     assert np.shares_memory(source, origin)
     assert (source == origin.T[1:, ::-1]).all()
-    assert pending.source_of(part * 2) is None
+    assert lazy_conj.source_of(part * 2) is None
 
 
 def test_bits_are_told_apart_from_the_class_users_see():
     view = torch.tensor([1j]).conj()
     assert isinstance(view, torch.Tensor)
     assert type(view).__name__ == "Tensor"
-    assert pending.bits(view) == (True, False)
-    assert pending.bits(view.imag) == (False, True)
-    assert pending.bits(view._neg_view()) == (True, True)
-    assert pending.bits(view * 1) == (False, False)
+    assert lazy_conj.conj_neg_bits(view) == (True, False)
+    assert lazy_conj.conj_neg_bits(view.imag) == (False, True)
+    assert lazy_conj.conj_neg_bits(view._neg_view()) == (True, True)
+    assert lazy_conj.conj_neg_bits(view * 1) == (False, False)
 
 
 def test_what_numpy_has_no_type_for_is_refused():
