@@ -249,7 +249,7 @@ times. After the backward of 100,000 additions {left:,} bytes more are allocated
 
 - *NumPy* is the same arithmetic with its backward written out by hand, without any tape.
 - *pages kept* tells glibc not to give freed memory back (`MALLOC_TRIM_THRESHOLD_`,
-  `MALLOC_MMAP_THRESHOLD_`), for everybody; without it, arrays of megabytes are mapped, and their
+  `MALLOC_MMAP_THRESHOLD_`), for all libraries; without it, arrays of megabytes are mapped, and their
   pages faulted in, again and again.
 - Where a library has no figure it cannot do the workload, or is not asked to.
 
@@ -257,11 +257,11 @@ times. After the backward of 100,000 additions {left:,} bytes more are allocated
 
 What paid, roughly in the order of what it brought on chains (they began at 2.4 times torch):
 
-- *Functions written for each operator* (`impl/straight`): no loops over parameters, no tables; the
-  same kernel, formulas and plan of what is saved as the general way, which takes over for anything
-  fast_path_blockers.
-- *Chains are followed*: a node with one edge returns its gradient alone, and if nobody else sends
-  anything to the next node that one runs at once, without buffer or queue.
+- *A fast path per operator* (`impl/dispatch/fast_path`): a function generated from the definition,
+  without loops over parameters and without tables; the same kernel, formulas and gradient plan as
+  the slow path, which takes over for anything unusual.
+- *Chains are followed*: a node with one edge returns its gradient alone, and if no other node sends
+  a gradient to the next node, that one runs at once, without buffer or queue.
 - *0-dim values are NumPy scalars*, seeds and literals too: a product takes 39 ns, that of 0-d
   arrays 300.
 - *One object for one look*: shape and dtype of plain float tensors are interned, so that operands,
@@ -272,8 +272,8 @@ What paid, roughly in the order of what it brought on chains (they began at 2.4 
   read than a class's default.
 - *No np.where on large arrays* (a branch per element: 9 ms for a million, masking bits 0.2), no
   reduction per row in softmax, axpy for `add_(alpha=)`.
-- *A written slice's gradient is changed in place* where nobody else holds it.
-- *A short prologue*: a single root needs no queue, a leaf that nobody watches no step of its own
+- *A written slice's gradient is changed in place* where nothing else holds it.
+- *A short prologue*: a single root needs no queue, a leaf without hooks no step of its own
   (a pass over one operation: 48 to 23 us, torch's 39).
 - *What BLAS reads*: an expanded gradient is spread before a batched product, sums over few rows
   are products with ones, and two small matrices meet in `dot`, which begins sooner than `matmul`
