@@ -82,7 +82,7 @@ def headline(line: Mapping[str, Any], levels: tuple[str, ...]) -> str:
 def headlines(lines: Iterable[Mapping[str, Any]], levels: tuple[str, ...]) -> Iterator[list[str]]:
     """Yield for each line its headline and, below it, the sentence of its rule.
 
-    The sentence says what was to be the case; of several lines with the same the first has it.
+    The sentence states the expected behaviour; of several lines with the same one the first has it.
     """
     told = ""
     for line in lines:

@@ -14,6 +14,8 @@ _DEPRECATED = ("size_average", "reduce")
 class _Loss(_FunctionLayer):
     """A loss as a layer; the deprecated settings become its `reduction`, with a warning."""
 
+    reduction: str
+
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(*args, **kwargs)
         averaged, reduced = (self.__dict__.pop(name, None) for name in _DEPRECATED)
