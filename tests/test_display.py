@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import made_runs
 import pytest
 
 from conformance.output.display import (
@@ -13,6 +14,7 @@ from conformance.output.display import (
     pair,
     printable,
 )
+from conformance.output.failure import headlines
 
 
 def tensor(values, shape, dtype="float32"):
@@ -96,3 +98,18 @@ def test_marks_stand_at_their_lines():
     assert lines == ["a", "b  # 1  # <-- here", "c"]
     lines = marked_source('a = 1 + \\\n  2\nb = """\n"""\n', {1: "here", 3: "there"})
     assert lines == ["# here:", "a = 1 + \\", "  2", "# there:", 'b = """', '"""']
+
+
+def test_a_headline_is_followed_by_the_sentence_of_its_rule():
+    lines = [
+        made_runs.diverging("TIES-03.1", "ties"),
+        made_runs.diverging("TIES-03.2", "ties"),
+        made_runs.diverging("SEED-01.1", "seeds", sentence="Of \x1b[31m one line"),
+        made_runs.diverging("SEED-02.1", "seeds", sentence=""),
+    ]
+    shown = list(headlines(lines, ("values",)))
+    assert [one[0].split()[0] for one in shown] == [line["id"] for line in lines]
+    assert shown[0][1].strip() == made_runs.SENTENCES["ties"]
+    assert shown[1][1:] == []
+    assert shown[2][1].strip() == "Of \\x1b[31m one line"
+    assert shown[3][1:] == []

@@ -181,6 +181,7 @@ def test_known_at_another_level_does_not_excuse(tmp_path):
     done = judge("wrong:values", "--known", listed, cwd=tmp_path)
     assert done.returncode == 1
     assert "first divergences" in done.stdout
+    assert "What `ones` makes is filled with ones" in done.stdout
 
 
 def test_entry_that_names_nothing_stops_the_command(tmp_path):

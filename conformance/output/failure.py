@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from conformance.output.display import cut, divergence_lines, marked_source, pair, printable, where
@@ -77,6 +77,19 @@ def headline(line: Mapping[str, Any], levels: tuple[str, ...]) -> str:
         said, got = cut(str(unmet["expected"]), 60), cut(str(unmet["got"]), 60)
         return f"{line['id']}  specification: line {unmet['line']} says {said}, the oracle: {got}"
     return f"{line['id']}  {cut(line['reason'] or line['outcome'], 120)}"
+
+
+def headlines(lines: Iterable[Mapping[str, Any]], levels: tuple[str, ...]) -> Iterator[list[str]]:
+    """Yield for each line its headline and, below it, the sentence of its rule.
+
+    The sentence states the expected behaviour; of several lines with the same one the first has it.
+    """
+    told = ""
+    for line in lines:
+        sentence = line["sentence"] or ""
+        shown = [f"    {cut(sentence)}"] if sentence not in ("", told) else []
+        yield [headline(line, levels), *shown]
+        told = sentence
 
 
 def _headline(line: Mapping[str, Any], settings: Settings) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from conformance.compare.known import KnownDivergences
 from conformance.output import junit, markdown
-from conformance.output.failure import headline
+from conformance.output.failure import headlines
 from conformance.run.plan import now
 from conformance.run_files.run import Run
 from conformance.run_files.totals import exit_code, footer, is_failing, is_known, totals
@@ -105,7 +106,7 @@ def summary_lines(result: Result) -> list[str]:
     lines = [", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counted.items())]
     levels = tuple(result.header["selection"]["levels"])
     failing = [line for line in result.lines if is_failing(line)]
-    lines += [headline(line, levels) for line in failing[:10]]
+    lines += chain.from_iterable(headlines(failing[:10], levels))
     if len(failing) > 10:
         lines.append(f"... and {len(failing) - 10} more that diverge")
     lines += result.stale

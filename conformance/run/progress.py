@@ -15,7 +15,7 @@ from rich.text import Text
 
 from conformance.base.levels import LEVEL_VERDICTS, NOT_COMPARED
 from conformance.output.display import printable
-from conformance.output.failure import headline
+from conformance.output.failure import headlines
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
@@ -209,11 +209,11 @@ def _print_some(
         return
     title = {"known": "known divergences", "diverges": "first divergences"}.get(outcome, outcome)
     console.print(Text(f"{title.replace('_', ' ')}:", style=_STYLES[outcome]))
-    for line in lines[:FIRST]:
-        text = headline(line, levels)
+    for line, (text, *sentence) in zip(lines, headlines(lines[:FIRST], levels), strict=False):
         if outcome == "known":
             text += f"  ({printable(line['known']['reason'])})"
-        console.print(Text(f"  {text}"), soft_wrap=True)
+        for shown in (text, *sentence):
+            console.print(Text(f"  {shown}"), soft_wrap=True)
     if len(lines) > FIRST:
         console.print(Text(f"  ... and {len(lines) - FIRST} more"))
 

@@ -47,6 +47,12 @@ def refuse_gradient(name: str, argument: str, tensor) -> None:
         )
 
 
+def refuse_recording(tensor, d: dtype | None) -> None:
+    """Raise RuntimeError where a result of the dtype asked for would require grad and cannot."""
+    if d is not None and d.category < FLOATING and STATE.enabled and requires_grad(tensor):
+        raise RuntimeError(f"Autograd not support dtype: {d.legacy}")
+
+
 def refuse_complex(value, kernel: str) -> None:
     """Raise NotImplementedError, with torch's name of the kernel, for a complex value."""
     if value.dtype.kind == "c":

@@ -221,8 +221,9 @@ class GeneralStep:
             zip(outputs, node.next_functions, strict=True)
         ):
             version = 0
+            if value is not None and outgoing is not None:
+                version = outgoing.of(i, value)
             if value is not None and target is not None:
-                version = outgoing.of(i, value) if outgoing is not None else 0
                 meta = target._input_meta(number)
                 if not self.meets(value, meta):
                     value, version = self.refit(node, i, value, meta, version)

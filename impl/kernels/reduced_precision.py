@@ -93,10 +93,10 @@ def add_each_at(target: np.ndarray, key, values) -> np.ndarray:
         np.add.at(target, key, values)
         return target
     places = np.arange(target.size).reshape(target.shape)[key]
-    flat = target.reshape(-1)
+    flat = target.flat
     for place, value in zip(places.flat, np.broadcast_to(values, places.shape).flat, strict=True):
         flat[place] = flat[place] + value
-    return flat.reshape(target.shape)
+    return target
 
 
 def kept_where(condition, value):

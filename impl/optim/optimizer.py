@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from impl.core.dtypes import FLOATING, float32, float64, get_default_dtype
-from impl.core.grad_mode import enable_grad, no_grad
+from impl.core.grad_mode import enable_grad, set_grad_enabled
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.graph.hooks import RemovableHandle
@@ -48,8 +48,12 @@ class Optimizer:
     `params` are tensors, (name, tensor) pairs, or dictionaries of groups with options of their
     own. A subclass defines `_update`, which steps one group, or `step`. Raises TypeError for
     arguments that are not tensors, ValueError for an empty list, for non-leaves and for a tensor
-    in two groups, NotImplementedError for foreach, capturable, differentiable or fused updates.
+    in two groups, NotImplementedError for foreach, capturable or fused updates, and for
+    differentiable ones of optimizers that cannot record a step.
     """
+
+    #: Those of the options that change how a step is computed that the optimizer has.
+    _can_be: tuple[str, ...] = ()
 
     def __init__(self, params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -58,7 +62,7 @@ class Optimizer:
                 f"but got {type_name(params)}"
             )
         for name in ("foreach", "capturable", "differentiable", "fused"):
-            if defaults.get(name):
+            if defaults.get(name) and name not in self._can_be:
                 raise NotImplementedError(f"an optimizer with {name}=True")
         self.defaults = defaults
         self._before: dict = {}
@@ -121,7 +125,7 @@ class Optimizer:
         self.param_groups.append(param_group)
 
     def step(self, closure=None):
-        """Update the parameters that have gradients, with grad mode off.
+        """Update the parameters that have gradients, with grad mode off unless `differentiable`.
 
         Calls `closure` before, with grad mode on, and returns its result.
         """
@@ -130,7 +134,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        with set_grad_enabled(self.defaults.get("differentiable", False)):
             for group in self.param_groups:
                 self._update(group)
         self._run(self._after)
@@ -323,4 +327,6 @@ def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tens
     if group.get("decoupled_weight_decay"):
         param.mul_(1 - lr * decay)
         return grad
+    if isinstance(decay, Tensor) and decay.requires_grad:
+        return grad.addcmul_(param.clone(), decay)  # writes `.grad`, as torch does
     return grad.add(param, alpha=decay)

@@ -12,6 +12,7 @@ from operator import itemgetter
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.optim.optimizer import Kept, Optimizer, UpdateRule, decayed, differentiated, filled, one
+from impl.tensor.tensor import Tensor
 
 
 class SGD(UpdateRule):
@@ -22,9 +23,12 @@ class SGD(UpdateRule):
 
     _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
     _checked = ""  # see __init__
+    _can_be = ("differentiable",)
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  maximize=False, foreach=None, differentiable=False, fused=None):  # fmt: skip
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
         if lr < 0.0:  # unlike the other optimizers' checks, these let a NaN pass
             raise ValueError(f"Invalid learning rate: {lr}")
         if momentum < 0.0:
@@ -36,7 +40,9 @@ class SGD(UpdateRule):
         super().__init__(params, self._defaults(locals()))
 
     def _update(self, group) -> None:
-        momentum = group["momentum"]
+        momentum, lr = group["momentum"], group["lr"]
+        if isinstance(lr, Tensor):
+            lr = (lr.squeeze() if lr.ndim else lr) if lr.requires_grad else lr.item()
         for param, grad in differentiated(group):  # no step count; complex numbers stay complex
             grad = decayed(group, param, grad)
             if momentum != 0:
@@ -47,7 +53,10 @@ class SGD(UpdateRule):
                 else:
                     buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                 grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-            param.add_(grad, alpha=-group["lr"])
+            if isinstance(lr, Tensor):
+                param.addcmul_(grad, lr, value=-1)
+            else:
+                param.add_(grad, alpha=-lr)
 
 
 class Adam(UpdateRule):

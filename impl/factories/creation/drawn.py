@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import dtypes, inference_mode
+from impl.dispatch.not_implemented import not_implemented
 from impl.factories.creation.constants import shaped_like
 from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
 from impl.factories.generator import default_generator, draw_integers, draw_normal, draw_uniform
@@ -71,11 +72,30 @@ def randint_like(input, low, high=None, *, dtype=None) -> Tensor:
     return result
 
 
+# The largest permutation that is drawn as floating-point numbers, of which each is exact.
+_EXACT = {
+    dtypes.float16: (2**11 + 1, "2049"),
+    dtypes.float32: (2**24 + 1, "2^24+1"),
+    dtypes.float64: (2**53 + 1, "2^53+1"),
+}
+
+
 @publish
 @factory
 def randperm(n, *, generator=None, dtype=None):
-    """The integers below `n` in a random order (torch.randperm)."""
+    """The integers below `n` in a random order (torch.randperm).
+
+    Raises RuntimeError for integers that the dtype does not hold, NotImplementedError for bool and
+    complex dtypes.
+    """
+    d = dtype or dtypes.int64
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    order = (generator or default_generator).permutation(n)
-    return order.astype((dtype or dtypes.int64).numpy)
+    if d.category == dtypes.INTEGRAL and n - 1 > np.iinfo(d.numpy).max:
+        raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")
+    if d.category in (dtypes.BOOL, dtypes.COMPLEX):
+        raise not_implemented("randperm", d)
+    limit, shown = _EXACT.get(d, (n, ""))
+    if n > limit:
+        raise RuntimeError(f"n cannot be greater than {shown} for {d.legacy} type.")
+    return (generator or default_generator).permutation(n).astype(d.numpy)

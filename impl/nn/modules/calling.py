@@ -88,70 +88,87 @@ class Calling:
             or global_hooks.any_on_calls()
         ):
             return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
-        called: set[int] = set()
+        call = _Call(self, args, kwargs)
         try:
-            return self._call(args, kwargs, called)
+            return call.run()
         except Exception:
-            self._call_after_failure(args, kwargs, called)
+            call.run_always_called()
             raise
 
-    def _call(self, args, kwargs, called):
-        for entry in (*global_hooks.FORWARD_PRE.values(), *self._forward_pre_hooks.values()):
-            args, kwargs = self._call_pre_hook(entry, args, kwargs)
+
+class _Call:
+    """One call of a module with hooks: arguments and result, as the hooks so far have left them."""
+
+    def __init__(self, module: Calling, args: tuple, kwargs: dict) -> None:
+        self.module = module
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
+        self.always_called: set[int] = set()  # the hooks with `always_call` that have begun
+
+    def run(self):
+        """The result of `forward`, with all hooks around it."""
+        module = self.module
+        # Which backward hooks there are is settled before the first hook of forward runs.
+        hooks, non_full = module._backward_hooks_of(True), module._backward_hooks_of(False)
+        pre_hooks = [*global_hooks.BACKWARD_PRE.values(), *module._backward_pre_hooks.values()]
+        for entry in (*global_hooks.FORWARD_PRE.values(), *module._forward_pre_hooks.values()):
+            self._run_pre_hook(entry)
         backward_hook = None
-        hooks = self._backward_hooks_of(True)
-        pre_hooks = [*global_hooks.BACKWARD_PRE.values(), *self._backward_pre_hooks.values()]
         if pre_hooks or hooks:
-            backward_hook = BackwardHook(self, hooks, pre_hooks)
-            args = backward_hook.wrap_inputs(args)
-        result = self.forward(*args, **kwargs)  # type: ignore[attr-defined]
-        for number, entry in (*global_hooks.FORWARD.items(), *self._forward_hooks.items()):
+            backward_hook = BackwardHook(module, hooks, pre_hooks)
+            self.args = backward_hook.wrap_inputs(self.args)
+        self.result = module.forward(*self.args, **self.kwargs)  # type: ignore[attr-defined]
+        for number, entry in (*global_hooks.FORWARD.items(), *module._forward_hooks.items()):
             if entry.always_call:
-                called.add(number)
-            given = (args, kwargs, result) if entry.with_kwargs else (args, result)
-            changed = entry.hook(self, *given)
-            if changed is not None:
-                result = changed
+                self.always_called.add(number)
+            self._run_hook(entry, entry.with_kwargs)
         if backward_hook is not None:
-            if not isinstance(result, (Tensor, tuple)):
+            if not isinstance(self.result, (Tensor, tuple)):
                 warnings.warn(
                     "For backward hooks to be called, module output should be a Tensor or a tuple "
-                    f"of Tensors but received {type(result)}",
+                    f"of Tensors but received {type(self.result)}",
                     stacklevel=3,
                 )
-            result = backward_hook.wrap_outputs(result)
-        non_full = self._backward_hooks_of(False)
+            self.result = backward_hook.wrap_outputs(self.result)
         if non_full:
-            hook_last_node(self, non_full, args, result)
-        return result
+            hook_last_node(module, non_full, self.args, self.result)
+        return self.result
 
-    def _call_pre_hook(self, entry: ForwardHook, args, kwargs):
-        if not entry.with_kwargs:
-            changed = entry.hook(self, args)
-            if changed is None:
-                return args, kwargs
-            return (changed if isinstance(changed, tuple) else (changed,)), kwargs
-        changed = entry.hook(self, args, kwargs)
-        if changed is None:
-            return args, kwargs
-        if not isinstance(changed, tuple) or len(changed) != 2:
-            raise RuntimeError(
-                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
-                f"{changed}."
-            )
-        return changed
-
-    def _call_after_failure(self, args, kwargs, called) -> None:
-        for number, entry in (*global_hooks.FORWARD.items(), *self._forward_hooks.items()):
-            if not entry.always_call or number in called:
+    def run_always_called(self) -> None:
+        """Run the hooks with `always_call` that have not run, after an exception."""
+        for number, entry in (*global_hooks.FORWARD.items(), *self.module._forward_hooks.items()):
+            if not entry.always_call or number in self.always_called:
                 continue
-            which = "global module" if number in global_hooks.FORWARD else "module"
+            everywhere = number in global_hooks.FORWARD
             try:
-                given = (args, kwargs, None) if entry.with_kwargs else (args, None)
-                entry.hook(self, *given)
+                # As in torch, a global hook gets no keyword arguments here, also if it asks.
+                self._run_hook(entry, entry.with_kwargs and not everywhere)
             except Exception as error:
+                which = "global module" if everywhere else "module"
                 warnings.warn(
                     f"{which} forward hook with ``always_call=True`` raised an exception that was "
                     f"silenced as another error was raised in forward: {error}",
                     stacklevel=3,
                 )
+
+    def _run_hook(self, entry: ForwardHook, with_kwargs: bool) -> None:
+        given = (self.args, self.kwargs) if with_kwargs else (self.args,)
+        changed = entry.hook(self.module, *given, self.result)
+        if changed is not None:
+            self.result = changed
+
+    def _run_pre_hook(self, entry: ForwardHook) -> None:
+        given = (self.args, self.kwargs) if entry.with_kwargs else (self.args,)
+        changed = entry.hook(self.module, *given)
+        if changed is None:
+            return
+        if not entry.with_kwargs:
+            self.args = changed if isinstance(changed, tuple) else (changed,)
+        elif isinstance(changed, tuple) and len(changed) == 2:
+            self.args, self.kwargs = changed
+        else:
+            raise RuntimeError(
+                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                f"{changed}."
+            )

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from impl.nn import functional as F
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
+from impl.operators.losses.losses_nll import reduction_of
+
+_DEPRECATED = ("size_average", "reduce")
 
 
 class _Loss(_FunctionLayer):
+    """A loss as a layer; the deprecated settings become its `reduction`, with a warning."""
+
+    reduction: str
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        averaged, reduced = (self.__dict__.pop(name, None) for name in _DEPRECATED)
+        if averaged is not None or reduced is not None:
+            self.reduction = reduction_of(self.reduction, averaged, reduced)
+
+    def forward(self, *inputs):
+        settings = {k: getattr(self, k) for k in self._settings if k not in _DEPRECATED}
+        return getattr(F, self._function)(*inputs, **settings)
+
     def extra_repr(self) -> str:
         return ""
 

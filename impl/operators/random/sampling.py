@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented
 from impl.dispatch.out import check_out
@@ -159,7 +159,7 @@ def bernoulli_fill(self: Array, p: Array, generator) -> Array:
 
 bernoulli_fill.gradient(
     self=lambda F, grad: F.zeros_like(grad),
-    p=lambda F, grad, p_shape, p_dtype: F.zeros(p_shape, p_dtype),
+    p=written(lambda F, grad, p_shape, p_dtype: F.zeros(p_shape, p_dtype)),
 )
 
 

@@ -11,10 +11,15 @@ import ml_dtypes
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.dtypes import BOOL, BY_NUMPY, INTEGRAL
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
-from impl.dispatch.not_implemented import refuse_bool, refuse_integers
+from impl.dispatch.not_implemented import (
+    not_implemented,
+    refuse_bool,
+    refuse_integers,
+    refuse_recording,
+)
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
 from impl.operators.reductions.reductions import accumulate
@@ -226,12 +231,21 @@ tensor_ops.lowest_like = lambda value: new(lowest_like(value._raw))
 # -- public functions -------------------------------------------------------------------------
 
 
+def _check_dtype(name: str, input, dtype) -> None:
+    """Refuse the bool dtype, and a dtype that cannot require grad where the result would."""
+    if dtype is not None and dtype.category == BOOL:
+        raise not_implemented(f"{name}_out_cpu", dtype)
+    refuse_recording(input, dtype)
+
+
 @function(out=True)
 def cumsum(input, dim, *, dtype=None):
     """The cumulative sum along `dim`; integers are summed as int64 (torch.cumsum).
 
-    Raises IndexError for a dimension out of range.
+    Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
+    RuntimeError for an integer one if the input requires grad.
     """
+    _check_dtype("cumsum", input, dtype)
     return cumsum_along(input, dim, dtype)
 
 
@@ -239,8 +253,10 @@ def cumsum(input, dim, *, dtype=None):
 def cumprod(input, dim, *, dtype=None):
     """The cumulative product along `dim`; integers are multiplied as int64 (torch.cumprod).
 
-    Raises IndexError for a dimension out of range.
+    Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
+    RuntimeError for an integer one if the input requires grad.
     """
+    _check_dtype("cumprod", input, dtype)
     return cumprod_along(input, dim, dtype)
 
 

@@ -15,6 +15,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, int64
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.not_implemented import refuse_recording
 from impl.dispatch.out import store
 from impl.kernels import vectorized
 from impl.kernels.reduced_precision import widened
@@ -24,7 +25,8 @@ from impl.kernels.sum_to import sum_to
 def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
     """Apply a NumPy reduction; half and bfloat16 are accumulated in float32.
 
-    The result is row-major, as ATen's are, whatever the order of dimensions.
+    The result has the array's dtype, which NumPy would widen for short integers, and is row-major,
+    as ATen's are, whatever the order of dimensions.
     """
     wide = widened(raw)
     if reduction is np.sum and axis is None and not keepdims and not options:
@@ -33,7 +35,7 @@ def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
         result = reduction(wide, axis=axis, keepdims=keepdims, **options)
         if result.ndim > 1 and not result.flags.c_contiguous:
             result = np.ascontiguousarray(result)
-    return result.astype(raw.dtype) if raw.dtype in REDUCED else result
+    return result if result.dtype == raw.dtype else result.astype(raw.dtype)
 
 
 def restore(F, value, dims, keepdim: bool, ndim: int):
@@ -95,7 +97,12 @@ sum_dim.forward("linear")
 
 @function("sum")
 def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
+    """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64.
+
+    Raises RuntimeError for an integer `dtype` if the input requires grad.
+    """
+    if dtype is not None:
+        refuse_recording(input, dtype)
     result = (
         sum_all(input, dtype)
         if dim is None and not keepdim
@@ -181,7 +188,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     raw = self if dtype is None else self.astype(dtype.numpy)
     if BY_NUMPY[raw.dtype].category <= INTEGRAL:
-        raw = raw.astype(np.int64)
+        raw = raw.astype(np.int64) if dtype is None else raw
     else:
         raw = np.where(np.isnan(raw), raw.dtype.type(0), raw)
     return accumulate(np.sum, raw, wrap_dims(dim, self.ndim), keepdim)
@@ -201,7 +208,11 @@ nansum_dim.forward(
 
 @function(out=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
-    """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
+    """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum).
+
+    Raises RuntimeError for an integer `dtype` if the input requires grad.
+    """
+    refuse_recording(input, dtype)
     return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
 
 
@@ -309,8 +320,12 @@ prod_dim.forward(
 
 @function()
 def prod(input, dim=None, keepdim=False, *, dtype=None):
-    """The product of all elements, or over one dimension (torch.prod)."""
+    """The product of all elements, or over one dimension (torch.prod).
+
+    Raises RuntimeError for an integer `dtype` if the input requires grad.
+    """
     if dtype is not None:
+        refuse_recording(input, dtype)
         input = input.to(dtype)
     elif input.dtype.category <= INTEGRAL:
         input = input.to(int64)
