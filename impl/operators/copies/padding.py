@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.dispatch.definition import Array, operator, written
 from impl.dispatch.facts import CastPolicy, SavedAs
+from impl.kernels.casting import filled
 from impl.kernels.reduced_precision import add_at, widened
 from impl.tensor.allocation import preserved
 from impl.tensor.tensor import Tensor
@@ -49,7 +50,7 @@ def constant_pad_nd(input: Array, pad, value=0) -> Array:
     ]
     if all(number <= 0 for number in pad):
         return preserved(kept)
-    result = np.full(shape, np.asarray(value).astype(input.dtype), input.dtype)
+    result = filled(shape, value, input.dtype)
     result[
         tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
     ] = kept

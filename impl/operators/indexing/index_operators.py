@@ -18,7 +18,7 @@ from impl.core.strides import contiguous_strides, element_strides, empty_strided
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
-from impl.kernels.casting import storable
+from impl.kernels.casting import filled
 from impl.kernels.reduced_precision import add_each_at
 from impl.tensor.allocation import preserved
 from impl.tensor.memory_overlap import check_disjoint
@@ -347,7 +347,6 @@ put.forward("reapplied")
 def from_scalar(value, like: Tensor) -> Tensor:
     """A Python number as a 0-dim tensor in the dtype of `like`."""
     dtype = like._raw.dtype
-    value = storable(value, dtype)
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
-    return new(np.array(value).astype(dtype)[()])
+    return new(filled((), value, dtype)[()])
