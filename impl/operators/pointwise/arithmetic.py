@@ -103,7 +103,14 @@ def sub_scalar(self: Array, other) -> Array:
     return self - other
 
 
-@operator(node="DivBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
+@operator(
+    node="DivBackward1",
+    promote="float",
+    function=False,
+    method=False,
+    elementwise=True,
+    takes_real_part=True,
+)
 @rounded_once
 def div_scalar(self: Array, other) -> Array:
     return self / other

@@ -11,10 +11,15 @@ import ml_dtypes
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.dtypes import BY_NUMPY, INTEGRAL, bool_
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
-from impl.dispatch.not_implemented import refuse_bool, refuse_integers
+from impl.dispatch.not_implemented import (
+    not_implemented,
+    refuse_bool,
+    refuse_integer_result,
+    refuse_integers,
+)
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
 from impl.operators.reductions.reductions import accumulate
@@ -226,12 +231,22 @@ tensor_ops.lowest_like = lambda value: new(lowest_like(value._raw))
 # -- public functions -------------------------------------------------------------------------
 
 
+def _check_dtype(name: str, input, dim, dtype) -> None:
+    """Raise for a result of bool, and one of integers of a tensor that requires grad."""
+    if dtype is not None:
+        wrap_dim(dim, input._raw.ndim)
+        if dtype is bool_:
+            raise not_implemented(f"{name}_out_cpu", dtype)
+        refuse_integer_result(input, dtype)
+
+
 @function(out=True)
 def cumsum(input, dim, *, dtype=None):
     """The cumulative sum along `dim`; integers are summed as int64 (torch.cumsum).
 
     Raises IndexError for a dimension out of range.
     """
+    _check_dtype("cumsum", input, dim, dtype)
     return cumsum_along(input, dim, dtype)
 
 
@@ -241,6 +256,7 @@ def cumprod(input, dim, *, dtype=None):
 
     Raises IndexError for a dimension out of range.
     """
+    _check_dtype("cumprod", input, dim, dtype)
     return cumprod_along(input, dim, dtype)
 
 
