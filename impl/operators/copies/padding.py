@@ -109,6 +109,15 @@ def _check_reflection(shape, pad) -> None:
             )
 
 
+def _check_filled(shape, ndim: int) -> None:
+    """Raise RuntimeError for an empty dimension other than the batch's."""
+    if 0 in shape[len(shape) == ndim + 2 :]:
+        raise RuntimeError(
+            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with possibly 0 batch size "
+            f"and other non-zero dimensions for input, but got: {[*shape]}"
+        )
+
+
 def _check_result(shape, pad) -> None:
     sides = _sides(len(shape), pad)
     axes = {1: "W", 2: "HW", 3: "DHW"}[len(pad) // 2]
@@ -132,6 +141,7 @@ def _operators(kind: str, ndim: int, positions, check):
         ]
 
     def forward(input: Array, padding) -> Array:
+        _check_filled(input.shape, ndim)
         check(input.shape, padding)
         _check_result(input.shape, padding)
         return _taken(input, places(input.shape, padding))

@@ -65,6 +65,11 @@ def expanded(shape, indices) -> list:
     nothing = any(shape[d] == 0 for d, i in enumerate(result) if i is not None)
     if nothing and 0 not in broadcast_shapes(*(i.shape for i in present)):
         raise IndexError("index is out of bounds for dimension with size 0")
+    if any(n == 0 and i is None for n, i in zip(shape[: len(result)], result, strict=True)) or (
+        0 in shape[len(result) :]
+    ):
+        # As in torch, which looks at no index where there is no element to be found.
+        return [None if i is None else np.zeros_like(i) for i in result]
     for dim, index in enumerate(result):
         if index is not None:
             _check_range(index, dim, shape[dim])

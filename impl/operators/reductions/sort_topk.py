@@ -254,7 +254,10 @@ def mode_dim(self: Array, dim, keepdim) -> Array:
         return array[()].copy(), np.int64(0)
     if array.shape[dim] == 0:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    index = np.apply_along_axis(_mode_index, dim, _comparable(array))
+    if not array.size:
+        index = np.empty((*array.shape[:dim], *array.shape[dim + 1 :]), np.int64)
+    else:
+        index = np.apply_along_axis(_mode_index, dim, _comparable(array))
     return select(array, index, dim, keepdim)
 
 
