@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.dispatch.definition import Array, operator, written
 from impl.dispatch.facts import CastPolicy, SavedAs
+from impl.dispatch.not_implemented import refuse_bool
 from impl.kernels.casting import filled
 from impl.kernels.reduced_precision import add_at, widened
 from impl.tensor.allocation import preserved
@@ -144,6 +145,7 @@ def _operators(kind: str, ndim: int, positions, check):
         _check_filled(input.shape, ndim)
         check(input.shape, padding)
         _check_result(input.shape, padding)
+        refuse_bool(input, name.replace("reflect_", "reflection_"))
         return _taken(input, places(input.shape, padding))
 
     def backward(grad_output: Array, input: Array, padding) -> Array:

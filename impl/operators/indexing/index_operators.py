@@ -18,7 +18,7 @@ from impl.core.strides import contiguous_strides, element_strides, empty_strided
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
-from impl.kernels.casting import filled
+from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
 from impl.tensor.allocation import preserved
 from impl.tensor.memory_overlap import check_disjoint
@@ -141,8 +141,15 @@ def index_(self: Array, indices: list[Array]) -> Array:
     return laid
 
 
+def _is_one_mask(indices) -> bool:
+    present = [index for index in indices if index is not None]
+    return len(present) == 1 and present[0].dtype in (np.bool_, np.uint8)
+
+
 def _put(self, indices, values, accumulate: bool):
     places = expanded(self.shape, indices)
+    if not accumulate and values.size == 1 and _is_one_mask(indices):
+        values = storable(values.item(), self.dtype)  # as ATen then calls masked_fill_
     if values.dtype != self.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "

@@ -217,6 +217,12 @@ def scaled_dot_product_attention(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
         )
+    if len({tensor.dtype for tensor in (query, key, value)}) > 1:
+        kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
+        )
     if enable_gqa and any(query._raw.shape[-3] % t._raw.shape[-3] for t in (key, value)):
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if is_causal and attn_mask is not None:

@@ -11,11 +11,11 @@ from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, function, operator, unless_recorded, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import summed
-from impl.dispatch.not_implemented import refuse_complex
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.operators.layers.normalization import (
     Normalized,
     affine_tangent,
+    check_parameters,
     input_gradient,
     statistics,
     tangent,
@@ -33,7 +33,7 @@ from impl.tensor.tensor import Tensor
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N, C, HxW, group, eps
 ) -> tuple:
-    refuse_complex(input, "GroupNormKernelImpl")
+    check_parameters(input, "GroupNormKernelImpl", weight, bias)
     x = widened(input)
     rows = x.reshape(N * group, C // group * HxW)
     mean, rstd = statistics(rows, eps)

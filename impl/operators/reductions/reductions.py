@@ -217,6 +217,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
     Raises RuntimeError for a `dtype` of integers.
     """
+    if input.dtype.category < FLOATING:
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.legacy}"
+        )
     if dtype is not None and dtype.category < FLOATING:
         raise _no_mean("nanmean", dtype, "Optional dtype")
     count = input.isnan().logical_not().sum(dim, keepdim)
