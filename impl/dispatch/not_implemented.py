@@ -47,10 +47,15 @@ def refuse_gradient(name: str, argument: str, tensor) -> None:
         )
 
 
-def refuse_recording(tensor, d: dtype | None) -> None:
-    """Raise RuntimeError where a result of the dtype asked for would require grad and cannot."""
-    if d is not None and d.category < FLOATING and STATE.enabled and requires_grad(tensor):
-        raise RuntimeError(f"Autograd not support dtype: {d.legacy}")
+def refuse_integer_result(input, dtype) -> None:
+    """Raise RuntimeError for a `dtype` without gradients asked of a tensor that requires grad."""
+    if (
+        dtype is not None
+        and dtype.category < FLOATING
+        and STATE.enabled
+        and requires_grad(input)
+    ):
+        raise RuntimeError(f"Autograd not support dtype: {dtype.legacy}")
 
 
 def refuse_complex(value, kernel: str) -> None:

@@ -173,6 +173,4 @@ def _contains(self, element) -> bool:
 
 
 Tensor.__contains__ = _contains
-Tensor.__reversed__ = lambda self: (
-    FUNCTIONS["flip"](self, tuple(range(self._raw.ndim))) if self._raw.ndim else self
-)
+Tensor.__reversed__ = lambda self: FUNCTIONS["flip"](self, (0,)) if self._raw.ndim else self

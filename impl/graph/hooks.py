@@ -50,8 +50,8 @@ def register_tensor_hook(tensor, hook) -> RemovableHandle:
     if not tensor.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if tensor._hooks is None:
+        node = tensor.grad_fn  # that of a stale view is regenerated, which leaves its hooks behind
         tensor._hooks = {}
-        node = tensor.grad_fn
         if node is not None:
             node._tensor_hooks = [*(node._tensor_hooks or ()), (tensor._nr, tensor._hooks)]
             node._compiled_backward = None

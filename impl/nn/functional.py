@@ -128,7 +128,7 @@ from impl.operators.layers.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from impl.operators.layers.group_norm import group_norm
+from impl.operators.layers.group_norm import verified_group_norm as group_norm
 from impl.operators.layers.layer_norm import layer_norm, rms_norm
 from impl.operators.layers.multi_head_attention import multi_head_attention_forward
 from impl.operators.losses.cross_entropy import cross_entropy

@@ -174,7 +174,8 @@ def kl_div(
             )
         number = reduction_number(reduction, size_average, reduce)
     result = losses_composed.kl_div(input, target, number, log_target=log_target)
-    return result / input.size(0) if reduction == "batchmean" else result
+    batches = reduction == "batchmean" and input.dim() != 0
+    return result / input.size(0) if batches else result
 
 
 def _check_linear(input, linear_weight, linear_bias) -> None:

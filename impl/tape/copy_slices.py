@@ -30,9 +30,11 @@ def _compiled_row_major(node: CopySlices, gradient, keep: bool, wanted):
     inner = node._fn
     if inner is None:
         raise RuntimeError(messages.FREED)
-    # One frame: the engine passes its local name. An unshared gradient needs no copy.
-    mine = is_unshared(gradient, frames=1) and gradient.base is None
-    whole = gradient if mine and gradient.flags.c_contiguous else np.array(gradient, order="C")
+    # One frame: the engine passes its local name. An unshared gradient needs no copy, if it is an
+    # array: a 0-dim one may be a NumPy scalar, of which every view is a copy.
+    mine = type(gradient) is np.ndarray and is_unshared(gradient, frames=1)
+    mine = mine and gradient.base is None and gradient.flags.c_contiguous
+    whole = gradient if mine else np.array(gradient, order="C")
     part = node._part(whole)
     part[...] = inner._compiled_backward(inner, part, True, None)
     if not keep:

@@ -24,14 +24,14 @@ def check(target: Tensor, differentiable: bool) -> None:
         return
     if target._view is not None:
         check_view(target)
-    if target.requires_grad and target.grad_fn is None:
+    if target.requires_grad and target._node is None:
         raise RuntimeError(messages.LEAF_INPLACE)
 
 
 def check_view(target: Tensor) -> None:
     """Raise RuntimeError if the view's creation forbids recorded writes, or its base is a leaf."""
     check_creation(target, base_changed=False)
-    if target.requires_grad and target._view.base.grad_fn is None:
+    if target.requires_grad and target._view.base._node is None:
         raise RuntimeError(messages.VIEW_LEAF_INPLACE)
 
 
@@ -79,7 +79,7 @@ def fast_path_history(target: Tensor):
             return NEEDS_SLOW_PATH
         if owner._strides is not None or target._retains_grad or target._hooks is not None:
             return NEEDS_SLOW_PATH
-        if owner._node is None and (target._node is not None or target._requires_grad):
+        if (owner._node is None) != (target._node is None) or target._requires_grad:
             return NEEDS_SLOW_PATH
     if owner._requires_grad or owner._retains_grad or owner._hooks is not None:
         return NEEDS_SLOW_PATH
@@ -101,3 +101,5 @@ def rewrite(target: Tensor, node: Node) -> None:
         base, target, node, base._dense_meta or tensor_meta(base._raw)
     )
     base._nr = 0
+    if target._node is None:  # stale like that of any view of the base, but no longer a leaf's
+        target._node = base._node

@@ -102,7 +102,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
     def requires_grad(self, value) -> None:
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
-        if self.grad_fn is not None:
+        if self._node is not None:
             hint = "" if value else messages.DETACH_INSTEAD
             raise RuntimeError(messages.NON_LEAF_FLAG + hint)
         self._set_requires_grad(value)
@@ -116,7 +116,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
             )
         if requires_grad and self.dtype.category < FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if self.grad_fn is not None:
+        if self._node is not None:
             if not requires_grad:
                 raise RuntimeError(messages.NON_LEAF_FLAG + messages.DETACH_INSTEAD)
             return self
@@ -192,7 +192,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
                 f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
             )
         held = self.grad
-        if self.grad_fn is not None:
+        if self._node is not None:
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
         if value is not None and held is not None and held.dtype is not value:
             raise RuntimeError(messages.HELD_GRAD_DTYPE.format(value.legacy, held.dtype.c_name))

@@ -127,7 +127,9 @@ class FastCall:
         self.indent += 1
         raws = [f"r{i}" if i in op.tensor_positions else x for i, x in enumerate(self.names)]
         if self.validates:
-            usual = " and ".join(f"type({n}) in (float, int)" for n in op.validated_numbers)
+            usual = " and ".join(
+                f"type({n}) in (float, int) and -1e38 < {n} < 1e38" for n in op.validated_numbers
+            )
             self._add(f"{usual and f'if not ({usual}): '}op.validate({', '.join(raws)})")
         kinds = inspect.signature(self.scope["kernel"]).parameters
         given = [

@@ -19,6 +19,8 @@ class InplaceCall(FastCall):
 
     def _condition(self, tensors) -> str:
         tests = [super()._condition(tensors)]
+        if not self.op.layout_sensitive:  # whose tensors may have any strides, zero ones too
+            tests.append("input._strides is None")
         for i in tensors[1:]:
             x = self.names[i]
             shares = f"{x}._memory is None or {x}._memory is not input._memory"

@@ -10,7 +10,7 @@ from impl.core.strides import contiguous_strides, extent, strided
 from impl.dispatch.batching_rules import by_example
 from impl.dispatch.out import write_out
 from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
-from impl.kernels.casting import storable
+from impl.kernels.casting import filled
 from impl.tensor import allocation
 from impl.tensor.tensor import Tensor, new
 
@@ -57,16 +57,10 @@ def full(size, fill_value, *, dtype=None, out=None):
         fill_value = fill_value.item()
     else:
         kind = dtypes.dtype_of_number(fill_value)
-    raw = filled(size, fill_value, (dtype or kind).numpy)
     if out is None:
-        return raw
-    write_out(out, raw)
+        return filled(size, fill_value, (dtype or kind).numpy)
+    write_out(out, filled(size, fill_value, out._raw.dtype))
     return out
-
-
-def filled(size, value, kind: np.dtype) -> np.ndarray:
-    """An array filled with one number. Raises RuntimeError where the dtype cannot store it."""
-    return np.full(size, storable(value, kind), kind)
 
 
 @publish
@@ -124,7 +118,7 @@ def full_like(input, fill_value, *, dtype=None, memory_format=None) -> Tensor:
     """A tensor like `input` filled with one value (torch.full_like)."""
     result = shaped_like(input, dtype, memory_format)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    result._raw[...] = storable(value, result._raw.dtype)
+    result._raw[...] = filled(result._raw.shape, value, result._raw.dtype)
     return result
 
 

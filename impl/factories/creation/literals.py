@@ -8,7 +8,7 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, dtype
-from impl.kernels.casting import converted
+from impl.kernels.casting import converted, in_range, overflow
 from impl.tensor.tensor import Tensor
 
 
@@ -82,6 +82,8 @@ _REAL_NUMBERS = (dtypes.INTEGRAL, dtypes.FLOATING)
 def _stored(flat: list, d: dtype) -> np.ndarray:
     for value in flat:
         if isinstance(value, (complex, np.complexfloating)) and d.category in _REAL_NUMBERS:
+            if d.category == dtypes.INTEGRAL:
+                raise TypeError("'complex' object cannot be interpreted as an integer")
             raise TypeError("must be real number, not complex")
         if value is None or isinstance(value, str):
             raise TypeError(f"must be real number, not {type(value).__name__}")
@@ -94,13 +96,11 @@ def _stored(flat: list, d: dtype) -> np.ndarray:
 
 
 def _whole(value, d: dtype) -> int:
-    value = int(value)
-    if not -(2**63) <= value < 2**63:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
-    low = np.iinfo(d.numpy).min if d is not dtypes.uint8 else -255
-    if not low <= value <= np.iinfo(d.numpy).max:
-        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
-    return value
+    if not in_range(value, d.numpy):
+        raise overflow(d.numpy, d.name)
+    return int(value) if value != 2**63 else -(2**63)  # as C converts that float
 
 
 def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
@@ -110,6 +110,8 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
     """
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, np.generic) and d is not None and d.category == dtypes.INTEGRAL:
+        data = data.item()  # checked as a number
     if isinstance(data, (np.ndarray, np.generic)):
         raw = np.array(data, order="C")
         if raw.dtype not in BY_NUMPY:

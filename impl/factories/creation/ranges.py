@@ -10,6 +10,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.dispatch.not_implemented import not_implemented
 from impl.factories.creation.options import factory, publish, type_of
+from impl.kernels.casting import filled, storable
 from impl.tensor.tensor import Tensor
 
 
@@ -24,10 +25,13 @@ def arange(start, end=None, step=1, *, dtype=None):
     if end is None:
         start, end = 0, start
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    if any(isinstance(v, complex) for v in (start, end, step)):
-        raise RuntimeError("value cannot be converted to type double without overflow")
-    if dtype is not None and dtype.is_complex:
+    if dtype is not None and (dtype.is_complex or dtype is dtypes.bool_):
         raise not_implemented("arange_cpu", dtype)
+    if any(isinstance(v, complex) for v in (start, end, step)):
+        kind = dtypes.float64.numpy
+        start, end, step = (storable(v, kind).item() for v in (start, end, step))
+    if dtype is dtypes.int64:  # for which alone the count, too, is that of whole numbers
+        start, end, step = (int(v) for v in (start, end, step))
     _check_step(start, end, step)
     whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
     d = dtype or (dtypes.int64 if whole else dtypes.get_default_dtype())
@@ -81,8 +85,12 @@ def linspace(start, end, steps, *, dtype=None):
     d = type_of(dtype)
     if dtype is None and isinstance(start + end, complex):
         d = dtypes.complex_of(dtypes.get_default_dtype()).numpy
+    if d.kind == "b" and steps:
+        raise not_implemented("linspace_cpu", dtypes.bool_)
     if steps <= 1:
-        return np.full(steps, start, d)
+        return filled((steps,), start, d)
+    for limit in (start, end):
+        storable(limit, d)  # raises where it is out of range
     exact = d.type if d.kind in "fc" and d.itemsize > 2 else np.float32
     if d.kind in "iu":
         exact = np.float64

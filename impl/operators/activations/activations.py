@@ -13,6 +13,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers, require_floating
 from impl.dispatch.out import same_dtype_out
+from impl.kernels.casting import check_numbers, element
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.pointwise.special import erf_of
 from impl.operators.pointwise.where_clamp import at_least, at_most
@@ -47,7 +48,8 @@ def threshold(self: Array, threshold, value) -> Array:
 
 def _above(x, threshold, value):
     refuse_bool(x, "threshold_cpu")
-    return np.where(x <= threshold, x.dtype.type(value), x)
+    check_numbers(x.dtype, threshold)
+    return np.where(x <= threshold, element(value, x.dtype), x)
 
 
 @operator(node="ThresholdBackward1", **HIDDEN, complex=NoComplex("threshold_cpu"))
@@ -69,7 +71,8 @@ def hardtanh(self: Array, min_val, max_val) -> Array:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if self.dtype.kind == "u" and min_val < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-    return at_most(at_least(self, self.dtype.type(min_val)), self.dtype.type(max_val))
+    low, high = (element(limit, self.dtype) for limit in (min_val, max_val))
+    return at_most(at_least(self, low), high)
 
 
 hardtanh.gradient(
@@ -105,6 +108,7 @@ hardswish.gradient(self=lambda F, grad, self: F.hardswish_backward(grad, self))
 def hardshrink(self: Array, lambd=0.5) -> Array:
     """self outside [-lambd, lambd], 0 inside (torch.hardshrink)."""
     require_floating(self, "hardshrink_cpu")
+    element(lambd, self.dtype)  # raises where it is out of range
     return np.where((self >= -lambd) & (self <= lambd), self.dtype.type(0), self)
 
 
@@ -139,7 +143,7 @@ softshrink.gradient(self=lambda F, grad, self, lambd: F.softshrink_backward(grad
 def leaky(value, slope):
     """The kernel of leaky_relu and of rrelu outside training."""
     require_floating(value, "leaky_relu_cpu")
-    return np.where(value > 0, value, value * value.dtype.type(slope))
+    return np.where(value > 0, value, value * element(slope, value.dtype))
 
 
 @operator(**HIDDEN)
@@ -161,9 +165,9 @@ leaky_relu_into.gradient(self="F.leaky_relu_backward(grad, result, negative_slop
 
 def _elu(value, alpha, scale, input_scale):
     require_floating(value, "elu_cpu")
-    number = value.dtype.type
-    below = np.expm1(value * number(input_scale)) * number(alpha * scale)
-    return np.where(value <= 0, below, value * number(scale))
+    factor = element(alpha, value.dtype) * element(scale, value.dtype)
+    below = np.expm1(value * element(input_scale, value.dtype)) * factor
+    return np.where(value <= 0, below, value * element(scale, value.dtype))
 
 
 @operator(**HIDDEN)
@@ -305,9 +309,10 @@ gelu.gradient(
 def softplus(self: Array, beta, threshold) -> Array:
     """log(1 + exp(beta * self)) / beta; self where beta * self > threshold (F.softplus)."""
     require_floating(self, "softplus_cpu")
-    scaled = self * self.dtype.type(beta)
-    smooth = np.log1p(np.exp(scaled)) / self.dtype.type(beta)
-    return np.where(scaled > threshold, self, smooth)
+    factor = element(beta, self.dtype)
+    scaled = self * factor
+    smooth = np.log1p(np.exp(scaled)) / factor
+    return np.where(scaled > element(threshold, self.dtype), self, smooth)
 
 
 softplus.gradient(

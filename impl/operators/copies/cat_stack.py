@@ -249,6 +249,13 @@ def meshgrid(*tensors, indexing="ij"):
     """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid)."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    for tensor in tensors:
+        if tensor._raw.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}"
+            )
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])

@@ -14,7 +14,7 @@ from impl.core.strides import empty_strided, extent, is_dense
 from impl.core.zero_arrays import refuse_copy
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
-from impl.kernels.casting import converted, storable
+from impl.kernels.casting import converted, filled
 from impl.tensor.aliases import alias
 from impl.tensor.allocation import strides_in
 from impl.tensor.geometry import Geometry
@@ -136,28 +136,24 @@ def copy_(self, src, non_blocking=False):
 # -- filling ----------------------------------------------------------------------------------
 
 
-def _filled(self: Array, value) -> Array:
-    return np.full(self.shape, storable(value, self.dtype), self.dtype)
-
-
 @operator(function=False, method=False, node="FillBackward0")
 def fill_scalar(self: Array, value) -> Array:
-    return _filled(self, value)
+    return filled(self.shape, value, self.dtype)
 
 
 @operator(function=False, method=False, node="FillBackward1")
 def fill_tensor(self: Array, value: Array) -> Array:
-    return _filled(self, value)
+    return np.full(self.shape, converted(value, self.dtype), self.dtype)
 
 
 @operator(function=False, method=False, node="FillBackward2", memory=MemoryOverlap(within=True))
 def fill_scalar_inplace(self: Array, value) -> Array:
-    return _filled(self, value)
+    return filled(self.shape, value, self.dtype)
 
 
 @operator(function=False, method=False, node="FillBackward3", memory=MemoryOverlap(operands="none"))
 def fill_tensor_inplace(self: Array, value: Array) -> Array:
-    return _filled(self, value)
+    return np.full(self.shape, converted(value, self.dtype), self.dtype)
 
 
 @operator(function=False, method=False, node="ZeroBackward0", memory=MemoryOverlap(within=True))

@@ -8,6 +8,8 @@ import numpy as np
 
 from impl.dispatch.definition import Array, operator, written
 from impl.dispatch.facts import CastPolicy, SavedAs
+from impl.dispatch.not_implemented import refuse_bool
+from impl.kernels.casting import filled
 from impl.kernels.reduced_precision import add_at, widened
 from impl.tensor.allocation import preserved
 from impl.tensor.tensor import Tensor
@@ -49,7 +51,7 @@ def constant_pad_nd(input: Array, pad, value=0) -> Array:
     ]
     if all(number <= 0 for number in pad):
         return preserved(kept)
-    result = np.full(shape, np.asarray(value).astype(input.dtype), input.dtype)
+    result = filled(shape, value, input.dtype)
     result[
         tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
     ] = kept
@@ -108,6 +110,15 @@ def _check_reflection(shape, pad) -> None:
             )
 
 
+def _check_filled(shape, ndim: int) -> None:
+    """Raise RuntimeError for an empty dimension other than the batch's."""
+    if 0 in shape[len(shape) == ndim + 2 :]:
+        raise RuntimeError(
+            f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with possibly 0 batch size "
+            f"and other non-zero dimensions for input, but got: {[*shape]}"
+        )
+
+
 def _check_result(shape, pad) -> None:
     sides = _sides(len(shape), pad)
     axes = {1: "W", 2: "HW", 3: "DHW"}[len(pad) // 2]
@@ -131,8 +142,10 @@ def _operators(kind: str, ndim: int, positions, check):
         ]
 
     def forward(input: Array, padding) -> Array:
+        _check_filled(input.shape, ndim)
         check(input.shape, padding)
         _check_result(input.shape, padding)
+        refuse_bool(input, name.replace("reflect_", "reflection_"))
         return _taken(input, places(input.shape, padding))
 
     def backward(grad_output: Array, input: Array, padding) -> Array:

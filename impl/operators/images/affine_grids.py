@@ -33,7 +33,7 @@ def affine_grid_generator(theta: Array, size, align_corners) -> Array:
             f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, "
             f"{base.shape[1]}] but got: [{theta.shape[0]}, {theta.shape[2]}]."
         )
-    points = np.matmul(base, theta.swapaxes(-1, -2))
+    points = np.matmul(base, theta.swapaxes(-1, -2)).astype(theta.dtype, copy=False)
     return points.reshape(size[0], *size[2:], theta.shape[-2])
 
 

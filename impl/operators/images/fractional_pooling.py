@@ -66,7 +66,7 @@ def _check(raw, kernel, size, samples, ndim: int) -> None:
         raise RuntimeError(
             f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {[*raw.shape]}"
         )
-    for dim in range(raw.ndim - ndim - 1, raw.ndim):
+    for dim in range(1, raw.ndim):  # as ATen has it, which takes channels for a batch
         if not raw.shape[dim]:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"

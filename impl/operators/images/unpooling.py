@@ -11,6 +11,7 @@ from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import NoComplex
+from impl.dispatch.not_implemented import require_floating
 from impl.tensor.tensor import Tensor
 
 
@@ -25,6 +26,8 @@ def _unpool(self, indices, shape, ndim: int):
             f"Found an invalid max index: {outside[0]} (output volumes are of size {sizes})"
         )
     flat = np.zeros((count, plane), self.dtype)
+    if not self.size:
+        return flat.reshape((*lead, *shape))
     np.put_along_axis(flat, at, self.reshape(count, -1), 1)
     return flat.reshape((*lead, *shape))
 
@@ -38,6 +41,7 @@ def _unpool(self, indices, shape, ndim: int):
     complex=NoComplex("max_unpool2d"),
 )
 def max_unpool2d_to(self: Array, indices: Array, output_size) -> Array:
+    require_floating(self, "max_unpool2d")
     return formatted_as(_unpool(self, indices, output_size, 2), self)
 
 
@@ -49,6 +53,7 @@ def max_unpool2d_to(self: Array, indices: Array, output_size) -> Array:
     complex=NoComplex("max_unpool3d"),
 )
 def max_unpool3d_to(self: Array, indices: Array, output_size) -> Array:
+    require_floating(self, "max_unpool3d")
     return _unpool(self, indices, output_size, 3)
 
 

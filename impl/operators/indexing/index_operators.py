@@ -18,7 +18,7 @@ from impl.core.strides import contiguous_strides, element_strides, empty_strided
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
-from impl.kernels.casting import storable
+from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
 from impl.tensor.allocation import preserved
 from impl.tensor.memory_overlap import check_disjoint
@@ -65,6 +65,11 @@ def expanded(shape, indices) -> list:
     nothing = any(shape[d] == 0 for d, i in enumerate(result) if i is not None)
     if nothing and 0 not in broadcast_shapes(*(i.shape for i in present)):
         raise IndexError("index is out of bounds for dimension with size 0")
+    if any(n == 0 and i is None for n, i in zip(shape[: len(result)], result, strict=True)) or (
+        0 in shape[len(result) :]
+    ):
+        # As in torch, which looks at no index where there is no element to be found.
+        return [None if i is None else np.zeros_like(i) for i in result]
     for dim, index in enumerate(result):
         if index is not None:
             _check_range(index, dim, shape[dim])
@@ -136,8 +141,15 @@ def index_(self: Array, indices: list[Array]) -> Array:
     return laid
 
 
+def _is_one_mask(indices) -> bool:
+    present = [index for index in indices if index is not None]
+    return len(present) == 1 and present[0].dtype in (np.bool_, np.uint8)
+
+
 def _put(self, indices, values, accumulate: bool):
     places = expanded(self.shape, indices)
+    if not accumulate and values.size == 1 and _is_one_mask(indices):
+        values = storable(values.item(), self.dtype)  # as ATen then calls masked_fill_
     if values.dtype != self.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
@@ -347,7 +359,6 @@ put.forward("reapplied")
 def from_scalar(value, like: Tensor) -> Tensor:
     """A Python number as a 0-dim tensor in the dtype of `like`."""
     dtype = like._raw.dtype
-    value = storable(value, dtype)
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
-    return new(np.array(value).astype(dtype)[()])
+    return new(filled((), value, dtype)[()])

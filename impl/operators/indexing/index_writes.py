@@ -9,6 +9,7 @@ from impl.core.dtypes import BY_NUMPY, COMPLEX, category_of_number
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
+from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, check_along, with_dims
 from impl.tensor.allocation import preserved
@@ -178,7 +179,7 @@ def _filled_at(self, dim, index, value):
     for i in places.tolist():
         if not -size <= i < size:
             raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
-    result[slices(dim, places)] = value
+    result[slices(dim, places)] = storable(value, self.dtype)
     return result if self.ndim else result[0]
 
 
@@ -203,7 +204,7 @@ def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
     memory=MemoryOverlap(within=("index_fill_", "tensor[mask] = scalar")),
 )
 def index_fill_tensor(self: Array, dim, index: Array, value: Array) -> Array:
-    return _filled_at(self, dim, index, value.astype(self.dtype))
+    return _filled_at(self, dim, index, np.asarray(value)[()])
 
 
 def _distinct(F, grad, dim, index):

@@ -38,7 +38,7 @@ def _filled(self, mask, value):
     memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar")),
 )
 def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
-    return _filled(self, mask, np.array(storable(value, self.dtype)).astype(self.dtype))
+    return _filled(self, mask, storable(value, self.dtype))
 
 
 @operator(
@@ -49,8 +49,7 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar")),
 )
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
-    number = storable(np.asarray(value).item(), self.dtype) if value.dtype.kind == "c" else value
-    return _filled(self, mask, np.asarray(number).astype(self.dtype))
+    return _filled(self, mask, storable(np.asarray(value)[()], self.dtype))
 
 
 for _op in (masked_fill_scalar, masked_fill_tensor):

@@ -67,7 +67,7 @@ def scattered(self, dim, index, src, combine):
     if isinstance(src, (np.ndarray, np.generic)):
         src = with_dims(src)[tuple(slice(n) for n in places.shape)]
     else:
-        src = np.array(src).astype(self.dtype)
+        src = storable(src, self.dtype)
     result = combine(result, along(dim, places), src)
     return result if self.ndim else result[0]
 
@@ -102,7 +102,7 @@ def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     memory=MemoryOverlap(disjoint="late"),
 )
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
-    return scattered(self, dim, index, storable(value, self.dtype), _set)
+    return scattered(self, dim, index, value, _set)
 
 
 scatter_src.gradient(

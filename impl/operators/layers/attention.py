@@ -24,7 +24,10 @@ from impl.tensor.tensor import Tensor, requires_grad
 
 
 def _scale(scale, query) -> float:
-    return 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    if scale is None:
+        width = query.shape[-1]
+        return 1.0 / math.sqrt(width) if width else math.inf
+    return scale
 
 
 def _repeated(value, query):
@@ -57,7 +60,7 @@ def _exponentials(scores):
 
     The maximum is subtracted first; sums are one where no score is finite.
     """
-    highest = scores.max(-1, keepdims=True)
+    highest = scores.max(-1, keepdims=True, initial=-np.inf)
     shift = np.where(np.isinf(highest), scores.dtype.type(0), highest)
     exponentials = np.exp(scores - shift)
     total = exponentials.sum(-1, keepdims=True)
@@ -208,6 +211,18 @@ def scaled_dot_product_attention(
     with `is_causal` and for sizes that do not fit. With `enable_gqa` each head of key and value
     serves an equal number of the query's heads.
     """
+    ranks = [tensor._raw.ndim for tensor in (query, key, value)]
+    if min(ranks) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
+        )
+    if len({tensor.dtype for tensor in (query, key, value)}) > 1:
+        kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
+        )
     if enable_gqa and any(query._raw.shape[-3] % t._raw.shape[-3] for t in (key, value)):
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if is_causal and attn_mask is not None:

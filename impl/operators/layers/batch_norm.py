@@ -14,11 +14,12 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.not_implemented import no_derivative, refuse_complex
+from impl.dispatch.not_implemented import no_derivative, refuse_integers
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.normalization import (
     Normalized,
     affine_tangent,
+    check_parameters,
     elements,
     input_gradient,
     second_input_gradient,
@@ -53,7 +54,8 @@ def native_batch_norm(
     momentum,
     eps,
 ) -> tuple:
-    refuse_complex(input, "batch_norm")
+    refuse_integers(input, "batch_norm")
+    check_parameters(input, "batch_norm", weight, bias, running_mean, running_var)
     x = widened(input)
     number = x.dtype.type
     dims = _dims(x.ndim)

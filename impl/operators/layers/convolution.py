@@ -18,6 +18,7 @@ from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.convolution_checks import (
+    check_empty,
     check_rank,
     check_shapes,
     expanded,
@@ -77,12 +78,17 @@ def convolution(
         weight, stride, padding, dilation, output_padding
     )
     x, w = widened(input), widened(weight)
+    if not x.size:
+        check_empty(x.shape)
     if transposed:
         size = _output_size(x.shape[2:], w.shape[2:], stride, padding, dilation, output_padding)
         geometry = _geometry(size, w, stride, padding, dilation, groups, x.shape[2:])
         result = adjoint(x, w, geometry)
     else:
-        result = correlation(x, w, _geometry(x.shape[2:], w, stride, padding, dilation, groups))
+        geometry = _geometry(x.shape[2:], w, stride, padding, dilation, groups)
+        if not x.shape[1]:  # there is no channel in the result either, whatever the weight's
+            return np.zeros((x.shape[0], 0, *geometry.output), input.dtype)
+        result = correlation(x, w, geometry)
     return _add_bias(result, bias).astype(input.dtype, copy=False)
 
 
@@ -119,6 +125,10 @@ def convolution_backward(
         weight, stride, padding, dilation, output_padding
     )
     kind = input.dtype
+    if not input.size:
+        bias = weight.shape[1] * groups if transposed else weight.shape[0]
+        shapes = (input.shape, weight.shape, (bias,))
+        return tuple(np.zeros(s if m else 0, kind) for s, m in zip(shapes, output_mask, strict=True))
     x, w, g = widened(input), widened(weight), widened(grad_output)
     results = [np.empty(0, x.dtype), np.empty(0, x.dtype), np.empty(0, x.dtype)]
     sliding, still = (g, x) if transposed else (x, g)

@@ -89,6 +89,15 @@ def _check_numbers(stride, padding, dilation, output_padding, groups) -> None:
         raise RuntimeError("non-positive groups is not supported")
 
 
+def check_empty(shape) -> None:
+    """Raise RuntimeError for an empty input that has a batch and channels."""
+    if shape[0] and shape[1]:
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{list(shape)}"
+        )
+
+
 def check_shapes(
     input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ) -> None:

@@ -11,11 +11,11 @@ from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, function, operator, unless_recorded, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import summed
-from impl.dispatch.not_implemented import refuse_complex
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.operators.layers.normalization import (
     Normalized,
     affine_tangent,
+    check_parameters,
     input_gradient,
     statistics,
     tangent,
@@ -33,7 +33,7 @@ from impl.tensor.tensor import Tensor
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N, C, HxW, group, eps
 ) -> tuple:
-    refuse_complex(input, "GroupNormKernelImpl")
+    check_parameters(input, "GroupNormKernelImpl", weight, bias)
     x = widened(input)
     rows = x.reshape(N * group, C // group * HxW)
     mean, rstd = statistics(rows, eps)
@@ -182,3 +182,15 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
             )
     sizes = (shape[0], shape[1], math.prod(shape[2:]))
     return native_group_norm(input.contiguous(), weight, bias, *sizes, num_groups, eps)[0]
+
+
+def verified_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
+    """`group_norm`, but ValueError for groups of one value (torch.nn.functional.group_norm)."""
+    shape = input._raw.shape
+    if len(shape) > 1 and num_groups > 0:
+        sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
+        if math.prod((sizes[0], *shape[2:])) == 1:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {sizes}"
+            )
+    return group_norm(input, num_groups, weight, bias, eps)

@@ -22,9 +22,15 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed
-from impl.dispatch.not_implemented import no_derivative, refuse_complex
+from impl.dispatch.not_implemented import no_derivative, refuse_integers
 from impl.kernels.reduced_precision import widened
-from impl.operators.layers.normalization import affine_tangent, elements, statistics, tangent
+from impl.operators.layers.normalization import (
+    affine_tangent,
+    check_parameters,
+    elements,
+    statistics,
+    tangent,
+)
 from impl.operators.layers.normalized_rows import Rows, row_curvature, row_gradient, row_slope
 from impl.operators.pointwise.arithmetic import add_scalar
 from impl.tensor.tensor import Tensor
@@ -42,7 +48,7 @@ from impl.tensor.tensor import Tensor
 def native_layer_norm(
     input: Array, normalized_shape, weight: Array | None, bias: Array | None, eps
 ) -> tuple:
-    refuse_complex(input, "LayerNormKernelImpl")
+    check_parameters(input, "LayerNormKernelImpl", weight, bias)
     x = widened(input)
     first = x.ndim - len(normalized_shape)
     rows = x.reshape(math.prod(x.shape[:first]), math.prod(normalized_shape))
@@ -224,6 +230,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     (torch.rms_norm)."""
     normalized_shape = tuple(normalized_shape)
     check_layer(input, normalized_shape, weight, None, separator="")
+    refuse_integers(input._raw, "rms_norm")
     if eps is None:
         eps = float(np.finfo(widened(input._raw).dtype).eps)
     dims = tuple(range(-len(normalized_shape), 0))

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from impl.core.dtypes import BY_NUMPY, REDUCED
+from impl.dispatch.not_implemented import require_floating
+
 
 class Normalized(NamedTuple):
     """A normalised tensor `value`, its inverse deviation `scale`, and the dimensions and number of
@@ -85,3 +88,22 @@ def affine_tangent(result_t, result, weight, weight_t, bias_t, shape):
 def elements(shape, dims) -> int:
     """The number of elements along some dimensions."""
     return math.prod(shape[d] for d in dims)
+
+
+def check_parameters(input, kernel: str, *parameters) -> None:
+    """Raise RuntimeError for parameters of other dtypes than the input's (check_mixed_data_type).
+
+    Only half and bfloat16 may have parameters of float32. Raises NotImplementedError, with torch's
+    name of the kernel, for an input that is not floating.
+    """
+    kinds = [p.dtype for p in parameters if p is not None]
+    if kinds and kinds[0] != input.dtype:
+        if any(kind != np.float32 for kind in kinds):
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        if input.dtype not in REDUCED:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    require_floating(input, kernel)
+    for kind in kinds:
+        if kind != kinds[0]:
+            first, other = BY_NUMPY[kinds[0]].legacy, BY_NUMPY[kind].legacy
+            raise RuntimeError(f"expected scalar type {first} but found {other}")

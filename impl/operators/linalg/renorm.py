@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, REDUCED
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.dispatch.definition import Array, operator
 from impl.kernels.reduced_precision import accumulate_dtype
 from impl.operators.linalg.norms import norm_backward, norm_tangent, raw_norm, require_identity
@@ -35,6 +35,11 @@ def renorm(self: Array, p, dim, maxnorm) -> Array:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    if BY_NUMPY[self.dtype].category < FLOATING:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{BY_NUMPY[self.dtype].legacy}"
+        )
     axes = _other_dims(self.ndim, dim)
     require_identity(self, float(p), axes)
     length = raw_norm(self.astype(_accumulation(self.dtype)), float(p), axes, True)

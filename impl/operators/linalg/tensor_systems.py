@@ -34,6 +34,8 @@ def tensorinv(A, ind=2, *, out=None):
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    if ind > A._raw.ndim:
+        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {A._raw.ndim}")
     rows, columns = A._raw.shape[:ind], A._raw.shape[ind:]
     size = math.prod(rows)
     _check_sizes("prod(self.shape[ind:]) == prod(self.shape[:ind])", math.prod(columns), size)

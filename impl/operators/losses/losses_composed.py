@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from impl.core.dtypes import FLOATING
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function
@@ -126,6 +127,8 @@ def kl_div(input, target, reduction=NONE, *, log_target=False):
     """
     if input.is_complex() or target.is_complex():
         raise RuntimeError("kl_div: Complex inputs not supported.")
+    if input.dtype.category < FLOATING or target.dtype.category < FLOATING:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         difference = target - input  # before the multiplication, as torch records it
         terms = target.exp() * difference

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import blas
 
-from impl.core.dtypes import BOOL, CATEGORY, COMPLEX, FLOATING, REDUCED, WIDE, category_of_number
+from impl.core.dtypes import (
+    BOOL,
+    CATEGORY,
+    COMPLEX,
+    FLOATING,
+    REDUCED,
+    WIDE,
+    category_of_number,
+    result_dtype,
+)
 from impl.core.messages import (
     ADD_BOOL_ALPHA,
     ADD_COMPLEX_ALPHA,
@@ -19,6 +28,7 @@ from impl.dispatch.definition import Array, alias, formula_operation, function, 
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import same_dtype_out
 from impl.dispatch.overloads import refusal
+from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor, new
 
@@ -93,7 +103,14 @@ def sub_scalar(self: Array, other) -> Array:
     return self - other
 
 
-@operator(node="DivBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
+@operator(
+    node="DivBackward1",
+    promote="float",
+    function=False,
+    method=False,
+    elementwise=True,
+    takes_real_part=True,
+)
 @rounded_once
 def div_scalar(self: Array, other) -> Array:
     return self / other
@@ -111,8 +128,8 @@ def _multiple(value, alpha, beside):
     if dtype is None:
         dtype = beside.dtype
         value = dtype.type(value)
-    if dtype in REDUCED:
-        alpha = dtype.type(alpha)
+    if dtype in REDUCED or dtype.kind == "u":
+        alpha = storable(alpha, dtype)
     product = value * alpha
     return product if product.dtype is dtype else product.astype(dtype)
 
@@ -121,13 +138,14 @@ def _multiple(value, alpha, beside):
 
 
 def _is_plain(self, other, alpha) -> bool:
-    """Fast path of the checks: one dtype, float32 or float64, and a real alpha are always valid."""
+    """Fast path of the checks: one dtype, float32 or float64, and a real alpha in its range."""
     kind = getattr(self, "dtype", None)
-    return kind in WIDE and getattr(other, "dtype", None) is kind and type(alpha) in (int, float)
+    plain = kind in WIDE and getattr(other, "dtype", None) is kind and type(alpha) in (int, float)
+    return plain and -1e38 < alpha < 1e38
 
 
 def _check_alpha(self, other, alpha) -> None:
-    if _is_plain(self, other, alpha) or (alpha == 1 and not isinstance(alpha, bool)):
+    if _is_plain(self, other, alpha) or (alpha == 1 and not isinstance(alpha, (bool, complex))):
         return
     highest = max(category(self), category(other))
     if isinstance(alpha, bool) and highest != BOOL:
@@ -136,6 +154,7 @@ def _check_alpha(self, other, alpha) -> None:
         raise RuntimeError(ADD_FLOAT_ALPHA)
     if highest < COMPLEX and isinstance(alpha, complex):
         raise RuntimeError(ADD_COMPLEX_ALPHA)
+    storable(alpha, result_dtype([self, other]).numpy)
 
 
 def _accumulate(memory, other, alpha) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import times
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers
 from impl.dispatch.out import same_dtype_out
+from impl.kernels.casting import check_numbers, storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor
 
@@ -36,8 +37,6 @@ def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
 
 @lerp_number.checked
 def _check_lerp(self, end, weight) -> None:
-    if isinstance(weight, complex) and self.dtype.kind != "c":
-        raise RuntimeError("value cannot be converted to type double without overflow")
     for name, value in (("end", end), ("weight", weight)):
         d = getattr(value, "dtype", self.dtype)
         if d != self.dtype:
@@ -45,6 +44,8 @@ def _check_lerp(self, end, weight) -> None:
                 f"expected dtype {BY_NUMPY[self.dtype].c_name} for `{name}` but got dtype "
                 f"{BY_NUMPY[d].c_name}"
             )
+    if self.dtype.kind not in "iub" and not isinstance(weight, (np.ndarray, np.generic)):
+        check_numbers(self.dtype, weight)
 
 
 lerp_tensor.checked(_check_lerp)
@@ -92,13 +93,23 @@ def lerp_(input, end, weight):
     inplace=True,
     out=True,
     numbers=False,
+    validated_numbers=("value",),
     takes_real_part=True,
 )
 @rounded_once
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value=1) -> Array:
     """self + value * tensor1 * tensor2 (torch.addcmul)."""
     refuse_bool(self, "addcmul_cpu_out")
+    if self.dtype.kind in "iu":
+        value = storable(value, self.dtype)
     return self + tensor1 * tensor2 if value == 1 else self + value * tensor1 * tensor2
+
+
+@addcmul.checked
+def _check_addcmul(self, tensor1, tensor2, value) -> None:
+    d = result_dtype([self, tensor1, tensor2]).numpy
+    if d.kind != "b":
+        check_numbers(d, value)
 
 
 addcmul.gradient(
@@ -119,6 +130,7 @@ addcmul.forward(
     inplace=True,
     out=True,
     numbers=False,
+    validated_numbers=("value",),
     takes_real_part=True,
 )
 @rounded_once
@@ -138,6 +150,7 @@ def _check_addcdiv(self, tensor1, tensor2, value) -> None:
             "inputs. The future addcdiv behavior is just the latter implementation: (input + value "
             "* tensor1 / tensor2), for all dtypes."
         )
+    check_numbers(result_dtype([self, tensor1, tensor2]).numpy, value)
 
 
 def _to_divisor(F, grad, tensor1, tensor2, value):

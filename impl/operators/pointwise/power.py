@@ -12,6 +12,7 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.overloads import of_numbers
+from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.pointwise.arithmetic import require_tensor
 from impl.tensor.tensor import Tensor
@@ -39,6 +40,8 @@ _EXACT: dict[float, Callable] = {
 def pow_scalar(self: Array, exponent) -> Array:
     target = result_dtype([self, exponent])
     base = self if self.dtype == target.numpy else self.astype(target.numpy)
+    if target.numpy in REDUCED and not -100 < exponent < 100:
+        storable(exponent, target.numpy)  # raises where it is out of range
     if target is bfloat16 and exponent in (3, -2, -0.5):  # rounded at each step, unlike all others
         return _EXACT[exponent](base)
     if target.numpy in REDUCED and exponent not in _EXACT:
@@ -55,7 +58,7 @@ def _power_by_number(base, exponent):
     if base.dtype.kind in "iub":
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        return base ** base.dtype.type(exponent)
+        return base ** storable(exponent, base.dtype)
     exact = _EXACT.get(exponent)
     if exact is None:
         return _complex_power(base, exponent) if base.dtype.kind == "c" else base**exponent

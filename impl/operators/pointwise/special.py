@@ -11,6 +11,7 @@ from impl.core.dtypes import bfloat16
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import require_floating
+from impl.kernels.casting import element
 from impl.kernels.reduced_precision import at_least_float32, rounded_once, rounded_once_in
 from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
@@ -177,8 +178,8 @@ def logit(self: Array, eps=None) -> Array:
     """log(self / (1 - self)), of self clamped to [eps, 1 - eps] if eps is given (torch.logit)."""
     x = self
     if eps is not None:
-        number = self.dtype.type
-        x = np.minimum(np.maximum(self, number(eps)), number(1) - number(eps))
+        low = element(eps, self.dtype)
+        x = np.minimum(np.maximum(self, low), self.dtype.type(1) - low)
     return np.log(x / (1 - x))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from operator import and_, or_
 from typing import Any
@@ -10,11 +11,13 @@ import ml_dtypes
 import numpy as np
 
 from impl.core import messages
-from impl.core.dtypes import BY_NUMPY, WIDE, bfloat16, result_dtype
+from impl.core.dtypes import BY_NUMPY, WIDE, bfloat16, bool_, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, alias, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.overloads import OUT, refusal
+from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
 from impl.tensor.tensor import Tensor
@@ -29,7 +32,7 @@ def where(condition: Array, self: Array, other: Array) -> Array:
 def _cast(value, target):
     if isinstance(value, (np.ndarray, np.generic)):
         return value if value.dtype == target else value.astype(target)
-    return target.type(value)
+    return storable(value, target) if target.kind == "u" else target.type(value)
 
 
 def _same_as_promoted(out, condition, self, other) -> None:
@@ -83,6 +86,9 @@ def _select(condition, self, other, out):
 def _beside_number(self, other):
     """The operands of `where`; a tensor beside a number is cast to the promoted dtype, recorded."""
     d = result_dtype([v._raw if isinstance(v, Tensor) else v for v in (self, other)])
+    for value in (self, other):
+        if not isinstance(value, Tensor):
+            filled((), value, d.numpy)  # raises where it is out of range
     if not isinstance(other, Tensor) and isinstance(self, Tensor):
         return self.to(d), other
     if not isinstance(self, Tensor) and isinstance(other, Tensor):
@@ -171,6 +177,25 @@ def clamp_numbers(self: Array, min: Array | None, max: Array | None) -> Array:
     return _clamped(self, min, max)
 
 
+def _check_bounds(self, *bounds, kernel: str) -> None:
+    """Raise RuntimeError for a number that the dtype of the result cannot hold, and
+    NotImplementedError where that is bool."""
+    if all(type(bound) in (int, float) and -32 <= bound <= 32 for bound in bounds):
+        return  # held by every dtype but bool, to which none of them belongs
+    d = result_dtype([self, *bounds]).numpy
+    if d.kind == "b":
+        raise not_implemented(f"{kernel}_cpu", bool_)
+    for bound in bounds:
+        storable(bound, d)
+
+
+@clamp_numbers.checked
+def _check_both(self, min, max) -> None:
+    given = {name: v for name, v in (("min_", min), ("max_", max)) if v is not None}
+    which = "" if len(given) == 2 else next(iter(given))
+    _check_bounds(self, *given.values(), kernel=f"clamp_{which}scalar")
+
+
 @operator(
     node="ClampBackward0",
     promote="arithmetic",
@@ -237,6 +262,7 @@ def _one_bound(which: str):
     refused = NoComplex(text="clamp is not supported for complex types")
     kernel.__name__ = f"clamp_{which}_number"
     number = operator(node=f"{node}0", complex=refused, **settings)(kernel).gradient(self=value)
+    number.checked(functools.partial(_check_bounds, kernel=f"clamp_{which}_scalar"))
     refused = NoComplex("maximum_cpu" if low else "minimum_cpu")
     kernel.__name__ = f"clamp_{which}_tensor"
     tensor = operator(node=f"{node}1", complex=refused, **settings)(kernel)

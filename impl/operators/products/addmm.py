@@ -11,6 +11,7 @@ from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import multiplied
+from impl.kernels.casting import check_numbers, storable
 from impl.kernels.reduced_precision import widened
 from impl.operators.products.matmul import (
     c_name_of,
@@ -35,9 +36,11 @@ def _scaled_sum(beta, base, alpha, term):
     The term may be in float32 where the base is half or bfloat16; then only the sum is rounded.
     """
     kind = base.dtype
-    if BY_NUMPY[kind].category <= INTEGRAL:
-        beta, alpha = int(beta), int(alpha)
-    elif kind in REDUCED:
+    if BY_NUMPY[kind].category == INTEGRAL:
+        beta, alpha = storable(beta, kind), storable(alpha, kind)
+    else:
+        check_numbers(kind, beta, alpha)
+    if kind in REDUCED:
         base = base.astype(term.dtype)
     scaled = term if alpha == 1 else term * alpha
     if beta == 0:
@@ -138,7 +141,7 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     no_bool("addmv_impl_cpu", mat, vec)
     base, kind = np.broadcast_to(self, mat.shape[:1]), self.dtype
     if kind in REDUCED:
-        beta, alpha = kind.type(beta), np.float32(kind.type(alpha))
+        beta, alpha = storable(beta, kind), np.float32(storable(alpha, kind))
         base = base if beta == 1 else base * beta
         return _scaled_sum(1 if beta else 0, base, alpha, _exact_product(mat, vec))
     return _scaled_sum(beta, base, alpha, product(mat, vec))
@@ -175,8 +178,8 @@ def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
             )
     column, row, base = vec1.astype(kind), vec2.astype(kind), base.astype(kind)
     if kind in REDUCED:  # rounded at each step
-        term = np.multiply.outer(column * kind.type(alpha), row)
-        return base * kind.type(beta) + term if beta else term
+        term = np.multiply.outer(column * storable(alpha, kind), row)
+        return base * storable(beta, kind) + term if beta else term
     return _scaled_sum(beta, base, alpha, np.multiply.outer(column, row))
 
 

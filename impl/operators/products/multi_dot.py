@@ -107,9 +107,12 @@ def _product(matrices: Sequence[Tensor], splits, i: int, j: int) -> Tensor:
 def chain_matmul(*matrices, out=None):
     """The product of matrices (torch.chain_matmul), deprecated in favour of `linalg.multi_dot`.
 
-    Raises RuntimeError as `linalg.multi_dot`.
+    Raises RuntimeError as `linalg.multi_dot`, and for other dimensions than two.
     """
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    for matrix in matrices:
+        if matrix._raw.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix._raw.ndim}, expected 2 instead.")
     if len(matrices) == 1:
         return matrices[0].clone()
     return multi_dot(matrices, out=out)

@@ -26,14 +26,18 @@ from impl.tensor.geometry import Geometry
 @operator(function=False, method=False)
 @rounded_once
 def linalg_cross(self: Array, other: Array, dim=-1) -> Array:
-    if self.dtype != other.dtype:
-        one, two = (BY_NUMPY[v.dtype].legacy for v in (self, other))
-        raise RuntimeError(f"expected scalar type {one} but found {two}")
     refuse_bool(self, "cross")
     axis = wrap_dim(dim, self.ndim)
     u, v = np.moveaxis(self, axis, 0), np.moveaxis(other, axis, 0)
     products = [u[i - 2] * v[i - 1] - u[i - 1] * v[i - 2] for i in range(3)]
     return np.stack(products, axis)
+
+
+@linalg_cross.checked
+def _check_cross(self, other, dim) -> None:
+    if self.dtype != other.dtype:
+        one, two = (BY_NUMPY[v.dtype].legacy for v in (self, other))
+        raise RuntimeError(f"expected scalar type {one} but found {two}")
 
 
 linalg_cross.gradient(

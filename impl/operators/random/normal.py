@@ -18,7 +18,6 @@ from impl.factories.creation import empty
 from impl.factories.generator import draw_normal
 from impl.operators.random.sampling import check_deviation
 from impl.tensor import write
-from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new, requires_grad
 
 
@@ -79,7 +78,7 @@ def _of_tensors(mean, std=1.0, *, generator=None, out=None):
         check_out("normal", out, any(map(requires_grad, tensors)))
     op = normal_both if len(tensors) == 2 else normal_mean if mean is tensors[0] else normal_std
     if len(tensors) == 1 and out is None:
-        drawn = empty_like(tensors[0])
+        drawn = new(np.empty(tensors[0]._raw.shape, tensors[0]._raw.dtype))
     else:
         shapes = [value._raw.shape for value in tensors]
         if len(tensors) == 1 and tensors[0] is mean:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.strides import contiguous_strides, element_strides, strided
+from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented
@@ -21,7 +23,7 @@ from impl.factories.generator import (
 )
 from impl.tensor import memory_overlap, write
 from impl.tensor.allocation import empty_like
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import Tensor, new, requires_grad
 
 
 def filling(name: str, node: str):
@@ -121,7 +123,8 @@ def exponential_(self, lambd=1.0, *, generator=None):
 # -- bernoulli --------------------------------------------------------------------------------
 
 
-def _trials(p: np.ndarray, generator) -> np.ndarray:
+def _trials(p: np.ndarray, generator, strides=None) -> np.ndarray:
+    """Whether each trial of probability `p` succeeds; drawn in the order of `strides` in memory."""
     if BY_NUMPY[p.dtype].category != FLOATING:
         raise not_implemented("bernoulli_tensor_cpu_p_", BY_NUMPY[p.dtype])
     if not ((p >= 0) & (p <= 1)).all():
@@ -130,7 +133,8 @@ def _trials(p: np.ndarray, generator) -> np.ndarray:
             "be improved?  If so, please report an enhancement request to PyTorch.)"
         )
     source = generator or default_generator
-    return source.uniform(p.size, p.dtype).reshape(p.shape) < p
+    uniforms = source.uniform(p.size, p.dtype)
+    return strided(uniforms, p.shape, strides or contiguous_strides(p.shape), 0) < p
 
 
 @operator(
@@ -154,7 +158,8 @@ bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
 )
 def bernoulli_fill(self: Array, p: Array, generator) -> Array:
     wide = np.broadcast_to(p, self.shape)
-    return _trials(wide, generator).astype(self.dtype)
+    order = elementwise_strides(self.shape, [(self.shape, element_strides(self))])
+    return _trials(wide, generator, order).astype(self.dtype)
 
 
 bernoulli_fill.gradient(
@@ -191,7 +196,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is None:
         return bernoulli_of(input, generator)
     _check_probability(p)
-    fresh = empty_like(input)
+    fresh = new(np.empty(input._raw.shape, input._raw.dtype))
     draw_bernoulli(fresh, p, generator)
     return bernoulli_like(input, p, fresh._raw)
 

@@ -11,14 +11,14 @@ import ml_dtypes
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BOOL, BY_NUMPY, INTEGRAL
+from impl.core.dtypes import BY_NUMPY, INTEGRAL, bool_
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.not_implemented import (
     not_implemented,
     refuse_bool,
+    refuse_integer_result,
     refuse_integers,
-    refuse_recording,
 )
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
@@ -231,11 +231,13 @@ tensor_ops.lowest_like = lambda value: new(lowest_like(value._raw))
 # -- public functions -------------------------------------------------------------------------
 
 
-def _check_dtype(name: str, input, dtype) -> None:
-    """Refuse the bool dtype, and a dtype that cannot require grad where the result would."""
-    if dtype is not None and dtype.category == BOOL:
-        raise not_implemented(f"{name}_out_cpu", dtype)
-    refuse_recording(input, dtype)
+def _check_dtype(name: str, input, dim, dtype) -> None:
+    """Raise for a result of bool, and one of integers of a tensor that requires grad."""
+    if dtype is not None:
+        wrap_dim(dim, input._raw.ndim)
+        if dtype is bool_:
+            raise not_implemented(f"{name}_out_cpu", dtype)
+        refuse_integer_result(input, dtype)
 
 
 @function(out=True)
@@ -245,7 +247,7 @@ def cumsum(input, dim, *, dtype=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    _check_dtype("cumsum", input, dtype)
+    _check_dtype("cumsum", input, dim, dtype)
     return cumsum_along(input, dim, dtype)
 
 
@@ -256,7 +258,7 @@ def cumprod(input, dim, *, dtype=None):
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
-    _check_dtype("cumprod", input, dtype)
+    _check_dtype("cumprod", input, dim, dtype)
     return cumprod_along(input, dim, dtype)
 
 

@@ -366,6 +366,8 @@ def _argument(name: str, arg, words: str) -> None:
 
     def kernel(self: Array, dim=None, keepdim=False) -> Array:
         array = np.asarray(self)
+        if array.dtype.kind == "b":
+            raise RuntimeError(f"{name}(): does not support bool input")
         if dim is None:
             if array.size == 0:
                 raise IndexError(

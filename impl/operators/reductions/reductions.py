@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, int64
+from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, int64
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
-from impl.dispatch.not_implemented import refuse_recording
+from impl.dispatch.not_implemented import refuse_integer_result
 from impl.dispatch.out import store
 from impl.kernels import vectorized
 from impl.kernels.reduced_precision import widened
@@ -97,12 +97,8 @@ sum_dim.forward("linear")
 
 @function("sum")
 def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64.
-
-    Raises RuntimeError for an integer `dtype` if the input requires grad.
-    """
-    if dtype is not None:
-        refuse_recording(input, dtype)
+    """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
+    refuse_integer_result(input, dtype)
     result = (
         sum_all(input, dtype)
         if dim is None and not keepdim
@@ -161,16 +157,19 @@ mean_dim.gradient(
 mean_dim.forward("linear")
 
 
+def _no_mean(name: str, kind: dtype, what: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}(): could not infer output dtype. {what} must be either a floating point or "
+        f"complex dtype. Got: {kind.legacy}"
+    )
+
+
 @function()
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of all elements, or over `dim`. Raises RuntimeError for integers (torch.mean)."""
     kind = dtype or input.dtype
     if kind.category < FLOATING:
-        what = "Input dtype" if dtype is None else "Optional dtype"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {what} must be either a floating point or "
-            f"complex dtype. Got: {kind.legacy}"
-        )
+        raise _no_mean("mean", kind, "Input dtype" if dtype is None else "Optional dtype")
     result = (
         mean_all(input, dtype)
         if dim is None and not keepdim
@@ -208,17 +207,24 @@ nansum_dim.forward(
 
 @function(out=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
-    """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum).
-
-    Raises RuntimeError for an integer `dtype` if the input requires grad.
-    """
-    refuse_recording(input, dtype)
+    """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
+    refuse_integer_result(input, dtype)
     return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
 
 
 @function()
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The mean of the elements that are not NaN (torch.nanmean)."""
+    """The mean of the elements that are not NaN (torch.nanmean).
+
+    Raises RuntimeError for a `dtype` of integers.
+    """
+    if input.dtype.category < FLOATING:
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.legacy}"
+        )
+    if dtype is not None and dtype.category < FLOATING:
+        raise _no_mean("nanmean", dtype, "Optional dtype")
     count = input.isnan().logical_not().sum(dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
     # ATen puts the sum there first, and divides it.
@@ -320,12 +326,9 @@ prod_dim.forward(
 
 @function()
 def prod(input, dim=None, keepdim=False, *, dtype=None):
-    """The product of all elements, or over one dimension (torch.prod).
-
-    Raises RuntimeError for an integer `dtype` if the input requires grad.
-    """
+    """The product of all elements, or over one dimension (torch.prod)."""
+    refuse_integer_result(input, dtype)
     if dtype is not None:
-        refuse_recording(input, dtype)
         input = input.to(dtype)
     elif input.dtype.category <= INTEGRAL:
         input = input.to(int64)
@@ -360,14 +363,21 @@ tensor_ops.numel = lambda value: value.numel()
 # -- logical ----------------------------------------------------------------------------------
 
 
+def _logical(reduction, raw, dim, keepdim):
+    """A logical reduction: bool, but uint8 of uint8; unlike in a sum no dimension, (), is none."""
+    dims = () if dim is not None and np.size(dim) == 0 else wrap_dims(dim, raw.ndim)
+    result = reduction(np.asarray(raw).astype(bool), axis=dims, keepdims=keepdim)
+    return result.astype(np.uint8) if raw.dtype == np.uint8 else result
+
+
 @operator(function=False, method=False)
 def all_dim(self: Array, dim=None, keepdim=False) -> Array:
-    return np.asarray(self).astype(bool).all(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+    return _logical(np.all, self, dim, keepdim)
 
 
 @operator(function=False, method=False)
 def any_dim(self: Array, dim=None, keepdim=False) -> Array:
-    return np.asarray(self).astype(bool).any(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
+    return _logical(np.any, self, dim, keepdim)
 
 
 @function("all")

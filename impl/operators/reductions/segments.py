@@ -31,7 +31,7 @@ def _layout(lengths, offsets, size: int):
     else:
         starts = np.cumsum(lengths, axis=-1) - lengths
     rows = math.prod(lengths.shape[:-1])
-    first = starts.reshape(rows, -1) + size * np.arange(rows)[:, None]
+    first = starts.reshape(rows, starts.shape[-1]) + size * np.arange(rows)[:, None]
     flat = lengths.reshape(-1)
     segments = np.repeat(np.arange(flat.size), flat)
     steps = np.arange(segments.size) - np.repeat(np.cumsum(flat) - flat, flat)
@@ -40,7 +40,7 @@ def _layout(lengths, offsets, size: int):
 
 def _elements(data: np.ndarray, axis: int) -> np.ndarray:
     """The data reshaped to (n, m): n over the dimensions up to the axis, m over those behind it."""
-    return data.reshape(-1, math.prod(data.shape[axis + 1 :]))
+    return data.reshape(math.prod(data.shape[: axis + 1]), math.prod(data.shape[axis + 1 :]))
 
 
 @operator(node="SegmentReduceBackward0", function=False, method=False)

@@ -16,6 +16,7 @@ from impl.core.strides import contiguous_strides, empty_strided, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
+from impl.dispatch.not_implemented import refuse_bool
 from impl.dispatch.out import store
 from impl.operators.reductions.extrema import (
     evenly,
@@ -90,6 +91,8 @@ def topk_dim(self: Array, k, dim, largest) -> Array:
     size = array.shape[dim] if array.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
+    if array.dtype.kind == "b":
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     order = np.take(_order(_comparable(array), dim, largest), np.arange(k), axis=dim)
@@ -161,6 +164,8 @@ def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
+    if array.ndim:
+        refuse_bool(array, "kthvalue_cpu")
     return _ranked(array, k - 1, dim, keepdim)
 
 
@@ -213,9 +218,11 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     """Define and publish `median` or `nanmedian`, of all elements and along a dimension."""
 
     def of_all(self: Array) -> Array:
+        refuse_bool(self, "median_cpu")
         return _median(np.asarray(self).reshape(-1), skip_nan)
 
     def along(self: Array, dim, keepdim) -> Array:
+        refuse_bool(self, "median_out")
         return _median_along(self, dim, keepdim, skip_nan)
 
     of_all.__name__, along.__name__ = f"{name}_all", f"{name}_dim"
@@ -254,7 +261,10 @@ def mode_dim(self: Array, dim, keepdim) -> Array:
         return array[()].copy(), np.int64(0)
     if array.shape[dim] == 0:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    index = np.apply_along_axis(_mode_index, dim, _comparable(array))
+    if not array.size:
+        index = np.empty((*array.shape[:dim], *array.shape[dim + 1 :]), np.int64)
+    else:
+        index = np.apply_along_axis(_mode_index, dim, _comparable(array))
     return select(array, index, dim, keepdim)
 
 
