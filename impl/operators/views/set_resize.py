@@ -11,7 +11,8 @@ from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import function
-from impl.dispatch.record import check_write
+from impl.dispatch.record import check_write, record_undifferentiable
+from impl.graph.edge import gradient_edge
 from impl.tensor import forward_grad, write
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.tensor import Tensor, requires_grad
@@ -55,9 +56,13 @@ def resize_as_(self, the_template, memory_format=None):
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Replace the tensor's storage by that of another tensor, or a storage (torch.Tensor.set_).
 
-    Raises RuntimeError for another dtype, NotImplementedError for a tensor with a tangent.
+    Recorded as an operator without derivative if either requires grad. Raises RuntimeError for
+    another dtype, NotImplementedError for a tensor with a tangent.
     """
-    check_write(self)
+    others = (source,) if isinstance(source, Tensor) else ()
+    recorded = STATE.enabled and any(map(requires_grad, (self, *others)))
+    check_write(self, recorded)
+    edges = [gradient_edge(t) for t in (self, *others)] if recorded else []
     if source is None:
         source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
     if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:
@@ -80,6 +85,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     # The version counter is the old storage's, so that tensors saved before are found modified.
     self._storage = Replaced(memory, self._storage)
     self._storage.version += 1
+    if recorded:
+        record_undifferentiable("set_", edges, self)
     if forward_grad.fw_grad(self) is not None:
         raise NotImplementedError(messages.FORWARD_UNSUPPORTED.format("set_") + ".")
     return self

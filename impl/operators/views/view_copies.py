@@ -110,7 +110,7 @@ def _store(name: str, input: Tensor, out, result: Tensor):
     with no_grad():
         store(name, out, result)
     if recorded:
-        record_undifferentiable(name, edges, out)
+        record_undifferentiable(f"aten::{name}", edges, out)
     return out
 
 

@@ -42,6 +42,8 @@ def _check_fits(part, src) -> None:
 class _Scatter(Operator):
     """A primitive whose result lies in memory as its first argument does."""
 
+    fast_path = None
+
     def _output(self, raw, raws, strided: bool, args) -> Tensor:
         result = _with_its_memory(args[0])
         result._array()[...] = raw
@@ -116,6 +118,8 @@ diagonal_scatter.forward("linear")
 
 class _AsStridedScatter(Operator):
     """Writes by a geometry in the whole memory, which a kernel does not see."""
+
+    fast_path = None
 
     def slow_path(self, input, src, size, stride, storage_offset=None):
         args = (input, src, tuple(size), tuple(stride), storage_offset)
