@@ -63,7 +63,8 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
                 f"no larger than self {list(self.shape)} apart from dimension {dim}"
             )
     check_along(places, dim, value.shape[dim])
-    return shaped(value[along(dim, places)], index.shape)
+    # Row-major, also where NumPy keeps the order of the index's dimensions.
+    return shaped(np.ascontiguousarray(value[along(dim, places)]), index.shape)
 
 
 gather.gradient(

@@ -59,7 +59,10 @@ def _soft_slope(grad_output, self, target, share):
         return slope / (power + self.dtype.type(1)) * grad_output
 
 
-soft_margin_loss_backward.laid_out_as(lambda args: [])  # row-major, whatever the operands' layouts
+# ATen multiplies the target by a power of it and the input, in this order.
+soft_margin_loss_backward.laid_out_as(
+    lambda args: [(t._raw.shape, t.stride()) for t in (args[2], args[1])]
+)
 soft_margin_loss.gradient(self="F.soft_margin_loss_backward(grad, self, target, reduction)")
 soft_margin_loss.forward(
     lambda F, self_t, self, target, reduction: F.reduced_gradient(

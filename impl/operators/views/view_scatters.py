@@ -52,7 +52,7 @@ class _Scatter(Operator):
 
 def _scattered(self, src, view, *place):
     """A copy in which the view at this place is `src`."""
-    result = np.array(self, order="C")
+    result = np.array(self, order="K")
     part = view(result, *place)
     _check_fits(part, src)
     part[...] = src
