@@ -286,7 +286,7 @@ def take(self: Array, index: Array) -> Array:
     return np.reshape(self, -1)[_flat_index(self.size, index)]
 
 
-@operator(inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint=True))
+@operator(writes=2, inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint=True))
 def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
     """A copy with `source` written at flat indices, or added (torch.put).
 

@@ -68,6 +68,7 @@ def _check_kernel(value, reduce: str, kernel: str) -> None:
 
 
 @operator(
+    writes=2,
     inplace=True,
     out=True,
     complex=NoComplex(derivative="scatter_reduce"),
@@ -93,6 +94,7 @@ def scatter_reduce(
 
 
 @operator(
+    writes=1,
     inplace=True,
     out=True,
     numbers=False,

@@ -19,7 +19,13 @@ from impl.tensor.memory_overlap import check_cast
 
 
 @operator(
-    function=False, method=False, numbers=False, elementwise=True, autocast="fp32", reduces=True
+    writes=1,
+    function=False,
+    method=False,
+    numbers=False,
+    elementwise=True,
+    autocast="fp32",
+    reduces=True,
 )
 def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
     """log(1 + exp(-target * self)), rounded at each step; it overflows as torch's does."""

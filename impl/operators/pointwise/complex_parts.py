@@ -281,7 +281,7 @@ def complex_of_parts(real: Array, imag: Array) -> Array:
     return result
 
 
-@operator(function=False, method=False, node="PolarBackward0", elementwise=True)
+@operator(writes=1, function=False, method=False, node="PolarBackward0", elementwise=True)
 def polar_of_parts(abs: Array, angle: Array) -> Array:
     result = np.empty(np.broadcast_shapes(abs.shape, angle.shape), _joined(abs))
     result.real, result.imag = abs * np.cos(angle), abs * np.sin(angle)

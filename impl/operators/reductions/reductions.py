@@ -173,6 +173,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 @operator(
+    writes=1,
     node="NansumBackward0",
     function=False,
     method=False,
@@ -345,12 +346,12 @@ tensor_ops.numel = lambda value: value.numel()
 # -- logical ----------------------------------------------------------------------------------
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, writes=1)
 def all_dim(self: Array, dim=None, keepdim=False) -> Array:
     return np.asarray(self).astype(bool).all(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, writes=1)
 def any_dim(self: Array, dim=None, keepdim=False) -> Array:
     return np.asarray(self).astype(bool).any(axis=wrap_dims(dim, self.ndim), keepdims=keepdim)
 

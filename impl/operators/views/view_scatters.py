@@ -101,7 +101,7 @@ slice_scatter.gradient(
 slice_scatter.forward("linear")
 
 
-@operator(kind=_Scatter, out=True, saved_as=SavedAs(parts=()))
+@operator(writes=2, kind=_Scatter, out=True, saved_as=SavedAs(parts=()))
 def diagonal_scatter(self: Array, src: Array, offset=0, dim1=0, dim2=1) -> Array:
     """A copy in which a diagonal is `src` (torch.diagonal_scatter)."""
     return _scattered(self, src, array_ops.diagonal, offset, dim1, dim2)
