@@ -54,7 +54,8 @@ def drawn(entry: Input, shape: Shape, dtype: str, seed: str) -> tuple[Element, .
 
 
 def strides_of(shape: Shape, layout: str) -> tuple[int, ...] | None:
-    """Strides of a `transposed`, `stepped` or `expanded` tensor; None where shape allows none.
+    """Strides of a `transposed`, `stepped`, `expanded` or `channels-last` tensor; None where shape
+    allows none.
 
     A dimension of size one has no stride worth the name, so it does not make a layout.
     """
@@ -65,6 +66,12 @@ def strides_of(shape: Shape, layout: str) -> tuple[int, ...] | None:
         if extended < 2:
             return None
         return tuple(math.prod(shape[:k]) for k in range(len(shape)))
+    if layout == "channels-last":
+        if len(shape) not in (4, 5):
+            return None
+        order = (0, *range(2, len(shape)), 1)
+        inner = {d: math.prod(shape[e] for e in order[k + 1 :]) for k, d in enumerate(order)}
+        return tuple(inner[d] for d in range(len(shape)))
     step = 2 if layout == "stepped" else 1
     strides = [step * math.prod(shape[k + 1 :]) for k in range(len(shape))]
     if layout == "expanded":

@@ -8,7 +8,13 @@ from itertools import combinations, product
 
 from conformance.program.program import Program
 from conformance.samples.complexes import complexes
-from conformance.samples.drawing import broadcast, results_of, shape_and_values, strides_of
+from conformance.samples.drawing import (
+    broadcast,
+    results_of,
+    shape_and_values,
+    strides_of,
+    tensor_input,
+)
 from conformance.samples.operator import Case, Operator, Shape
 from conformance.samples.sample import WIDTHS, Sample, fields_of, write
 from conformance.samples.writes import inplace, writes_through_views
@@ -215,9 +221,26 @@ def layouts(operator: Operator, plain: Sample) -> Iterator[Sample]:
         yield replace(
             plain, label="expanded", probe="an expanded operand", layouts={start: "expanded"}
         )
+    images = [name for name in differentiable if strides_of(shapes_of[name], "channels-last")]
+    for name in images:
+        label = "channels-last" if name == start else f"{name}-channels-last"
+        yield replace(
+            plain,
+            label=label,
+            probe=f"{name} with its channels innermost in memory",
+            layouts={name: "channels-last"},
+        )
     if operator.unlinked:
         return
     results = results_of(plain.result, plain.outputs)
+    if images and any(strides_of(shape, "channels-last") for shape in results.values()):
+        yield replace(
+            plain,
+            label="all-channels-last",
+            probe="operands and cotangent with their channels innermost in memory",
+            layouts=dict.fromkeys(images, "channels-last"),
+            cotangent_layout="channels-last",
+        )
     if any(strides_of(shape, "transposed") for shape in results.values()):
         yield replace(
             plain,
@@ -286,6 +309,25 @@ def repeats(operator: Operator, plain: Sample) -> Iterator[Sample]:
         )
 
 
+def _images(operator: Operator, sample: Sample) -> Iterator[Sample]:
+    """A case with four- or five-dimensional tensors, with their channels innermost in memory."""
+    shapes = {
+        name: shape_and_values(sample.inputs[name])[0]
+        if name in sample.inputs
+        else tensor_input(name, operator.inputs).shape
+        for name in fields_of(sample.call)
+    }
+    images = [name for name, shape in shapes.items() if strides_of(shape, "channels-last")]
+    if images:
+        yield replace(
+            sample,
+            label=f"{sample.label}-channels-last",
+            probe=f"{sample.probe}, with the channels innermost in memory",
+            layouts=dict.fromkeys(images, "channels-last"),
+            widths=sample.widths[:1],
+        )
+
+
 def own_case(operator: Operator, extra: Case) -> Iterator[Sample]:
     """A case of the entry, in the type it fixes or in the one that shows most and in bfloat16."""
     probe = extra.label.replace("-", " ")
@@ -304,6 +346,8 @@ def own_case(operator: Operator, extra: Case) -> Iterator[Sample]:
         dtype=extra.dtype,
     )
     yield sample
+    if not extra.raises:
+        yield from _images(operator, sample)
     differentiated = not extra.raises and extra.result is not None
     if differentiated and not typed and operator.twice_differentiable:
         yield replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -123,4 +124,14 @@ def writes_through_views(operator: Operator, plain: Sample) -> Iterator[Sample]:
             probe="the view written in place, its base differentiated",
             after=("y.mul_(-2.0)",),
             result={"h": operator.inputs[0].shape},
+        )
+        shape = operator.inputs[0].shape
+        memory = f"torch.arange({math.prod(shape) + 2}.)[2:].reshape({shape})"
+        yield replace(
+            based,
+            label="base-with-an-offset",
+            probe="the view written in place, of a base that begins inside its storage",
+            before=(f"h = {memory}.detach()", f"w = {plain.call.format(x='x')}.sum()"),
+            after=("y.mul_(w)",),
+            result={"h": shape},
         )

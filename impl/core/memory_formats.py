@@ -87,11 +87,22 @@ def suggested_by(array: np.ndarray) -> memory_format:
     return suggested(array.shape, element_strides(array))
 
 
-def formatted_as(result: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """A copy of `result` in the memory format suggested by `source`."""
-    strides = suggested_by(source).strides(result.shape)
+def formatted(result: np.ndarray, format: memory_format) -> np.ndarray:
+    """A copy of `result` in a memory format, in memory of its own."""
+    strides = format.strides(result.shape)
     if strides is None:
         return np.ascontiguousarray(result)
     laid = empty_strided(result.shape, strides, result.dtype)
+    owned = np.empty_like(laid)
+    # A row-major array keeps strides of its own, in dimensions of size one, only as a view.
+    if owned.strides == laid.strides and not owned.flags.c_contiguous:
+        laid = owned
     laid[...] = result
     return laid
+
+
+def formatted_as(result: np.ndarray, *sources: np.ndarray) -> np.ndarray:
+    """A copy of `result` in the memory format suggested by the first of the `sources` that has its
+    channels last; row-major if none has."""
+    formats = (suggested_by(source) for source in sources)
+    return formatted(result, next((f for f in formats if f._rank), contiguous_format))

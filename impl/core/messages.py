@@ -34,7 +34,7 @@ OUT_GRADIENT = (
     "{}(): functions with out=... arguments don't support automatic differentiation, but one of "
     "the arguments requires grad."
 )
-UNDIFFERENTIABLE = "derivative for aten::{} is not implemented"
+UNDIFFERENTIABLE = "derivative for {} is not implemented"
 FORWARD_UNKNOWN = "Trying to use forward AD with aten::{} that does not support it."
 FORWARD_UNSUPPORTED = (
     "Trying to use forward AD with {} that does not support it because it has not been implemented "

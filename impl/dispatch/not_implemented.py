@@ -71,7 +71,7 @@ def no_derivative(name: str):
     """
 
     def refuse(F, grad):
-        raise RuntimeError(messages.UNDIFFERENTIABLE.format(name))
+        raise RuntimeError(messages.UNDIFFERENTIABLE.format(f"aten::{name}"))
 
     refuse.operator = name  # type: ignore[attr-defined]
     return refuse

@@ -238,6 +238,17 @@ class Operator(TypePromotion):
         return new(raw)
 
     def _laid_out(self, raw, args):
+        strides = self._elementwise_strides(raw, args)
+        if strides is None:
+            return np.ascontiguousarray(raw) if raw.ndim else raw, None
+        laid = empty_strided(raw.shape, strides, raw.dtype)
+        owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
+        laid = owned if owned.strides == laid.strides else laid
+        laid[...] = raw
+        return laid, strides
+
+    def _elementwise_strides(self, raw, args) -> tuple[int, ...] | None:
+        """The strides of an element-wise result; None for row-major."""
         if self._layouts is not None:
             operands = self._layouts(args)
         else:
@@ -253,14 +264,7 @@ class Operator(TypePromotion):
                 else ((), ())
                 for a in present
             ]
-        strides = elementwise_strides(raw.shape, operands)
-        if strides is None:
-            return np.ascontiguousarray(raw) if raw.ndim else raw, None
-        laid = empty_strided(raw.shape, strides, raw.dtype)
-        owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
-        laid = owned if owned.strides == laid.strides else laid
-        laid[...] = raw
-        return laid, strides
+        return elementwise_strides(raw.shape, operands)
 
     def _strides_of_operand(self, tensor: Tensor, dtype) -> tuple[int, ...]:
         """A tensor's strides, or if it has to be cast those of its copy."""
@@ -357,15 +361,22 @@ class Operator(TypePromotion):
 
         Raises RuntimeError when grad mode is on and an argument or `out` requires grad.
         """
-        raws, mask, _ = self._unwrap(args)
-        check_out(self.name, out, mask != 0)
+        raws, mask, strided = self._unwrap(args)
+        position = self.list_position
+        listed = () if position is None else args[position]
+        check_out(self.name, out, mask != 0 or any(map(requires_grad, listed)))
         if self._validate_out is not None:
             self._validate_out(out._raw.dtype, *raws)
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
         raw = self._call_kernel(raws)
-        write_out(out, raw, strides_of(raw) if self.lays_out else None)
+        if self.lays_out:
+            write_out(out, raw, strides_of(raw))
+        elif self.elementwise and strided and raw.ndim:
+            write_out(out, raw, self._elementwise_strides(raw, args))
+        else:
+            write_out(out, raw)
         forward_grad.refuse_out(self.name, (*args, out))
         return out
 

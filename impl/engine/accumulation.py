@@ -68,6 +68,7 @@ def _first(form, leaf: Tensor, gradient, version: int) -> Tensor:
             type(owner) is ndarray
             and owner.base is None
             and owner.size == gradient.size
+            and 0 not in gradient.strides  # which mark an expanded gradient
             and id(owner) not in form.bases
             and is_unshared(owner, holders=1)  # the view
             and (not SOURCES or source_of(gradient) is None)
@@ -130,8 +131,10 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
 
 
 def _strides(gradient) -> tuple[int, ...]:
-    """An array's strides; of an empty one NumPy knows none."""
-    return element_strides(gradient) if gradient.size else contiguous_strides(gradient.shape)
+    """An array's strides; of an empty one that is no view, as an expanded one is, NumPy knows
+    none."""
+    known = gradient.size or gradient.base is not None
+    return element_strides(gradient) if known else contiguous_strides(gradient.shape)
 
 
 def _obeys(own, shape, strides) -> bool:

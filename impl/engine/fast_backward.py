@@ -22,7 +22,7 @@ from numpy import asarray, generic, ndarray
 from impl.core.strides import is_permuted
 from impl.engine.accumulation import accumulate
 from impl.engine.dependencies import count_dependencies
-from impl.engine.gradient_versions import aliases
+from impl.engine.gradient_versions import OutgoingVersions, aliases
 from impl.graph.accumulate_grad import AccumulateGrad
 
 
@@ -131,6 +131,8 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 if node._plan.fits:
                     fitting = node._meta
             gradient = None
+            if passed is not None:  # held weakly, so that a sum of gradients may be taken in place
+                outgoing, passed = OutgoingVersions.passing_on(passed, incoming), None
         elif exec_info is None and type(node) is AccumulateGrad and not node._is_observed:
             version = versions.pop(node, 0) if versions else 0
             accumulate(form, node.variable, gradient, version)
@@ -153,7 +155,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
         outgoing_versions = None
         if outgoing is not None:
             outgoing_versions = task.validate_outputs(node, outputs, outgoing)
-        elif len(targets) > 1 and outputs[0] is outputs[-1] and passed is None:
+        elif len(targets) > 1 and outputs[0] is outputs[-1]:
             first, last = targets[0], targets[-1]
             if first is not None and last is not None and first._meta != last._meta:
                 # One array for several inputs: a leaf must not find it held for those to be fitted.
@@ -161,7 +163,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
         # -- 5. delivery ---------------------------------------------------------------------
         following = None
         # Leaves take their gradients at once, unless a non-leaf was queued first.
-        at_once = exec_info is None and passed is None
+        at_once = exec_info is None
         for edge, target in enumerate(targets):
             if target is None:
                 continue
@@ -171,22 +173,15 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 version = outgoing_versions[edge]
             elif not (
                 value is None
+                or (fitting is not None and meta is fitting)
                 or (
-                    passed is None
-                    and (
-                        (fitting is not None and meta is fitting)
-                        or (
-                            type(meta) is tuple
-                            and type(value) is ndarray
-                            and value.shape == meta[0]
-                            and value.dtype is meta[1]
-                        )
-                        or type(value) is meta
-                    )
+                    type(meta) is tuple
+                    and type(value) is ndarray
+                    and value.shape == meta[0]
+                    and value.dtype is meta[1]
                 )
+                or type(value) is meta
             ):
-                if passed is not None and aliases(value, passed):
-                    version = incoming
                 number = 0 if node._input_nrs is None else node._input_nrs[edge]
                 expected = target._input_meta(number)
                 if not task.meets(value, expected):
@@ -233,4 +228,4 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                         spare = spare_gradient = None
                     heappush(ready, (-target._sequence, next(ties), target, value))
             value = None
-        node, passed = following, None
+        node = following

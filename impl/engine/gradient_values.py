@@ -141,7 +141,7 @@ class ArrayGradients:
         owner = owner_of(raw)
         for tensor in self.given.values():
             flat = tensor._storage.flat
-            if flat is owner or flat.base is owner:
+            if flat is owner or owner_of(flat) is owner:
                 return _view(raw, tensor, flat)
         if not isinstance(owner, np.ndarray):
             return new(raw, strides_of(raw))

@@ -38,6 +38,11 @@ class OutgoingVersions:
         self.passed = passed
         self.arrived = arrived
 
+    @classmethod
+    def passing_on(cls, gradient, version: int) -> OutgoingVersions:
+        """Those of a node whose formulas write nothing and got one gradient of a version."""
+        return cls(None, ((weakref.ref(owner(_conjugated(gradient))), version),))
+
     def of(self, edge: int, value) -> int:
         """The version of `value`, the gradient for an edge."""
         version = self.written.get(edge, 0)

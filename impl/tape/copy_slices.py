@@ -13,7 +13,7 @@ from impl.core.registry import tensor_ops
 from impl.core.strides import contiguous_strides, extent, has_zero_strides, strided
 from impl.graph.edge import gradient_edge
 from impl.graph.node import Node, next_sequence
-from impl.tensor.geometry import Geometry, geometry
+from impl.tensor.geometry import Geometry, check_offset, geometry
 from impl.tensor.tensor import Tensor, new
 
 
@@ -169,6 +169,8 @@ class CopySlices(Node):
 
     def _part(self, whole):
         """The slice of the gradient of a row-major base."""
+        if self._offset < 0:  # as_strided may reach before the base
+            check_offset(self._offset)
         flat = whole if whole.ndim == 1 else whole.reshape(-1)
         assert self._fn is not None
         meta = self._fn._meta
@@ -180,6 +182,7 @@ class CopySlices(Node):
     def _copied(self, gradient):
         """A copy of the base's gradient with the strides of the base, and the slice of it."""
         base = self._base
+        check_offset(self._offset)
         if base.strides == contiguous_strides(base.shape):
             whole = np.array(gradient, order="C")
             flat = whole.reshape(-1)

@@ -48,9 +48,10 @@ def preserved(raw) -> np.ndarray:
     return copy
 
 
-def empty_like(tensor: Tensor, dtype=None) -> Tensor:
-    """An uninitialised tensor with the sizes and the order of strides of `tensor`."""
-    strides = dense_strides(tensor)
+def empty_like(tensor: Tensor, dtype=None, format=None) -> Tensor:
+    """An uninitialised tensor with the sizes of `tensor`, and the order of its strides or a memory
+    format."""
+    strides = strides_in(tensor, format)
     dtype = tensor._raw.dtype if dtype is None else dtype
     if strides is None:
         return new(np.empty(tensor._raw.shape, dtype))

@@ -45,10 +45,17 @@ def elements(storage: Storage, dtype: np.dtype) -> np.ndarray:
     return flat.view(np.uint8)[: flat.nbytes // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
+def check_offset(offset: int) -> None:
+    """Raise RuntimeError for a negative offset, that of what lies before a storage's beginning."""
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+
+
 def check_bounds(tensor: Tensor, target: Geometry) -> None:
     """Raise RuntimeError if a geometry exceeds the storage (ATen's checkInBoundsForStorage)."""
     size, stride, offset = target
     itemsize = tensor._raw.dtype.itemsize
+    check_offset(offset)
     needed = 0 if 0 in size else offset + extent(size, stride)
     if needed * itemsize > tensor._storage.nbytes():
         raise RuntimeError(

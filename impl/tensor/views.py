@@ -115,15 +115,15 @@ def _view_fn(result: Tensor, view_fn, tensor: Tensor, base: Tensor, before):
         return None
     if tensor is base:
         return view_fn
-    return _chain(before or _restrided(tensor, base), view_fn or _restrided(result, tensor))
+    return _chain(before or _restrided(tensor), view_fn or _restrided(result))
 
 
-def _restrided(result: Tensor, source: Tensor):
-    """A view_fn from `source` to `result` by as_strided."""
+def _restrided(result: Tensor):
+    """A view_fn to `result` by as_strided, at its own place in a storage as in torch: on a tensor
+    with another offset than the base it shows something else, or is out of bounds."""
     shape, strides, offset = geometry(result)
-    offset -= source._offset
     as_strided = OPERATORS["as_strided"]
-    return lambda tensor: as_strided(tensor, shape, strides, tensor._offset + offset)
+    return lambda tensor: as_strided(tensor, shape, strides, offset)
 
 
 def _chain(first, second):

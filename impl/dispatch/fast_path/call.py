@@ -154,7 +154,9 @@ class FastCall:
         if len(self.outputs) > 1:
             self._add(f"r = result[{self.main}]")
         if not op.elementwise:
-            usual = "(r.flags.c_contiguous and r.size)" if op.fresh else "r.flags.c_contiguous"
+            # A view may have strides of its own in dimensions of size one.
+            owned = "(r.base is None and r.flags.c_contiguous and r.size)"
+            usual = owned if op.fresh else "r.flags.c_contiguous"
             self._add(f"if r.ndim > 1 and not {usual}:")
             self._add(f"    return {self._finished}")
         for i, output in enumerate(self.outputs):

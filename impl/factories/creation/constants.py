@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import dtypes
-from impl.core.memory_formats import contiguous_format
+from impl.core.memory_formats import preserve_format
 from impl.core.strides import contiguous_strides, extent, strided
 from impl.dispatch.batching_rules import by_example
 from impl.dispatch.out import write_out
@@ -40,6 +40,8 @@ def ones(size, *, dtype=None, out=None):
 @factory(sized=one_by_one)
 def empty(size, *, dtype=None, out=None, memory_format=None):
     """A tensor of the given sizes whose contents are unspecified (torch.empty)."""
+    if memory_format is preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
     strides = None if memory_format is None else memory_format.strides(size)
     if strides is None:
         return _made(np.empty, size, dtype, out)
@@ -89,9 +91,7 @@ def _strided(size, stride, kind: np.dtype) -> Tensor:
 def shaped_like(input: Tensor, dtype, memory_format=None) -> Tensor:
     """An uninitialised tensor in the sizes, and unless told otherwise the layout, of `input`."""
     d = input._raw.dtype if dtype is None else dtype.numpy
-    if memory_format is contiguous_format:
-        return new(np.empty(input._raw.shape, d))
-    return allocation.empty_like(input, d)
+    return allocation.empty_like(input, d, memory_format)
 
 
 def _filled_like(name: str, value=None):

@@ -6,7 +6,9 @@ import warnings
 
 import numpy as np
 
+from impl.core import inference_mode
 from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, element_strides, extent
 from impl.factories.creation.literals import array_of, unsupported
@@ -90,7 +92,7 @@ def from_numpy(ndarray) -> Tensor:
     if ndarray.flags.c_contiguous and ndarray.size and 1 not in ndarray.shape:
         result._storage = Storage(ndarray.reshape(-1))
         result._raw = ndarray
-        return result
+        return _marked(result)
     steps = element_strides(ndarray)
     length = extent(ndarray.shape, steps)
     memory = np.lib.stride_tricks.as_strided(ndarray, (length,), (ndarray.itemsize,))
@@ -98,4 +100,10 @@ def from_numpy(ndarray) -> Tensor:
     result._raw = ndarray if ndarray.size else np.empty(ndarray.shape, ndarray.dtype)
     if steps != contiguous_strides(ndarray.shape):
         result._strides = steps
+    return _marked(result)
+
+
+def _marked(result: Tensor) -> Tensor:
+    if STATE.inference:
+        inference_mode.mark(result)
     return result

@@ -50,7 +50,8 @@ class Convertible:
         return self
 
     def to(self, *args, **kwargs) -> Self:
-        """Convert floating parameters and buffers to a dtype, or to that of a tensor.
+        """Convert floating parameters and buffers to a dtype, or to that of a tensor; those with
+        four or five dimensions to a `memory_format`.
 
         Raises TypeError for other dtypes, and errors as `Tensor.to` for an unavailable device.
         """
@@ -69,7 +70,8 @@ class Convertible:
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                 f"dtype={target}"
             )
-        return self._apply(lambda t: _converted(t, target))
+        format = kwargs.get("memory_format")
+        return self._apply(lambda t: _converted(t, target, format))
 
     def cuda(self, device=None) -> Self:
         """Raises AssertionError: there is no GPU."""
@@ -108,5 +110,8 @@ class Convertible:
         return self._apply(FUNCTIONS["empty_like"], recurse)
 
 
-def _converted(tensor: Tensor, target) -> Tensor:
-    return tensor if target is None or tensor.dtype.category < FLOATING else tensor.to(target)
+def _converted(tensor: Tensor, target, format) -> Tensor:
+    named = {} if format is None or tensor.dim() not in (4, 5) else {"memory_format": format}
+    if target is None or tensor.dtype.category < FLOATING:
+        target = tensor.dtype
+    return tensor.to(target, **named) if named or target is not tensor.dtype else tensor

@@ -136,6 +136,14 @@ def rrelu_with_noise_backward(
     return array_ops.leaky_relu_backward(grad_output, self, (lower + upper) / 2, self_is_result)
 
 
+@rrelu_with_noise_backward.laid_out_as
+def _rrelu_layouts(args):
+    grad_output, self, noise, lower, upper, training, _ = args
+    if training and upper - lower > 1e-6:
+        return [(t._raw.shape, t.stride()) for t in (grad_output, noise)]
+    return laid_out_as_self((grad_output, self))
+
+
 rrelu_with_noise_backward.gradient(
     grad_output="F.rrelu_with_noise_backward(grad, self, noise, lower, upper, training, False)",
     self=_nothing,

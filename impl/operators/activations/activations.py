@@ -62,6 +62,7 @@ for _op in (threshold, threshold_into):
 
 
 @operator(
+    writes=1,
     **HIDDEN,
     complex=NoComplex(text="clamp is not supported for complex types", error=NotImplementedError),
 )

@@ -82,6 +82,7 @@ def rrelu_with_noise_into(self: Array, noise: Array, lower, upper, training) -> 
     return self * noise if training else leaky(self, (lower + upper) / 2)
 
 
+rrelu_with_noise.laid_out_as(lambda args: [])  # row-major, whatever the input's layout
 rrelu_with_noise.gradient(
     self="F.rrelu_with_noise_backward(grad, self, noise, lower, upper, training, False)"
 )

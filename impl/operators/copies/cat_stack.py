@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import result_dtype
-from impl.core.memory_formats import formatted_as, suggested_by
+from impl.core.memory_formats import contiguous_format, formatted, suggested_by
 from impl.core.registry import tensor_ops
 from impl.core.sizes import Size, broadcast_shapes
 from impl.dispatch.definition import Array, function, operator
@@ -24,6 +24,7 @@ def _is_legacy_empty(shape) -> bool:
     method=False,
     node="CatBackward0",
     fresh=True,
+    lays_out=True,
     autocast="promote",
     takes_real_part=True,
 )
@@ -41,10 +42,14 @@ def cat(tensors: list[Array], dim=0) -> Array:
     dim = wrap_dim(dim, len(first))
     for i, t in solid:
         _check_joins(first, t.shape, dim, i)
-    joined = np.concatenate([t.astype(d, copy=False) for _, t in solid], dim)
-    formats = {suggested_by(np.asarray(t)) for _, t in solid}
-    # The memory format (channels last) is kept if it is the same for all tensors.
-    return formatted_as(joined, solid[0][1]) if len(formats) == 1 else np.ascontiguousarray(joined)
+    return _joined([t for _, t in solid], dim, d)
+
+
+def _joined(arrays, dim: int, dtype) -> np.ndarray:
+    """Arrays joined; the memory format (channels last) is kept if it is the same for all."""
+    joined = np.concatenate([a.astype(dtype, copy=False) for a in arrays], dim)
+    formats = {suggested_by(np.asarray(a)) for a in arrays}
+    return formatted(joined, formats.pop() if len(formats) == 1 else contiguous_format)
 
 
 def _check_joins(first, shape, dim: int, number: int) -> None:
@@ -99,7 +104,7 @@ def _published_cat(name: str):
         if out is not None:
             if isinstance(out, Tensor):
                 memory_overlap.check_memory(out, items, disjoint=True)
-            return cat.into(out, (items, dim))
+            return cat.call_out(out, (items, dim))
         return cat(items, dim)
 
     joined.__name__ = name
@@ -112,7 +117,12 @@ for _name in ("cat", "concat", "concatenate"):
 
 
 @operator(
-    function=False, method=False, node="StackBackward0", autocast="promote", takes_real_part=True
+    function=False,
+    method=False,
+    fresh=True,
+    node="StackBackward0",
+    autocast="promote",
+    takes_real_part=True,
 )
 def stack(tensors: list[Array], dim=0) -> Array:
     first = tensors[0].shape
@@ -124,7 +134,10 @@ def stack(tensors: list[Array], dim=0) -> Array:
             )
     d = result_dtype(tensors).numpy
     dim = wrap_dim(dim, len(first) + 1)
-    return np.stack([t.astype(d, copy=False) for t in tensors], dim)
+    if dim == len(first):
+        return np.ascontiguousarray(np.stack([t.astype(d, copy=False) for t in tensors], dim))
+    # Joined along the dimension that is divided, as in ATen.
+    return _joined(tensors, dim, d).reshape(*first[:dim], len(tensors), *first[dim:])
 
 
 stack.gradient(
@@ -144,7 +157,7 @@ def stack_(tensors, dim=0, *, out=None):
     items = _tensor_list("stack", tensors)
     if not items:
         raise RuntimeError("stack expects a non-empty TensorList")
-    return stack.into(out, (items, dim)) if out is not None else stack(items, dim)
+    return stack.call_out(out, (items, dim)) if out is not None else stack(items, dim)
 
 
 def _at_least(tensor: Tensor, ndim: int) -> Tensor:

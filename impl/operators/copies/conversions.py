@@ -159,8 +159,8 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
 
 @function("cpu", torch=False)
 def cpu(self, memory_format=preserve_format):
-    """The tensor itself, which is on the CPU already."""
-    return self
+    """The tensor itself, which is on the CPU already; in another memory format a copy."""
+    return cast(self, self._raw.dtype, False, memory_format)
 
 
 @function("cuda", torch=False)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import require_dims, wrap_dim
+from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
+from impl.tensor.allocation import preserved
 
 
 @operator(function=False, method=False, elementwise=True, node="FlipBackward0")
@@ -49,7 +51,7 @@ def flipud(input):
     return tensor_ops.flip(input, (0,))
 
 
-@operator(function=False, method=False, node="RollBackward0")
+@operator(function=False, method=False, fresh=True, node="RollBackward0")
 def roll(self: Array, shifts, dims=()) -> Array:
     if len(shifts) == 0:
         raise RuntimeError("`shifts` required")
@@ -63,7 +65,7 @@ def roll(self: Array, shifts, dims=()) -> Array:
     if not self.size:
         return np.array(self)
     rolled = np.roll(self, shifts, tuple(wrap_dim(d, self.ndim) for d in dims))
-    return np.asarray(rolled, order="C")
+    return formatted_as(rolled, self)
 
 
 roll.gradient(
@@ -93,7 +95,7 @@ def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
     first, second = (wrap_dim(d, self.ndim) for d in dims)
     if k % 4 == 0:
         return np.array(self, order="C")
-    flipped = np.flip(self, ((), (second,), (first, second), (first,))[k % 4]).copy(order="K")
+    flipped = np.flip(preserved(self), ((), (second,), (first, second), (first,))[k % 4]).copy("K")
     return flipped.swapaxes(first, second) if k % 2 else flipped
 
 

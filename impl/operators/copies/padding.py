@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.memory_formats import formatted_as
 from impl.dispatch.definition import Array, operator, written
 from impl.dispatch.facts import CastPolicy, SavedAs
 from impl.dispatch.not_implemented import refuse_bool
@@ -55,7 +56,7 @@ def constant_pad_nd(input: Array, pad, value=0) -> Array:
     result[
         tuple(slice(max(b, 0), r - max(a, 0)) for r, (b, a) in zip(shape, sides, strict=True))
     ] = kept
-    return result
+    return formatted_as(result, input)
 
 
 constant_pad_nd.gradient(
@@ -146,16 +147,18 @@ def _operators(kind: str, ndim: int, positions, check):
         check(input.shape, padding)
         _check_result(input.shape, padding)
         refuse_bool(input, name.replace("reflect_", "reflection_"))
-        return _taken(input, places(input.shape, padding))
+        return formatted_as(_taken(input, places(input.shape, padding)), input)
 
     def backward(grad_output: Array, input: Array, padding) -> Array:
-        return _added_back(grad_output, places(input.shape, padding), input.shape)
+        return formatted_as(
+            _added_back(grad_output, places(input.shape, padding), input.shape), input
+        )
 
     forward.__name__, backward.__name__ = name, name + "_backward"
     node = f"{kind.capitalize().replace('ate', 'ation')}Pad{ndim}DBackward"
     policy: CastPolicy | None = None if (kind, ndim) == ("reflection", 3) else "fp32"  # as in ATen
     shown = SavedAs(renamed={"input": "self"})
-    settings: dict[str, Any] = {"function": False, "method": False}
+    settings: dict[str, Any] = {"function": False, "method": False, "fresh": True}
     apply = operator(node=node + "0", autocast=policy, saved_as=shown, **settings)(forward)
     apply_backward = operator(node=node + "Backward0", **settings)(backward)
     apply.gradient(

@@ -40,7 +40,7 @@ def pixel_shuffle(self: Array, upscale_factor) -> Array:
     return formatted_as(moved.reshape(*lead, channels // r**2, height * r, width * r), self)
 
 
-@operator(method=False, fresh=True)
+@operator(writes=1, method=False, fresh=True)
 def pixel_unshuffle(self: Array, downscale_factor) -> Array:
     """Blocks of r x r pixels rearranged to channels: (..., C, H r, W r) to (..., C r^2, H, W).
 
@@ -85,7 +85,7 @@ def _promotes(raw, groups: int):
     return formatted_as(raw[:, order], raw)
 
 
-@operator(method=False, fresh=True)
+@operator(writes=1, method=False, fresh=True)
 def channel_shuffle(self: Array, groups) -> Array:
     """Channels (N, C, ...) of `groups` groups interleaved (torch.nn.functional.channel_shuffle).
 

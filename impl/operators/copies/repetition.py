@@ -82,7 +82,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         dim = 0
     dim = wrap_dim(dim, input._raw.ndim)
     if isinstance(repeats, Tensor) and repeats._raw.size == 1 and repeats._raw.ndim <= 1:
-        repeats = int(repeats._raw.reshape(())[()])
+        repeats = tensor_ops.expand(repeats.reshape(1), (input._raw.shape[dim],))
     if not isinstance(repeats, Tensor):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")

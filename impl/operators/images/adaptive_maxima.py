@@ -17,7 +17,7 @@ from impl.operators.images.adaptive_pooling import (
     single_size,
     windows,
 )
-from impl.operators.images.pooling import define_maxima, scatter_formatted
+from impl.operators.images.pooling import define_maxima, scatter_plane
 
 
 def _foremost(array, axis: int):
@@ -62,7 +62,8 @@ def _define(ndim: int):
         return values, places
 
     def backward(grad_output: Array, self: Array, indices: Array) -> Array:
-        return scatter_formatted(grad_output, indices, self, ndim)
+        result = scatter_plane(grad_output, indices, self.shape, ndim)
+        return formatted_as(result, self) if ndim == 2 else result
 
     forward.__name__ = f"adaptive_max_pool{ndim}d"
     policy = "fp32" if ndim == 3 else None

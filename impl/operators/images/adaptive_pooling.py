@@ -161,7 +161,7 @@ def _means(ndim: int, input, output_size) -> Tensor:
         return getattr(tensor_ops, f"{name}_op")(input, size)
     result = input.mean(tuple(range(-1, -ndim - 1, -1)), True)
     shape = input._raw.shape
-    if suggested(shape, input.stride()) in (channels_last, channels_last_3d):
+    if suggested(shape, input.stride()) is (channels_last if ndim == 2 else channels_last_3d):
         channels = shape[1]
         return result.as_strided_(result._raw.shape, (channels, 1, *(channels,) * ndim))
     return result

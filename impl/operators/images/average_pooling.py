@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator, taking_out
 from impl.dispatch.facts import CastPolicy
@@ -76,7 +77,8 @@ def _avg_pool_operators(ndim: int):
             windows.check_kernel_fits()
         windows.check_output(self.shape)
         _check_dtype(self, ndim)
-        return _avg_pool(self, windows, count_include_pad, divisor_override)
+        result = _avg_pool(self, windows, count_include_pad, divisor_override)
+        return formatted_as(result, self) if ndim == 2 else result
 
     def backward(
         grad_output: Array,
@@ -89,16 +91,18 @@ def _avg_pool_operators(ndim: int):
         divisor_override,
     ) -> Array:
         windows = windows_of(self, kernel_size, stride, padding, ceil_mode)
-        return _avg_pool_backward(
+        result = _avg_pool_backward(
             grad_output, self.shape, windows, count_include_pad, divisor_override
         )
+        return formatted_as(result, self) if ndim == 2 else result
 
     forward.__name__ = name
     backward.__name__ = name + "_backward"
     node = f"AvgPool{ndim}DBackward"
     policy: CastPolicy | None = "fp32" if ndim == 3 else None
-    apply = operator(node=node + "0", function=False, method=False, autocast=policy)(forward)
-    apply_backward = operator(node=node + "Backward0", function=False, method=False)(backward)
+    settings: dict[str, Any] = {"function": False, "method": False, "fresh": ndim == 2}
+    apply = operator(node=node + "0", autocast=policy, **settings)(forward)
+    apply_backward = operator(node=node + "Backward0", **settings)(backward)
 
     window = "kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override"
     apply.gradient(self=f"F.{name}_backward(grad, self, {window})").forward("linear")

@@ -7,12 +7,13 @@ as torch does. The windows' arithmetic is in `windows`.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
-from impl.core.memory_formats import formatted_as
+from impl.core.memory_formats import channels_last, channels_last_3d, formatted_as, suggested_by
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.autocast import raised
@@ -58,6 +59,15 @@ def _plain_maxima(array, windows: Windows):
     return best, windows.first_offsets() + windows.offsets_in_plane()[which]
 
 
+def _first_places(raw, windows: Windows):
+    """The place that a window of minus infinities keeps: its first, but by torch's kernel for
+    channels last in three dimensions that of its first plane in the first."""
+    first = windows.first_places()
+    if raw.ndim == 5 and windows.ndim == 3 and suggested_by(raw) is channels_last_3d:
+        return first % math.prod(raw.shape[-2:])
+    return first
+
+
 def _max_pool(raw, windows: Windows, name: str):
     refuse_bool(raw, name)
     array = widened(raw)
@@ -68,7 +78,7 @@ def _max_pool(raw, windows: Windows, name: str):
     floating = BY_NUMPY[array.dtype].category >= FLOATING
     lowest = -np.inf if floating else np.iinfo(array.dtype).min
     best = np.full(shape, lowest, array.dtype)
-    index = np.broadcast_to(windows.first_places(), shape).copy()
+    index = np.broadcast_to(_first_places(raw, windows), shape).copy()
     for places, inside, index_of in windows.steps():
         value = array[index_of]
         better = value > best
@@ -88,8 +98,12 @@ def _max_pool_operators(ndim: int):
         windows = Windows.of(self, ndim, kernel_size, stride, padding, dilation, ceil_mode)
         check_sizes(self, ndim, f"max_pool{ndim}d_with_indices_out_cpu_template")
         windows.check_output(self.shape)
+        if ndim == 3 and suggested_by(self) is channels_last:
+            raise RuntimeError(
+                "Unsupported memory format. Supports only ChannelsLast3d, Contiguous"
+            )
         values, indices = _max_pool(self, windows, f"max_pool{ndim}d")
-        if ndim == 2:
+        if self.ndim == ndim + 2:
             return formatted_as(values, self), formatted_as(indices, self)
         return values, indices
 
@@ -103,15 +117,14 @@ def _max_pool_operators(ndim: int):
         ceil_mode,
         indices: Array,
     ) -> Array:
-        return scatter_formatted(grad_output, indices, self, ndim)
+        result = scatter_plane(grad_output, indices, self.shape, ndim)
+        return formatted_as(result, self) if self.ndim == ndim + 2 else result
 
     forward.__name__ = f"max_pool{ndim}d_with_indices"
     settings = "kernel_size, stride, padding, dilation, ceil_mode"
     refused, unshown = NoComplex(f"max_pool{ndim}d"), SavedAs(parts=())
     node = f"MaxPool{ndim}DWithIndices"
-    return define_maxima(
-        forward, backward, node, ndim, settings, complex=refused, backward_saved_as=unshown
-    )
+    return define_maxima(forward, backward, node, ndim, settings, True, unshown, complex=refused)
 
 
 @written
@@ -162,12 +175,6 @@ def scatter_plane(grad, indices, shape, ndim: int):
         places = (indices.reshape(count, -1) + plane * np.arange(count)[:, None]).reshape(-1)
         add_each_at(result.reshape(-1), places, grad.reshape(-1))
     return result
-
-
-def scatter_formatted(grad, indices, like, ndim: int):
-    """`scatter_plane` into the shape of `like`, in two dimensions in its memory format, too."""
-    result = scatter_plane(grad, indices, like.shape, ndim)
-    return formatted_as(result, like) if ndim == 2 else result
 
 
 @formula_operation

@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
@@ -63,7 +63,8 @@ def gather(self: Array, dim, index: Array, *, sparse_grad=False) -> Array:
                 f"no larger than self {list(self.shape)} apart from dimension {dim}"
             )
     check_along(places, dim, value.shape[dim])
-    return shaped(value[along(dim, places)], index.shape)
+    # Row-major, also where NumPy keeps the order of the index's dimensions.
+    return shaped(np.ascontiguousarray(value[along(dim, places)]), index.shape)
 
 
 gather.gradient(
@@ -173,7 +174,9 @@ def nonzero(input, *, as_tuple=False):
     """
     raw = input._raw
     if as_tuple:
-        return tuple(new(i.astype(np.int64)) for i in np.nonzero(with_dims(np.asarray(raw))))
+        # Views of the columns, as ATen makes them.
+        rows = nonzero(input if raw.ndim else tensor_ops.unsqueeze(input.detach(), 0))
+        return FUNCTIONS["unbind"](rows, 1)
     count = int(np.count_nonzero(raw))
     columns = np.empty((raw.ndim, count), np.int64)
     if raw.ndim:

@@ -20,7 +20,7 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
-from impl.tensor.allocation import preserved
+from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor, new
 
@@ -298,7 +298,7 @@ def take(self: Array, index: Array) -> Array:
     return np.reshape(self, -1)[_flat_index(self.size, index)]
 
 
-@operator(inplace=True, numbers=False, memory=MemoryOverlap(disjoint=True))
+@operator(writes=2, inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint=True))
 def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
     """A copy with `source` written at flat indices, or added (torch.put).
 
@@ -328,7 +328,7 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
         add_each_at(flat, places, values)
     else:
         flat[places] = values
-    return result
+    return ordered_like(result, preserved(self)) if self.ndim > 1 else result
 
 
 def _put_gradient(F, grad, index, source, accumulate):

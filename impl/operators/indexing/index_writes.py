@@ -184,6 +184,7 @@ def _filled_at(self, dim, index, value):
 
 
 @operator(
+    writes=2,
     function=False,
     method=False,
     node="IndexFillBackward0",
@@ -196,6 +197,7 @@ def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
 
 
 @operator(
+    writes=2,
     function=False,
     method=False,
     node="IndexFillBackward1",

@@ -68,10 +68,12 @@ def _check_kernel(value, reduce: str, kernel: str) -> None:
 
 
 @operator(
+    writes=2,
     inplace=True,
     out=True,
     complex=NoComplex(derivative="scatter_reduce"),
     numbers=False,
+    layout_sensitive=True,
     memory=MemoryOverlap(disjoint="late"),
 )
 def scatter_reduce(
@@ -91,7 +93,14 @@ def scatter_reduce(
     return scattered(self, dim, index, src, combine)
 
 
-@operator(inplace=True, out=True, numbers=False, memory=MemoryOverlap(disjoint="late"))
+@operator(
+    writes=1,
+    inplace=True,
+    out=True,
+    numbers=False,
+    layout_sensitive=True,
+    memory=MemoryOverlap(disjoint="late"),
+)
 def index_reduce(
     self: Array, dim, index: Array, source: Array, reduce, *, include_self=True
 ) -> Array:

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from impl.core.dtypes import bfloat16
+from impl.core.memory_formats import formatted_as
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
@@ -42,6 +43,7 @@ def _dims(ndim: int) -> tuple[int, ...]:
     outputs=("result", "save_mean", "save_invstd"),
     function=False,
     method=False,
+    fresh=True,
     saved_as=SavedAs(renamed={"save_mean": "result1", "save_invstd": "result2"}),
 )
 def native_batch_norm(
@@ -81,7 +83,7 @@ def native_batch_norm(
     scale = invstd if weight is None else invstd * widened(weight)
     shift = -mean * scale if bias is None else widened(bias) - mean * scale
     result = x * _channels(scale, x.ndim) + _channels(shift, x.ndim)
-    return result.astype(input.dtype, copy=False), *saved
+    return formatted_as(result.astype(input.dtype, copy=False), input), *saved
 
 
 def _update(running, value, momentum) -> None:
@@ -96,6 +98,7 @@ def _update(running, value, momentum) -> None:
     outputs=("grad_input", "grad_weight", "grad_bias"),
     function=False,
     method=False,
+    fresh=True,
 )
 def native_batch_norm_backward(
     grad_out: Array,
@@ -130,7 +133,8 @@ def native_batch_norm_backward(
         if train:
             slope = _channels(along * np.square(invstd) / number(n), x.ndim)
             value = g - _channels(total / number(n), x.ndim) - centred * slope
-        to_input = (value * _channels(scale, x.ndim)).astype(input.dtype, copy=False)
+        made = (value * _channels(scale, x.ndim)).astype(input.dtype, copy=False)
+        to_input = formatted_as(made, input)
     to_weight = (along * invstd).astype(kind, copy=False) if output_mask[1] else nothing
     return to_input, to_weight, total.astype(kind, copy=False) if output_mask[2] else nothing
 

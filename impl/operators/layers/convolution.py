@@ -26,6 +26,7 @@ from impl.operators.layers.convolution_checks import (
     several,
     string_padding,
 )
+from impl.operators.layers.convolution_formats import laid_out, result_format
 from impl.operators.layers.im2col import Geometry, adjoint, correlation, gradients, kernel_gradient
 from impl.tensor.tensor import Tensor
 
@@ -60,6 +61,7 @@ def _add_bias(result, bias):
 @operator(
     function=False,
     method=False,
+    fresh=True,
     autocast="lower_precision_fp",
     saved_as=SavedAs(parts=("_sym_sizes_opt",)),
 )
@@ -89,7 +91,8 @@ def convolution(
         if not x.shape[1]:  # there is no channel in the result either, whatever the weight's
             return np.zeros((x.shape[0], 0, *geometry.output), input.dtype)
         result = correlation(x, w, geometry)
-    return _add_bias(result, bias).astype(input.dtype, copy=False)
+    made = _add_bias(result, bias).astype(input.dtype, copy=False)
+    return laid_out(made, result_format(input, weight, (*stride, *dilation), groups))
 
 
 @convolution.checked
@@ -107,6 +110,7 @@ def _check(input, weight, bias, stride, padding, dilation, transposed, output_pa
     outputs=("grad_input", "grad_weight", "grad_bias"),
     function=False,
     method=False,
+    fresh=True,
 )
 def convolution_backward(
     grad_output: Array,
@@ -146,7 +150,9 @@ def convolution_backward(
         results[1] = kernel_gradient(x, g, w.shape, geometry)
     if output_mask[2]:
         results[2] = g.sum((0, *range(2, g.ndim)))
-    return tuple(r.astype(kind, copy=False) for r in results)
+    made = [r.astype(kind, copy=False) for r in results]
+    format = result_format(input, weight, (*stride, *dilation), groups)
+    return *(laid_out(r, format) if r.size else r for r in made[:2]), made[2]
 
 
 @convolution.gradients("input", "weight", "bias")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from impl.core.memory_formats import formatted_as, suggested
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, function, operator, unless_recorded, written
 from impl.dispatch.facts import SavedAs
@@ -28,6 +29,7 @@ from impl.tensor.tensor import Tensor
     outputs=("result", "mean", "rstd"),
     function=False,
     method=False,
+    fresh=True,
     saved_as=SavedAs(renamed={"mean": "result1", "rstd": "result2"}),
 )
 def native_group_norm(
@@ -42,7 +44,7 @@ def native_group_norm(
         result = result * widened(weight)[:, None]
     if bias is not None:
         result = result + widened(bias)[:, None]
-    shaped = result.reshape(x.shape).astype(input.dtype, copy=False)
+    shaped = formatted_as(result.reshape(x.shape).astype(input.dtype, copy=False), input)
     kind = input.dtype if weight is None else weight.dtype
     mean, rstd = (value.astype(kind, copy=False).reshape(N, group) for value in (mean, rstd))
     return shaped, mean, rstd
@@ -72,7 +74,8 @@ def _group_kernel(grad, input, weight, mean, rstd, N, C, HxW, group, needs):
     if needs[0]:
         scaled = g if weight is None else g * weight.reshape(1, group, C // group, 1)
         normalized = Normalized(value, scale, (2, 3), C // group * HxW)
-        to_input = _settled(input_gradient(array_ops, scaled, normalized).reshape(input.shape))
+        made = input_gradient(array_ops, scaled, normalized).reshape(input.shape)
+        to_input = formatted_as(_settled(made), input)
     if needs[1]:
         to_weight = _settled((g * value).sum((0, 3)).reshape(C))
     if needs[2]:
@@ -181,7 +184,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
                 f"{[*shape]}"
             )
     sizes = (shape[0], shape[1], math.prod(shape[2:]))
-    return native_group_norm(input.contiguous(), weight, bias, *sizes, num_groups, eps)[0]
+    format = suggested(shape, input.stride())
+    rows = input.contiguous(memory_format=format)
+    return native_group_norm(rows, weight, bias, *sizes, num_groups, eps)[0]
 
 
 def verified_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:

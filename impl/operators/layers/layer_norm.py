@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from impl.core.dtypes import REDUCED, float32
+from impl.core.memory_formats import contiguous_format, suggested
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import (
     Array,
@@ -237,4 +238,6 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     kind = input.dtype
     wide = input.to(float32) if kind.numpy in REDUCED else input
     result = wide * add_scalar.inplace(wide.pow(2).mean(dims, True), eps).rsqrt()
-    return (result if weight is None else result * weight).to(kind).contiguous()
+    made = (result if weight is None else result * weight).to(kind)
+    last = suggested(input._raw.shape, input.stride()) is not contiguous_format
+    return made if last else made.contiguous()

@@ -60,7 +60,7 @@ def _trace_of_solution(F, A, LU, pivots, A_t):
 # -- det ----------------------------------------------------------------------------------------
 
 
-@lapack.factorisation("LinalgDetBackward0", "result", "LU", "pivots")
+@lapack.factorisation("LinalgDetBackward0", "result", "LU", "pivots", writes=1)
 def linalg_det(A: Array) -> tuple:
     LU, pivots, _ = _factored(A)
     sign = _parity(pivots).astype(A.dtype)
@@ -151,7 +151,7 @@ def det_of(input):
 # -- logarithms ---------------------------------------------------------------------------------
 
 
-@lapack.factorisation("LinalgSlogdetBackward0", "sign", "logabsdet", "LU", "pivots")
+@lapack.factorisation("LinalgSlogdetBackward0", "sign", "logabsdet", "LU", "pivots", writes=1)
 def linalg_slogdet(A: Array) -> tuple:
     LU, pivots, _ = _factored(A)
     diagonal = _pivotal(LU)

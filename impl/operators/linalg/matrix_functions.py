@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
+from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, function, operator
@@ -97,9 +98,11 @@ def matrix_power(input, n, *, out=None):
 
 def _power(A: Tensor, n: int):
     if n == 0:
-        return A.clone().copy_(new(np.eye(A._raw.shape[-1], dtype=A._raw.dtype)))
+        return A.clone(memory_format=contiguous_format).copy_(
+            new(np.eye(A._raw.shape[-1], dtype=A._raw.dtype))
+        )
     if n == 1:
-        return A.clone()
+        return A.clone(memory_format=contiguous_format)
     if n == -1:
         return inv(A)
     square = A if n > 0 else inv(A)

@@ -27,7 +27,7 @@ _NEEDS_Q = (
 _TALL = "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
 
 
-@lapack.factorisation("LinalgQrBackward0", "Q", "R", autocast="fp32")
+@lapack.factorisation("LinalgQrBackward0", "Q", "R", autocast="fp32", writes=1)
 def linalg_qr(A: Array, mode) -> tuple:
     lapack.require_kernel(A, "geqrf_cpu")
     if mode == "r":
@@ -134,7 +134,7 @@ def qr_of(input, some=True, *, out=None):
 # -- geqrf ----------------------------------------------------------------------------------------
 
 
-@lapack.factorisation("GeqrfBackward0", "a", "tau", autocast="fp32")
+@lapack.factorisation("GeqrfBackward0", "a", "tau", autocast="fp32", writes=1)
 def geqrf_pair(self: Array) -> tuple:
     lapack.require_kernel(self, "geqrf_cpu")
     reflections, tau = np.linalg.qr(self, "raw")

@@ -23,7 +23,7 @@ def _accumulation(kind):
     return np.dtype(np.complex128 if kind.kind == "c" else np.float64)
 
 
-@operator(inplace=True, out=True, layout_sensitive=True)
+@operator(writes=1, inplace=True, out=True, layout_sensitive=True)
 def renorm(self: Array, p, dim, maxnorm) -> Array:
     """Each slice along `dim` scaled down to the norm `maxnorm` if longer (torch.renorm).
 

@@ -189,7 +189,8 @@ def ctc_loss_backward(
     passed: Any = np.arange(value.shape[1]) < lengths[:, None]
     if zero_infinity:
         passed = passed & ~np.isposinf(neg_log_likelihood).reshape(-1, 1)
-    return np.where(passed[..., None], result, 0).transpose(1, 0, 2).astype(log_probs.dtype)
+    kept = np.where(passed[..., None], result, 0).transpose(1, 0, 2)
+    return kept.astype(log_probs.dtype, order="C")
 
 
 @ctc_loss_forward.differentiable("result0").gradients("log_probs")

@@ -19,7 +19,13 @@ from impl.tensor.memory_overlap import check_cast
 
 
 @operator(
-    function=False, method=False, numbers=False, elementwise=True, autocast="fp32", reduces=True
+    writes=1,
+    function=False,
+    method=False,
+    numbers=False,
+    elementwise=True,
+    autocast="fp32",
+    reduces=True,
 )
 def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
     """log(1 + exp(-target * self)), rounded at each step; it overflows as torch's does."""
@@ -59,7 +65,10 @@ def _soft_slope(grad_output, self, target, share):
         return slope / (power + self.dtype.type(1)) * grad_output
 
 
-soft_margin_loss_backward.laid_out_as(lambda args: [])  # row-major, whatever the operands' layouts
+# ATen multiplies the target by a power of it and the input, in this order.
+soft_margin_loss_backward.laid_out_as(
+    lambda args: [(t._raw.shape, t.stride()) for t in (args[2], args[1])]
+)
 soft_margin_loss.gradient(self="F.soft_margin_loss_backward(grad, self, target, reduction)")
 soft_margin_loss.forward(
     lambda F, self_t, self, target, reduction: F.reduced_gradient(

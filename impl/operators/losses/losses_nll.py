@@ -13,7 +13,8 @@ import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, WIDE
 from impl.core.registry import tensor_ops
-from impl.core.strides import element_strides, is_dense
+from impl.core.strides import element_strides
+from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import not_implemented, refuse_gradient
 from impl.kernels.reduced_precision import accumulate_dtype
@@ -155,7 +156,7 @@ def _keeps_other_layout(array) -> bool:
     """Whether the gradient, zeros like this array, would not be row-major."""
     if array.flags.c_contiguous:
         return False
-    return is_dense(array.shape, element_strides(array))
+    return elementwise_strides(array.shape, [(array.shape, element_strides(array))]) is not None
 
 
 def _nll_operators(name: str, node: str, frame: str):

@@ -106,13 +106,13 @@ def _logical(name: str, compute, words: str) -> None:
         return compute(self, other)
 
     kernel.__name__, kernel.__doc__ = name, f"Whether {words} (torch.{name})."
-    operator(elementwise=True, inplace=True, out=True, numbers=False)(kernel)
+    operator(elementwise=True, inplace=True, out=True, numbers=False, writes=1)(kernel)
 
 
 _logical("logical_and", np.logical_and, "both are non-zero")
 _logical("logical_or", np.logical_or, "one is non-zero")
 _logical("logical_xor", np.logical_xor, "exactly one is non-zero")
-unary("logical_not", np.logical_not, "Whether each element is zero", promote=None)
+unary("logical_not", np.logical_not, "Whether each element is zero", promote=None, writes=1)
 
 
 # -- bits --------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ FloatParts = namedtuple("FloatParts", ("mantissa", "exponent"))
 
 
 @operator(
+    writes=1,
     node="FrexpBackward0",
     outputs=("mantissa", "exponent"),
     fresh=True,
@@ -131,7 +132,9 @@ def _refuse_complex(value, name: str) -> None:
         raise RuntimeError(f"{name} is not supported for complex tensors.")
 
 
-@operator(node="Deg2RadBackward0", promote="float", elementwise=True, inplace=True, out=True)
+@operator(
+    writes=1, node="Deg2RadBackward0", promote="float", elementwise=True, inplace=True, out=True
+)
 @rounded_once
 def deg2rad(self: Array) -> Array:
     """Radians of degrees (torch.deg2rad)."""
@@ -139,7 +142,9 @@ def deg2rad(self: Array) -> Array:
     return self * self.dtype.type(math.pi / 180)
 
 
-@operator(node="Rad2DegBackward0", promote="float", elementwise=True, inplace=True, out=True)
+@operator(
+    writes=1, node="Rad2DegBackward0", promote="float", elementwise=True, inplace=True, out=True
+)
 @rounded_once
 def rad2deg(self: Array) -> Array:
     """Degrees of radians (torch.rad2deg)."""

@@ -20,7 +20,7 @@ from impl.factories.generator import default_generator
 _DOUBLE = np.dtype(np.float64)
 
 
-@operator(function=False, method=False, node="PoissonBackward0")
+@operator(writes=1, function=False, method=False, node="PoissonBackward0")
 def poisson_drawn(self: Array, drawn) -> Array:
     return drawn
 

@@ -18,13 +18,25 @@ from impl.operators.reductions.variance import (
 )
 
 
-@operator(node="VarMeanBackward0", outputs=("result0", "result1"), function=False, method=False)
+@operator(
+    layout_sensitive=True,
+    node="VarMeanBackward0",
+    outputs=("result0", "result1"),
+    function=False,
+    method=False,
+)
 def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     value = variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
     return value, mean_of(self, wrap_dims(dim, self.ndim), keepdim)
 
 
-@operator(node="StdMeanBackward0", outputs=("result0", "result1"), function=False, method=False)
+@operator(
+    layout_sensitive=True,
+    node="StdMeanBackward0",
+    outputs=("result0", "result1"),
+    function=False,
+    method=False,
+)
 def std_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     value = np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))
     return value, mean_of(self, wrap_dims(dim, self.ndim), keepdim)

@@ -179,6 +179,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 @operator(
+    writes=1,
     node="NansumBackward0",
     function=False,
     method=False,
@@ -370,12 +371,12 @@ def _logical(reduction, raw, dim, keepdim):
     return result.astype(np.uint8) if raw.dtype == np.uint8 else result
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, writes=1)
 def all_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.all, self, dim, keepdim)
 
 
-@operator(function=False, method=False)
+@operator(function=False, method=False, writes=1)
 def any_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.any, self, dim, keepdim)
 

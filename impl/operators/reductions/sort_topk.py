@@ -231,7 +231,7 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     all_op = operator(node=f"{node}0", complex=NoComplex("median_cpu"), **hidden)(of_all)
     all_op.gradient(self=evenly).forward(read_evenly)
     outputs = ("values", "indices")
-    hidden |= {"complex": NoComplex("median_out"), "writes": int(name == "median")}
+    hidden |= {"complex": NoComplex("median_out"), "writes": 1}
     dim_op = operator(node=f"{node}1", outputs=outputs, **hidden)(along)
     dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
 
@@ -335,7 +335,7 @@ def _define_running(name: str, better, words: str) -> None:
 
     kernel.__name__ = f"{name}_dim"
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
-    facts: dict[str, Any] = {"complex": NoComplex(f"{name}_cpu")}
+    facts: dict[str, Any] = {"complex": NoComplex(f"{name}_cpu"), "writes": 1}
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
     op.differentiable("values").gradient(self=_running_backward)
     op.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))

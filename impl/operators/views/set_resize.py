@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode, messages
+from impl.core.memory_formats import preserve_format, suggested
 from impl.core.sizes import sizes_given
 from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import function
-from impl.dispatch.record import check_write
+from impl.dispatch.record import check_write, record_undifferentiable
+from impl.graph.edge import gradient_edge
 from impl.tensor import forward_grad, write
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.tensor import Tensor, requires_grad
@@ -18,16 +20,22 @@ from impl.tensor.tensor import Tensor, requires_grad
 
 @function("resize_", torch=False)
 def resize_(self, *sizes, memory_format=None, **named):
-    """Give the tensor other sizes, row-major; the storage grows if necessary.
+    """Give the tensor other sizes, row-major or in a memory format; the storage grows if necessary.
 
     New elements are unspecified. Raises RuntimeError for a tensor that requires grad, unless it is
-    an inference tensor or in inference mode (torch.Tensor.resize_).
+    an inference tensor or in inference mode, and for `preserve_format` (torch.Tensor.resize_).
     """
     if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
     shape = sizes_given("resize_", "size", sizes, named)
-    if shape != self._raw.shape:
+    resized = shape != self._raw.shape
+    if resized:
         write.resize(self, shape)
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory format preserve_format")
+    if memory_format is not None:
+        write.resize(self, shape, memory_format.strides(shape))
+    if resized:
         inference_mode.count(self)
     if forward_grad.fw_grad(self) is not None:
         raise RuntimeError("cannot resize variables that has a forward grad")
@@ -36,17 +44,25 @@ def resize_(self, *sizes, memory_format=None, **named):
 
 @function("resize_as_", torch=False)
 def resize_as_(self, the_template, memory_format=None):
-    """`resize_` to the sizes of another tensor (torch.Tensor.resize_as_)."""
-    return resize_(self, the_template._raw.shape)
+    """`resize_` to the sizes of another tensor, or with `preserve_format` also in the memory format
+    that it suggests (torch.Tensor.resize_as_)."""
+    shape = the_template._raw.shape
+    if memory_format is preserve_format:
+        memory_format = suggested(shape, the_template.stride())
+    return resize_(self, shape, memory_format=memory_format)
 
 
 @function("set_", torch=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Replace the tensor's storage by that of another tensor, or a storage (torch.Tensor.set_).
 
-    Raises RuntimeError for another dtype, NotImplementedError for a tensor with a tangent.
+    Recorded as an operator without derivative if either requires grad. Raises RuntimeError for
+    another dtype, NotImplementedError for a tensor with a tangent.
     """
-    check_write(self)
+    others = (source,) if isinstance(source, Tensor) else ()
+    recorded = STATE.enabled and any(map(requires_grad, (self, *others)))
+    check_write(self, recorded)
+    edges = [gradient_edge(t) for t in (self, *others)] if recorded else []
     if source is None:
         source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
     if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:
@@ -69,6 +85,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     # The version counter is the old storage's, so that tensors saved before are found modified.
     self._storage = Replaced(memory, self._storage)
     self._storage.version += 1
+    if recorded:
+        record_undifferentiable("set_", edges, self)
     if forward_grad.fw_grad(self) is not None:
         raise NotImplementedError(messages.FORWARD_UNSUPPORTED.format("set_") + ".")
     return self

@@ -11,7 +11,7 @@ import inspect
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.grad_mode import no_grad
@@ -39,7 +39,11 @@ class ViewCopy(ViewOperator):
 
     def __init__(self, view: ViewOperator) -> None:
         super().__init__(
-            view.geometry, f"{view.node_name}_copy", view.multiple, saved_as=view.saved_as
+            view.geometry,
+            f"{view.node_name}_copy",
+            view.multiple,
+            saved_as=view.saved_as,
+            writes=1,
         )
         self.name = f"{view.name}_copy"
         self.bounded = view.bounded
@@ -47,7 +51,9 @@ class ViewCopy(ViewOperator):
         OPERATORS[self.name] = self
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
-        return [new(np.array(v._raw, order="C")) for v in super().views(tensor, args)]
+        copies = [new(np.array(v._raw, order="C")) for v in super().views(tensor, args)]
+        inference_mode.count_making(self, (tensor, *args), copies)
+        return copies
 
 
 def _published(copies):
@@ -110,7 +116,7 @@ def _store(name: str, input: Tensor, out, result: Tensor):
     with no_grad():
         store(name, out, result)
     if recorded:
-        record_undifferentiable(name, edges, out)
+        record_undifferentiable(f"aten::{name}", edges, out)
     return out
 
 

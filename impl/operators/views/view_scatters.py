@@ -42,6 +42,8 @@ def _check_fits(part, src) -> None:
 class _Scatter(Operator):
     """A primitive whose result lies in memory as its first argument does."""
 
+    fast_path = None
+
     def _output(self, raw, raws, strided: bool, args) -> Tensor:
         result = _with_its_memory(args[0])
         result._array()[...] = raw
@@ -50,7 +52,7 @@ class _Scatter(Operator):
 
 def _scattered(self, src, view, *place):
     """A copy in which the view at this place is `src`."""
-    result = np.array(self, order="C")
+    result = np.array(self, order="K")
     part = view(result, *place)
     _check_fits(part, src)
     part[...] = src
@@ -99,7 +101,7 @@ slice_scatter.gradient(
 slice_scatter.forward("linear")
 
 
-@operator(kind=_Scatter, out=True, saved_as=SavedAs(parts=()))
+@operator(writes=2, kind=_Scatter, out=True, saved_as=SavedAs(parts=()))
 def diagonal_scatter(self: Array, src: Array, offset=0, dim1=0, dim2=1) -> Array:
     """A copy in which a diagonal is `src` (torch.diagonal_scatter)."""
     return _scattered(self, src, array_ops.diagonal, offset, dim1, dim2)
@@ -116,6 +118,8 @@ diagonal_scatter.forward("linear")
 
 class _AsStridedScatter(Operator):
     """Writes by a geometry in the whole memory, which a kernel does not see."""
+
+    fast_path = None
 
     def slow_path(self, input, src, size, stride, storage_offset=None):
         args = (input, src, tuple(size), tuple(stride), storage_offset)
