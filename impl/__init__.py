@@ -17,6 +17,7 @@ from impl import (
     ops,
     optim,
     random,
+    return_types,
     special,
     utils,
 )
