@@ -47,8 +47,11 @@ class Parameter(Tensor):
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+    def __repr__(self, *, tensor_contents=None) -> str:
+        text = super().__repr__(tensor_contents=tensor_contents)
+        if type(self) is not Parameter:
+            text = f"Parameter({text})"
+        return "Parameter containing:\n" + text
 
 
 PLAIN.add(Parameter)
