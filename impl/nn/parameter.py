@@ -11,6 +11,7 @@ from impl.core import inference_mode
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.sizes import Size
 from impl.factories.creation import empty
+from impl.factories.printing import text
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields, new
 
@@ -47,11 +48,11 @@ class Parameter(Tensor):
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __repr__(self, *, tensor_contents=None) -> str:
-        text = super().__repr__(tensor_contents=tensor_contents)
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        shown = text(self, tensor_contents)
         if type(self) is not Parameter:
-            text = f"Parameter({text})"
-        return "Parameter containing:\n" + text
+            shown = f"Parameter({shown})"
+        return "Parameter containing:\n" + shown
 
 
 PLAIN.add(Parameter)
@@ -170,7 +171,7 @@ class UninitializedTensorMixin:
             "attributes."
         )
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return f"<{type(self).__name__}>"
 
     def __deepcopy__(self, memo: dict):

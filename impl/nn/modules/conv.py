@@ -19,7 +19,7 @@ class _ConvNd(Module):
     """Settings and parameters of a convolution over `_ndim` dimensions."""
 
     _ndim: int
-    _transposed = False
+    transposed = False
 
     def _set_up(self, channels, geometry, groups: int, bias: bool, padding_mode: str, dtype):
         """Check and keep the settings, and create the parameters.
@@ -61,7 +61,7 @@ class _ConvNd(Module):
 
     def _weight_shape(self) -> tuple[int, ...]:
         channels = self.out_channels, self.in_channels
-        first, second = reversed(channels) if self._transposed else channels
+        first, second = reversed(channels) if self.transposed else channels
         return first, second // self.groups, *self.kernel_size
 
     def reset_parameters(self) -> None:
@@ -126,7 +126,7 @@ class _Convolution(_ConvNd):
 
 
 class _TransposedConvolution(_ConvNd):
-    _transposed = True
+    transposed = True
 
     def __init__(
         self,

@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
+from impl.nn.modules.images import PairwiseDistance
+from impl.operators.losses.losses_nll import reduction_of
+
+_OLD = ("size_average", "reduce")
 
 
 class _Loss(_FunctionLayer):
-    def extra_repr(self) -> str:
-        return ""
+    """Old names of the reduction, which warn, are not kept."""
+
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        old = {name: settings.pop(name) for name in _OLD if name in settings}
+        if any(value is not None for value in old.values()):
+            settings["reduction"] = reduction_of(settings["reduction"], **old, stacklevel=5)
+        return settings
 
 
 class _WeightedLoss(_Loss):
@@ -19,6 +28,12 @@ class _WeightedLoss(_Loss):
 class _KeywordLoss(_Loss):
     def __init__(self, **kwargs) -> None:
         super().__init__(**kwargs)
+
+
+class _DistanceLoss(_KeywordLoss):
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        given = settings["distance_function"]
+        return {**settings, "distance_function": PairwiseDistance() if given is None else given}
 
 
 _loss = layers_of(__name__, _Loss)
@@ -63,7 +78,7 @@ CTCLoss = _loss("CTCLoss", "ctc_loss", blank=0, reduction="mean", zero_infinity=
 GaussianNLLLoss = _keyword(
     "GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6, reduction="mean"
 )
-TripletMarginWithDistanceLoss = _keyword(
+TripletMarginWithDistanceLoss = layers_of(__name__, _DistanceLoss)(
     "TripletMarginWithDistanceLoss",
     "triplet_margin_with_distance_loss",
     distance_function=None,

@@ -133,5 +133,11 @@ class CrossMapLRN2d(Module):
 
 _layer = layers_of(__name__)
 LocalResponseNorm = _layer(
-    "LocalResponseNorm", "local_response_norm", "size", alpha=1e-4, beta=0.75, k=1.0
+    "LocalResponseNorm",
+    "local_response_norm",
+    "size",
+    alpha=1e-4,
+    beta=0.75,
+    k=1.0,
+    text="{size}, alpha={alpha}, beta={beta}, k={k}",
 )
