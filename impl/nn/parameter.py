@@ -195,7 +195,7 @@ def _without_value(cls, requires_grad: bool, dtype):
     return result
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter without a shape yet (torch.nn.UninitializedParameter)."""
 
     cls_to_become = Parameter
