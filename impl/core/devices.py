@@ -85,12 +85,15 @@ CPU = device("cpu")
 
 
 def check_device(place) -> None:
-    """Raise unless `place` is the CPU or its name.
+    """Raise unless `place` is the CPU, its name or None.
 
-    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices.
+    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices;
+    NotImplementedError for "meta", whose tensors have no elements.
     """
-    kind = device(place).type
+    kind = "cpu" if place is None else device(place).type
     if kind == "cuda":
         raise AssertionError("Torch not compiled with CUDA enabled")
+    if kind == "meta":
+        raise NotImplementedError("tensors on the meta device, which have no elements")
     if kind != "cpu":
         raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.devices import check_device
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.sizes import Size
 from impl.factories.creation import empty
@@ -105,7 +106,7 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape, device=None, dtype=None) -> None:
         """Become an uninitialised tensor of a shape, and of another dtype if one is given."""
-        value = empty(shape, dtype=dtype or self._kind)
+        value = empty(shape, dtype=dtype or self._kind, device=device)
         itself: Any = self
         required = itself._requires_grad
         del itself._kind
@@ -201,6 +202,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
+        check_device(device)
         return _without_value(cls, requires_grad, dtype)
 
     def __init__(self, requires_grad=True, device=None, dtype=None) -> None:
@@ -211,6 +213,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer without a shape yet (torch.nn.UninitializedBuffer)."""
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        check_device(device)
         result = _without_value(cls, requires_grad, dtype)
         result.persistent = persistent
         result._is_buffer = True

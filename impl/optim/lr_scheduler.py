@@ -24,6 +24,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _LRScheduler(LRScheduler):
+    """The old name of `LRScheduler`, for classes that derive from it."""
+
+
 class LambdaLR(LRScheduler):
     """γₜ = γ₀ · f(t), with one function `lr_lambda` for all groups or one for each."""
 

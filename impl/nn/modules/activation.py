@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn.init import constant_
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
@@ -19,6 +20,7 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init

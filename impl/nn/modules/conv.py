@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.families import by_dimension, each_dimension, nondefault
@@ -101,6 +102,7 @@ class _Convolution(_ConvNd):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         geometry = kernel_size, stride, padding, dilation, 0
         self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, dtype)
 
@@ -143,6 +145,7 @@ class _TransposedConvolution(_ConvNd):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         geometry = kernel_size, stride, padding, dilation, output_padding

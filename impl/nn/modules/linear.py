@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.module import Module
@@ -33,6 +34,7 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
     ) -> None:
+        check_device(device)
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = empty_parameter((out_features, in_features), dtype)
@@ -109,6 +111,7 @@ class Bilinear(Module):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features = out_features

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.core.devices import check_device
 from impl.core.grad_mode import no_grad
 from impl.nn import functional as F
 from impl.nn import init
@@ -49,6 +50,7 @@ class Embedding(_Table):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx:
@@ -116,6 +118,7 @@ class EmbeddingBag(_Table):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type = max_norm, norm_type

@@ -10,6 +10,7 @@ import copy
 import warnings
 from typing import Any
 
+from impl.core.devices import check_device
 from impl.factories.creation import full
 from impl.nn import functional as F
 from impl.nn.init import xavier_uniform_
@@ -55,6 +56,7 @@ class _Layer(Module):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         for name in ("self_attn", "multihead_attn")[: self._norms - 1]:
             attention = MultiheadAttention(
