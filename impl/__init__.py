@@ -17,6 +17,7 @@ from impl import (
     ops,
     optim,
     random,
+    return_types,
     special,
     utils,
 )
@@ -84,6 +85,7 @@ from impl.dispatch.autocast import (
 )
 from impl.factories import copy_and_pickle as _copy_and_pickle
 from impl.factories import creation as _creation
+from impl.factories import printing as _tensor_str
 from impl.factories import tensor_methods as _tensor_methods
 from impl.factories import type_info as _type_info
 from impl.factories.generator import Generator, default_generator

@@ -8,8 +8,11 @@ import inspect
 import pytest
 
 import impl
+from impl.optim.optimizer import UpdateRule
 
 NAMES = sorted(set(impl.optim.__all__) - {"Optimizer", "lr_scheduler", "swa_utils"})
+# Optimizers that torch.optim itself is the module of, which take no complex parameters.
+REAL = {"Adafactor", "Muon", "SparseAdam"}
 
 
 def stepped(library, name: str, **options):
@@ -47,13 +50,13 @@ def test_signatures_are_those_of_torch(name):
 def test_records_name_every_option(name):
     kind = getattr(impl.optim, name)
     options = set(inspect.signature(kind).parameters) - {"params"}
-    if issubclass(kind, impl.optim.update_rules.UpdateRule):
+    if issubclass(kind, UpdateRule):
         named = set(kind._options.split())
         assert named - options <= {"decoupled_weight_decay"} and options <= named
         assert set(kind._checked.split()) <= options
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - REAL))
 def test_defaults_and_states_are_ordered_as_torch_does(name):
     torch = pytest.importorskip("torch")
     ours, theirs = (stepped(library, name) for library in (impl, torch))
@@ -62,7 +65,7 @@ def test_defaults_and_states_are_ordered_as_torch_does(name):
         assert list(mine) == list(other)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - REAL))
 def test_each_optimizer_has_the_module_of_torch(name):
     kind = getattr(impl.optim, name)
     module = importlib.import_module(f"impl.optim.{name.lower()}")

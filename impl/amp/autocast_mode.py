@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from impl.core.dtypes import FLOATING, dtype, float64
+from impl.core.registry import name_home
 from impl.dispatch.autocast import (
     autocast,
     get_autocast_dtype,
@@ -75,3 +76,6 @@ def custom_bwd(bwd=None, *, device_type: str):
             return bwd(*args, **kwargs)
 
     return call
+
+
+name_home(globals())

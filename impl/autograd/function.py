@@ -1,5 +1,6 @@
 """`torch.autograd.function`: custom Functions."""
 
+from impl.core.registry import name_home
 from impl.tape.custom_function import BackwardCFunction, Function, FunctionCtx, FunctionMeta
 from impl.tape.once_differentiable import once_differentiable
 
@@ -19,3 +20,6 @@ class InplaceFunction(Function):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
+
+
+name_home(globals())

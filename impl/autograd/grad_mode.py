@@ -9,6 +9,7 @@ from impl.core.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from impl.core.registry import name_home
 
 __all__ = [
     "_force_original_view_tracking",
@@ -19,3 +20,6 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+name_home(globals())

@@ -236,6 +236,8 @@ def _check_zero_seeds(outputs, inputs, options: Options) -> None:
 class UndefinedGrad(Node):
     """Node that replaces every gradient by an undefined one (torch's UndefinedGrad)."""
 
+    __module__ = "builtins"  # as of a C++ class
+
     def _evaluate(self, grads, form, wanted):
         return [None]
 

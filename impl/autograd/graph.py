@@ -1,5 +1,6 @@
 """`torch.autograd.graph`: nodes, gradient edges, and hooks on the graph or on several tensors."""
 
+from impl.core.registry import name_home
 from impl.engine.multi_grad_hooks import register_multi_grad_hook
 from impl.graph.edge import GradientEdge, gradient_edge
 from impl.graph.node import Node
@@ -42,3 +43,6 @@ def get_gradient_edge(tensor) -> GradientEdge:
             "gradients"
         )
     return GradientEdge(*gradient_edge(tensor))
+
+
+name_home(globals())

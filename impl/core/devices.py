@@ -19,6 +19,7 @@ class device:
     Raises RuntimeError for a name that torch does not know.
     """
 
+    __module__ = "impl"
     __slots__ = ("index", "type")
 
     type: str
@@ -34,6 +35,11 @@ class device:
             raise TypeError(f"device() received an invalid argument: {type!r}")
         if not type:
             raise RuntimeError("Device string must not be empty")
+        if index is not None and not isinstance(index, int):
+            raise TypeError(
+                "device(): argument 'index' (position 2) must be int, not "
+                + index.__class__.__name__
+            )
         found = _NAME.fullmatch(type)
         name = type.split(":")[0]
         if name not in _TYPES:
@@ -58,7 +64,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self):
-        return device, (str(self),)
+        return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -79,12 +85,15 @@ CPU = device("cpu")
 
 
 def check_device(place) -> None:
-    """Raise unless `place` is the CPU or its name.
+    """Raise unless `place` is the CPU, its name or None.
 
-    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices.
+    As in a torch built without CUDA: AssertionError for "cuda", RuntimeError for other devices;
+    NotImplementedError for "meta", whose tensors have no elements.
     """
-    kind = device(place).type
+    kind = "cpu" if place is None else device(place).type
     if kind == "cuda":
         raise AssertionError("Torch not compiled with CUDA enabled")
+    if kind == "meta":
+        raise NotImplementedError("tensors on the meta device, which have no elements")
     if kind != "cpu":
         raise RuntimeError(f"PyTorch is not linked with support for {kind} devices")

@@ -13,6 +13,8 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 class dtype:
     """An element type, printed as torch prints it (`torch.float32`)."""
 
+    __module__ = "impl"
+
     __slots__ = ("c_name", "category", "itemsize", "legacy", "name", "numpy")
 
     def __init__(self, name: str, numpy_type, category: int, legacy: str, c_name: str) -> None:
@@ -32,18 +34,28 @@ class dtype:
     def is_complex(self) -> bool:
         return self.category == COMPLEX
 
+    @property
+    def is_signed(self) -> bool:
+        return self.category != BOOL and self is not uint8
+
+    def to_real(self) -> dtype:
+        """The dtype of the parts of a complex dtype; another dtype itself."""
+        return real_of(self)
+
+    def to_complex(self) -> dtype:
+        """The complex dtype with parts of this dtype. Raises RuntimeError for integers and bool."""
+        if self.category < FLOATING:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.legacy}")
+        return self if self.category == COMPLEX else complex_of(self)
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self):
-        return (_named, (self.name,))
+    def __reduce__(self) -> str:
+        return self.name  # a global of the public module
 
 
 dtype.__name__ = "torch.dtype"  # appears in Python's own error messages
-
-
-def _named(name: str) -> dtype:
-    return BY_NAME[name]
 
 
 bool_ = dtype("bool", np.bool_, BOOL, "Bool", "bool")
@@ -72,7 +84,6 @@ ALL: tuple[dtype, ...] = (
     float64,
 )
 ALL += (complex64, complex128)
-BY_NAME = {d.name: d for d in ALL}
 BY_NUMPY = {d.numpy: d for d in ALL}
 CATEGORY = {d.numpy: d.category for d in ALL}
 DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= FLOATING)

@@ -10,6 +10,8 @@ from impl.core.strides import element_strides, empty_strided
 class layout:
     """The layout of a tensor (torch.layout); here always `torch.strided`."""
 
+    __module__ = "impl"
+
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -19,6 +21,8 @@ class layout:
 
 class memory_format:
     """The strides of a copy (torch.memory_format): row-major, preserved, or channels innermost."""
+
+    __module__ = "impl"
 
     def __init__(self, name: str, rank: int | None = None) -> None:
         self._name = name

@@ -38,6 +38,16 @@ OPERATORS: dict[str, Any] = {}  # every `impl.dispatch.operator.Operator` by its
 FUNCTIONS: dict = {}  # the functions of the torch namespace
 
 
+def name_home(module: dict[str, Any]) -> None:
+    """Make a public module the one by which the classes in its `__all__` are shown and pickled.
+
+    They are defined in lower layers; `module` is the module's namespace.
+    """
+    for name in module["__all__"]:
+        if isinstance(module[name], type):
+            module[name].__module__ = module["__name__"]
+
+
 def method_of(cls: type):
     """Decorator that adds a function or property to a class of a lower layer.
 

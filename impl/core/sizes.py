@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator as _python
 
@@ -10,7 +11,13 @@ from impl.core import messages
 
 
 class Size(tuple):
-    """A tensor's sizes, printed as torch prints them."""
+    """A tensor's sizes, a tuple of ints (torch.Size). Raises TypeError for other elements."""
+
+    __module__ = "impl"
+    __slots__ = ()
+
+    def __new__(cls, sizes=()):
+        return tuple.__new__(cls, map(_size, itertools.count(), sizes))
 
     def numel(self) -> int:
         """The number of elements of a tensor of these sizes."""
@@ -19,12 +26,43 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
     def __getitem__(self, index):
         item = super().__getitem__(index)
         return Size(item) if isinstance(index, slice) else item
 
     def __add__(self, other):
-        return Size(tuple(self) + tuple(other))
+        if not isinstance(other, tuple):
+            raise TypeError(
+                f"can only concatenate tuple (not {type(other).__name__}) to torch.Size"
+            )
+        return Size(super().__add__(other))
+
+    def __radd__(self, other):
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times):
+        return Size(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+
+def size_of(shape: tuple[int, ...]) -> Size:
+    """A Size of a tuple that is known to hold ints."""
+    return tuple.__new__(Size, shape)
+
+
+def _size(place: int, value) -> int:
+    if type(value) is int:
+        return value
+    try:
+        return _python.index(value)
+    except TypeError:
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
+        ) from None
 
 
 def sizes_of(arguments) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from impl.core.dims import dim_of
 from impl.core.dtypes import BY_NUMPY, FLOATING, dtype
 from impl.core.memory_formats import contiguous_format, layout, strided
 from impl.core.read_only import read_only
-from impl.core.sizes import Size
+from impl.core.sizes import Size, size_of
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, is_contiguous
 
@@ -74,7 +74,7 @@ class TensorBase:
 
     @read_only
     def shape(self) -> Size:
-        return Size(self._raw.shape)
+        return size_of(self._raw.shape)
 
     def size(self, dim: int | None = None):
         """The sizes, or the size of one dimension. Raises IndexError out of range."""

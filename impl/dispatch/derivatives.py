@@ -66,9 +66,10 @@ class DerivativeInfo:
         self.list_edges = False
         self.grad_inputs: tuple = ()
         self.node_class: Any = type(
-            node_name, (OperatorNode,), {"_operator": self, "__slots__": ()}
+            node_name,
+            (OperatorNode,),
+            {"_operator": self, "__slots__": (), "__module__": "builtins"},  # as of a C++ class
         )
-        self.node_class.__module__ = "torch.autograd.functions"
 
     # -- definition -------------------------------------------------------------------------
 

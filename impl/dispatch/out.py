@@ -99,8 +99,8 @@ def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
 
 
 def like_tuple(result: tuple, values: list) -> tuple:
-    """The values as a tuple of the class of `result`, which may have named fields."""
-    return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
+    """The values as a tuple, with named fields where `result` has them."""
+    return getattr(type(result), "out_type", tuple)(values)
 
 
 def stored(name: str, out, result):

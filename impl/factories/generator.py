@@ -31,6 +31,8 @@ _STATE_BYTES = 5056
 class Generator:
     """A random number generator with its own seed and state (torch.Generator)."""
 
+    __module__ = "impl"
+
     def __init__(self, device="cpu") -> None:
         check_device(device)
         self._engine = np.random.MT19937()
@@ -42,8 +44,11 @@ class Generator:
     def manual_seed(self, seed) -> Generator:
         """Seed the generator; negative seeds count from 2**64 down.
 
-        Raises ValueError beyond 64 bits (torch.Generator.manual_seed).
+        Raises RuntimeError for anything but an int, ValueError beyond 64 bits
+        (torch.Generator.manual_seed).
         """
+        if not isinstance(seed, (int, np.integer)):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")

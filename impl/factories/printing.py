@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from impl.core.dtypes import COMPLEX, complex_of, get_default_dtype
 from impl.tensor import forward_grad
+from impl.tensor.tensor import PLAIN, Tensor
 
 
 @dataclasses.dataclass
@@ -42,6 +46,22 @@ def set_printoptions(
     given["linewidth"] = linewidth
     vars(OPTIONS).update(chosen, **{k: v for k, v in given.items() if v is not None})
     OPTIONS.sci_mode = sci_mode
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options of printing, as keywords of `set_printoptions`."""
+    return dataclasses.asdict(OPTIONS)
+
+
+@contextlib.contextmanager
+def printoptions(**options: Any) -> Iterator[None]:
+    """A context in which these options of printing are set."""
+    before = get_printoptions()
+    set_printoptions(**options)
+    try:
+        yield
+    finally:
+        set_printoptions(**before)
 
 
 class _Format:
@@ -96,7 +116,10 @@ class _ComplexFormat:
 
 
 def _row(values, indent: int, format, summarise: bool) -> str:
-    if summarise and len(values) > 2 * OPTIONS.edgeitems:
+    values = _exact(values)
+    if summarise and not OPTIONS.edgeitems:
+        items = ["..."]
+    elif summarise and len(values) > 2 * OPTIONS.edgeitems:
         items = [
             *(format(v) for v in values[: OPTIONS.edgeitems].tolist()),
             " ...",
@@ -111,14 +134,17 @@ def _row(values, indent: int, format, summarise: bool) -> str:
 
 def _block(values, indent: int, format, summarise: bool) -> str:
     if values.ndim == 0:
-        return format(values.item())
+        return format(_exact(values).item())
     if values.ndim == 1:
         return _row(values, indent, format, summarise)
     if summarise and len(values) > 2 * OPTIONS.edgeitems:
         parts = [
             *(_block(v, indent + 1, format, summarise) for v in values[: OPTIONS.edgeitems]),
             "...",
-            *(_block(v, indent + 1, format, summarise) for v in values[-OPTIONS.edgeitems :]),
+            *(
+                _block(v, indent + 1, format, summarise)
+                for v in values[len(values) - OPTIONS.edgeitems :]
+            ),
         ]
     else:
         parts = [_block(v, indent + 1, format, summarise) for v in values]
@@ -128,28 +154,30 @@ def _block(values, indent: int, format, summarise: bool) -> str:
 
 def _edges(values):
     """The elements of a large array that are shown, from which the format is determined."""
-    for axis in range(values.ndim):
-        if values.shape[axis] > 2 * OPTIONS.edgeitems:
-            ends = (*range(OPTIONS.edgeitems), *range(-OPTIONS.edgeitems, 0))
-            values = np.take(values, ends, axis)
-    return values
+    ends = (*range(OPTIONS.edgeitems), *range(-OPTIONS.edgeitems, 0))
+    return values[np.ix_(*(ends if n > len(ends) else range(n) for n in values.shape))]
+
+
+def _exact(values):
+    """Half precision as float32."""
+    half = values.dtype.kind == "V" or values.dtype == np.float16
+    return values.astype(np.float32) if half else values
 
 
 def _body(raw, indent: int) -> str:
     values = np.asarray(raw)
-    if values.dtype.kind == "V" or values.dtype == np.float16:
-        values = values.astype(np.float32)
     summarise = values.size > OPTIONS.threshold
-    shown = _edges(values) if summarise else values
+    shown = _exact(_edges(values) if summarise else values)
     format = _ComplexFormat(shown) if values.dtype.kind == "c" else _Format(shown)
     return _block(values, indent, format, summarise)
 
 
-def text(tensor) -> str:
+def text(tensor, contents: str | None = None) -> str:
     """torch's text of a tensor: its elements, and its dtype and history unless they are the
-    default."""
+    default. `contents` replaces the elements."""
     raw, d = tensor._raw, tensor.dtype
-    prefix = "tensor("
+    name = type(tensor).__name__
+    prefix = "tensor(" if name == Tensor.__name__ or type(tensor) in PLAIN else f"{name}("
     suffixes = []
     default = get_default_dtype()
     if raw.size == 0:
@@ -159,7 +187,9 @@ def text(tensor) -> str:
         if d is not default:
             suffixes.append(f"dtype={d}")
     else:
-        body = _body(raw, len(prefix))
+        body = _body(raw, len(prefix)) if contents is None else ""
+        if not OPTIONS.edgeitems:
+            suffixes.append(f"size={tuple(raw.shape)}")
         usual = d.name in ("int64", "bool") or d is default
         if d.category == COMPLEX:
             usual = d is complex_of(default)
@@ -179,6 +209,7 @@ def text(tensor) -> str:
     tangent = forward_grad.fw_grad(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
+    body = body if contents is None else contents
     return _with_suffixes(prefix + body, suffixes, len(prefix))
 
 

@@ -13,13 +13,13 @@ from impl.tensor.tensor import Tensor
 
 
 @method_of(Tensor)
-def __repr__(self) -> str:
-    return text(self)
+def __repr__(self, *, tensor_contents=None) -> str:
+    return text(self, tensor_contents)
 
 
 @method_of(Tensor)
 def __format__(self, spec: str) -> str:
-    if self._raw.ndim == 0:
+    if self._raw.ndim == 0 and type(self).__name__ == Tensor.__name__:
         return format(self.item(), spec)
     return object.__format__(self, spec)
 

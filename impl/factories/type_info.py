@@ -83,8 +83,10 @@ def typename(obj) -> str:
     """The name of a tensor's legacy type, or of an object's class (torch.typename)."""
     if isinstance(obj, Tensor):
         return f"torch.{obj.dtype.legacy}Tensor"
-    kind = obj if isinstance(obj, type) else type(obj)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    named = obj if hasattr(obj, "__name__") else type(obj)
+    name = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None) or "builtins"
+    return name if module == "builtins" else f"{module}.{name}"
 
 
 @_publish
@@ -99,11 +101,24 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category
 
 
-class finfo:
+class _Limits:
+    """Limits of a dtype, which are equal for equal dtypes."""
+
+    dtype: str
+
+    def __eq__(self, other) -> bool:
+        return type(other) is type(self) and other.dtype == self.dtype
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class finfo(_Limits):
     """The limits of a floating dtype, by default the default one (torch.finfo).
 
     Raises TypeError for another dtype.
     """
+
+    __module__ = "impl"
 
     def __init__(self, type: dtype | None = None) -> None:
         d = dtypes.get_default_dtype() if type is None else type
@@ -116,7 +131,7 @@ class finfo:
             d = dtypes.real_of(d)
         limits = ml_dtypes.finfo(d.numpy)
         self.dtype = d.name
-        self.grad_inputs = limits.bits
+        self.bits = limits.bits
         self.eps, self.max, self.min = (float(v) for v in (limits.eps, limits.max, limits.min))
         self.tiny = self.smallest_normal = float(limits.smallest_normal)
         self.resolution = float(f"{float(limits.resolution):.0e}")
@@ -127,17 +142,21 @@ class finfo:
         return f"finfo({text}, dtype={self.dtype})"
 
 
-class iinfo:
+class iinfo(_Limits):
     """The limits of an integer dtype (torch.iinfo). Raises TypeError for another dtype."""
 
+    __module__ = "impl"
+
     def __init__(self, type: dtype) -> None:
+        if type is dtypes.bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != dtypes.INTEGRAL:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
                 "'torch.iinfo'"
             )
         limits = np.iinfo(type.numpy)
-        self.dtype, self.grad_inputs = type.name, limits.bits
+        self.dtype, self.bits = type.name, limits.bits
         self.min, self.max = int(limits.min), int(limits.max)
 
     def __repr__(self) -> str:

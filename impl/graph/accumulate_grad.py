@@ -12,6 +12,8 @@ from impl.graph.node import Node
 class AccumulateGrad(Node):
     """The gradient accumulator of a leaf: accumulates incoming gradients into `variable.grad`."""
 
+    __module__ = "builtins"  # as of a C++ class
+
     __slots__ = ("_meta", "variable")
 
     # The maximum, as in torch: the ready queue runs it before every other node.

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.devices import check_device
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.sizes import Size
 from impl.factories.creation import empty
+from impl.factories.printing import text
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields, new
 
@@ -47,8 +49,11 @@ class Parameter(Tensor):
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        shown = text(self, tensor_contents)
+        if type(self) is not Parameter:
+            shown = f"Parameter({shown})"
+        return "Parameter containing:\n" + shown
 
 
 PLAIN.add(Parameter)
@@ -101,7 +106,7 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape, device=None, dtype=None) -> None:
         """Become an uninitialised tensor of a shape, and of another dtype if one is given."""
-        value = empty(shape, dtype=dtype or self._kind)
+        value = empty(shape, dtype=dtype or self._kind, device=device)
         itself: Any = self
         required = itself._requires_grad
         del itself._kind
@@ -167,7 +172,7 @@ class UninitializedTensorMixin:
             "attributes."
         )
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return f"<{type(self).__name__}>"
 
     def __deepcopy__(self, memo: dict):
@@ -191,12 +196,13 @@ def _without_value(cls, requires_grad: bool, dtype):
     return result
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter without a shape yet (torch.nn.UninitializedParameter)."""
 
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
+        check_device(device)
         return _without_value(cls, requires_grad, dtype)
 
     def __init__(self, requires_grad=True, device=None, dtype=None) -> None:
@@ -207,6 +213,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer without a shape yet (torch.nn.UninitializedBuffer)."""
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        check_device(device)
         result = _without_value(cls, requires_grad, dtype)
         result.persistent = persistent
         result._is_buffer = True

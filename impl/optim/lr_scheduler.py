@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from typing import Any
 
+from impl.core.registry import name_home
 from impl.optim.composed_schedules import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from impl.optim.cyclic_schedules import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from impl.optim.schedule import LRScheduler, cosine_annealed, load_callable, saved_callable
@@ -21,6 +22,10 @@ __all__ = [
     "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
     "StepLR",
 ]  # fmt: skip
+
+
+class _LRScheduler(LRScheduler):
+    """The old name of `LRScheduler`, for classes that derive from it."""
 
 
 class LambdaLR(LRScheduler):
@@ -224,3 +229,6 @@ class CosineAnnealingLR(LRScheduler):
     def _get_closed_form_lr(self) -> list:
         t, period = self.last_epoch, self.T_max
         return [cosine_annealed(base, self.eta_min, t, period) for base in self.base_lrs]
+
+
+name_home(globals())

@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from impl.core.dtypes import FLOATING, float32, float64, get_default_dtype
-from impl.core.grad_mode import enable_grad, set_grad_enabled
+from impl.core.dtypes import FLOATING, dtype, float32, float64, get_default_dtype
+from impl.core.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
-from impl.graph.hooks import RemovableHandle
+from impl.optim.optimizer_hooks import (
+    Hooked,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from impl.tensor.tensor import Tensor
 
 
@@ -28,32 +32,30 @@ def type_name(value) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def check_option(name: str, value) -> None:
+def check_option(name: str, value, positive: bool = False) -> None:
     """Raise ValueError, with torch's text, for an option outside its range."""
+    if name == "lr" and isinstance(value, Tensor) and value.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
     if name == "betas":
-        for i, beta in enumerate(value):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        for i in range(2):
+            if not 0.0 <= value[i] < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {value[i]}")
     elif name == "etas":
         if not 0.0 < value[0] < 1.0 < value[1]:
             raise ValueError(f"Invalid eta values: {value[0]}, {value[1]}")
-    elif not 0.0 <= value <= (1.0 if name == "rho" else math.inf):
+    elif not 0.0 <= value <= (1.0 if name == "rho" else math.inf) or (positive and value == 0):
         label = {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
         raise ValueError(f"Invalid {label}: {value}")
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Parameters in groups, their options and their state (torch.optim.Optimizer).
 
     `params` are tensors, (name, tensor) pairs, or dictionaries of groups with options of their
     own. A subclass defines `_update`, which steps one group, or `step`. Raises TypeError for
     arguments that are not tensors, ValueError for an empty list, for non-leaves and for a tensor
-    in two groups, NotImplementedError for foreach, capturable or fused updates, and for
-    differentiable ones of optimizers that cannot record a step.
+    in two groups.
     """
-
-    #: Those of the options that change how a step is computed that the optimizer has.
-    _can_be: tuple[str, ...] = ()
 
     def __init__(self, params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -61,12 +63,8 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {type_name(params)}"
             )
-        for name in ("foreach", "capturable", "differentiable", "fused"):
-            if defaults.get(name) and name not in self._can_be:
-                raise NotImplementedError(f"an optimizer with {name}=True")
         self.defaults = defaults
-        self._before: dict = {}
-        self._after: dict = {}
+        self._init_hooks()
         self.state: defaultdict[Any, dict] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
@@ -76,6 +74,14 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("defaults", "state", "param_groups")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._init_hooks()
+        self.defaults.setdefault("differentiable", False)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; options that it does not set get the optimizer's defaults."""
@@ -125,36 +131,22 @@ class Optimizer:
         self.param_groups.append(param_group)
 
     def step(self, closure=None):
-        """Update the parameters that have gradients, with grad mode off unless `differentiable`.
+        """Update the parameters that have gradients, with grad mode off unless differentiable.
 
         Calls `closure` before, with grad mode on, and returns its result.
         """
-        self._run(self._before)
         loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
         with set_grad_enabled(self.defaults.get("differentiable", False)):
+            if closure is not None:
+                with enable_grad():
+                    loss = closure()
             for group in self.param_groups:
-                self._update(group)
-        self._run(self._after)
+                self._update(as_numbers(group))
         return loss
 
     def _update(self, group: dict[str, Any]) -> None:
         """Step the parameters of one group."""
         raise NotImplementedError
-
-    def _run(self, hooks: dict) -> None:
-        for hook in list(hooks.values()):
-            hook(self, (), {})
-
-    def register_step_pre_hook(self, hook) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before every step."""
-        return RemovableHandle.add(self._before, hook)
-
-    def register_step_post_hook(self, hook) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` after every step."""
-        return RemovableHandle.add(self._after, hook)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero in place."""
@@ -173,6 +165,8 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """States and options, with numbers in place of the parameters."""
+        for before in self._optimizer_state_dict_pre_hooks.values():
+            before(self)
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -182,13 +176,21 @@ class Optimizer:
             packed["params"] = [numbers[id(param)] for param in group["params"]]
             groups.append(packed)
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        saved: dict[str, Any] = {"state": state, "param_groups": groups}
+        for after in self._optimizer_state_dict_post_hooks.values():
+            changed = after(self, saved)
+            saved = saved if changed is None else changed
+        return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Replace states and options by those that `state_dict` returned.
 
         Raises ValueError for another number of groups or of parameters in a group.
         """
+        state_dict = state_dict.copy()
+        for before in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = before(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         saved = copy.deepcopy(state_dict["param_groups"])
         if len(self.param_groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -211,14 +213,16 @@ class Optimizer:
                 state[key] = value
         for group, other in pairs:
             other["params"] = group["params"]
-        self.state, self.param_groups = state, saved
+        self.__setstate__({"state": state, "param_groups": saved})
+        for after in self._optimizer_load_state_dict_post_hooks.values():
+            after(self)
 
     def __repr__(self) -> str:
-        lines = []
+        text = ""
         for i, group in enumerate(self.param_groups):
-            lines += ["", f"Parameter Group {i}"]
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {k}: {group[k]}\n" for k in sorted(group) if k != "params")
+        return f"{type(self).__name__} ({text})"
 
 
 def _cast(param: Tensor, value, key=None):
@@ -231,6 +235,11 @@ def _cast(param: Tensor, value, key=None):
     if isinstance(value, Iterable) and not isinstance(value, str):
         return type(value)(_cast(param, v) for v in value)  # type: ignore[call-arg]
     return value
+
+
+def step_dtype() -> dtype:
+    """The dtype of step counts: float32, or float64 if that is the default dtype."""
+    return float64 if get_default_dtype() is float64 else float32
 
 
 def as_real(*tensors):
@@ -273,18 +282,41 @@ class UpdateRule(Optimizer):
     _checked: str
     #: Tensors in the state of each parameter, after the count "step".
     _state: tuple[Kept, ...]
+    #: For the loop and for `foreach`: which tensors have to be on an accelerator that can capture
+    #: graphs, with `capturable`, and whether XLA is among these.
+    _captured = "params and state_steps", "params and state_steps"
+    _captured_by_xla = True, False
 
     def _defaults(self, options: dict[str, Any]) -> dict[str, Any]:
         """Check the constructor's arguments and return the options in torch's order."""
         for name in self._checked.split():
             check_option(name, options[name])
+        if options.get("fused"):
+            if options["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if options["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         return {name: options[name] for name in self._options.split()}
+
+    def _check_capture(self, group: dict[str, Any]) -> None:
+        """Raise AssertionError for options of a group that its gradients do not allow here."""
+        foreach, fused = group.get("foreach"), group.get("fused")
+        if foreach and group.get("differentiable"):
+            raise AssertionError("_foreach ops don't support autograd")
+        if group.get("capturable") and not fused:
+            devices = ["cuda", "xpu", "hpu", "privateuseone"]
+            devices += ["xla"] * self._captured_by_xla[bool(foreach)]
+            raise AssertionError(
+                f"If capturable=True, {self._captured[bool(foreach)]} must be on supported "
+                f"devices: {devices}."
+            )
 
     def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
         """Fill the state of a parameter before its first step."""
+        check_fused(group, param)
         state = self.state[param]
-        dtype = float64 if get_default_dtype() is float64 else float32
-        state["step"] = creation.tensor(0.0, dtype=dtype)
+        kind = float32 if group.get("fused") else step_dtype()
+        state["step"] = creation.tensor(0.0, dtype=kind)
         for name, first, only_if in self._state:
             if only_if is None or only_if(group):
                 state[name] = first(self, group, param)
@@ -303,6 +335,7 @@ class UpdateRule(Optimizer):
         ]
         for param, grad in differentiated(group):
             state = self.state[param] or self._begin(group, param)
+            self._check_capture(group)
             state["step"] += 1
             kept = [None if name is None else state[name] for name in names]
             if decay_real:
@@ -319,6 +352,32 @@ def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
             yield param, -param._grad if group["maximize"] else param._grad
 
 
+def check_fused(group: dict[str, Any], param: Tensor) -> None:
+    """Raise RuntimeError for a parameter without a fused update, if the group asks for one."""
+    if group.get("fused") and param.dtype.category != FLOATING:
+        devices = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of supported "
+            f"devices: {devices} but {param.dtype} and cpu"
+        )
+
+
+def as_numbers(group: dict[str, Any]) -> dict[str, Any]:
+    """A group with numbers for options that are tensors, unless these are differentiated."""
+    return {
+        name: value if name in ("params", "param_names") else _number(value)
+        for name, value in group.items()
+    }
+
+
+def _number(value):
+    if isinstance(value, tuple):
+        return tuple(map(_number, value))
+    if isinstance(value, Tensor) and not (is_grad_enabled() and value.requires_grad):
+        return value.item()
+    return value
+
+
 def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tensor:
     """The gradient plus weight_decay · θ; decoupled, the gradient itself, and θ is scaled."""
     decay = group["weight_decay"]
@@ -330,3 +389,11 @@ def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tens
     if isinstance(decay, Tensor) and decay.requires_grad:
         return grad.addcmul_(param.clone(), decay)  # writes `.grad`, as torch does
     return grad.add(param, alpha=decay)
+
+
+__all__ = [
+    "Optimizer",
+    "UpdateRule",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+]

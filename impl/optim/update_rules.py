@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from impl.core.registry import FUNCTIONS
 from impl.factories import creation
-from impl.optim.optimizer import Kept, Optimizer, UpdateRule, decayed, differentiated, filled, one
+from impl.optim.optimizer import (
+    Kept,
+    UpdateRule,
+    check_fused,
+    decayed,
+    differentiated,
+    filled,
+    one,
+)
 from impl.tensor.tensor import Tensor
 
 
@@ -23,7 +30,6 @@ class SGD(UpdateRule):
 
     _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
     _checked = ""  # see __init__
-    _can_be = ("differentiable",)
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  maximize=False, foreach=None, differentiable=False, fused=None):  # fmt: skip
@@ -41,9 +47,10 @@ class SGD(UpdateRule):
 
     def _update(self, group) -> None:
         momentum, lr = group["momentum"], group["lr"]
-        if isinstance(lr, Tensor):
-            lr = (lr.squeeze() if lr.ndim else lr) if lr.requires_grad else lr.item()
+        if isinstance(lr, Tensor) and lr.ndim:
+            lr = lr.squeeze()
         for param, grad in differentiated(group):  # no step count; complex numbers stay complex
+            check_fused(group, param)
             grad = decayed(group, param, grad)
             if momentum != 0:
                 state = self.state[param]
@@ -53,173 +60,10 @@ class SGD(UpdateRule):
                 else:
                     buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                 grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-            if isinstance(lr, Tensor):
+            if isinstance(lr, Tensor):  # to be differentiated
                 param.addcmul_(grad, lr, value=-1)
             else:
                 param.add_(grad, alpha=-lr)
-
-
-class Adam(UpdateRule):
-    """Adam (D. P. Kingma and J. Ba, ICLR 2015, algorithm 1); AMSGrad (S. Reddi et al., ICLR 2018).
-
-    m ← β₁ m + (1 - β₁) g;  v ← β₂ v + (1 - β₂) g²;  θ ← θ - γ m̂ / (√v̂ + ε), where
-    m̂ = m / (1 - β₁ᵗ), v̂ = v / (1 - β₂ᵗ); with `amsgrad` the largest v so far instead of v.
-    """
-
-    _options = (
-        "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
-        "decoupled_weight_decay"
-    )
-    _checked = "lr eps betas weight_decay"
-    _state = (
-        Kept("exp_avg"),
-        Kept("exp_avg_sq"),
-        Kept("max_exp_avg_sq", only_if=itemgetter("amsgrad")),
-    )
-
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 amsgrad=False, *, foreach=None, maximize=False, capturable=False,
-                 differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
-
-    def _defaults(self, options):
-        return super()._defaults(options) | {"betas": tuple(options["betas"])}
-
-    def _update(self, group) -> None:
-        lr, eps = group["lr"], group["eps"]
-        beta1, beta2 = group["betas"]
-        for step, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq in self._each(group, lr):
-            exp_avg.lerp_(grad, 1 - beta1)
-            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            t = step.item()
-            step_size = lr / (1 - beta1**t)
-            correction = (1 - beta2**t) ** 0.5
-            if group["amsgrad"]:
-                FUNCTIONS["maximum"](max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
-                exp_avg_sq = max_exp_avg_sq
-            param.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / correction).add_(eps), value=-step_size)
-
-
-class AdamW(Adam):
-    """Adam with decoupled weight decay λ (I. Loshchilov and F. Hutter, ICLR 2019, algorithm 2).
-
-    θ ← (1 - γ λ) θ, then the step of Adam, whose g has no decay in it.
-    """
-
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
-                 amsgrad=False, *, maximize=False, foreach=None, capturable=False,
-                 differentiable=False, fused=None):  # fmt: skip
-        options = self._defaults(locals() | {"decoupled_weight_decay": True})
-        Optimizer.__init__(self, params, options)
-
-
-class NAdam(UpdateRule):
-    """Adam with Nesterov momentum (T. Dozat, ICLR workshop 2016, algorithm 2).
-
-    m and v as in Adam, μₜ = β₁ (1 - 0.96^(t ψ) / 2), ψ the `momentum_decay`, M = μ₁ ⋯ μₜ;
-    θ ← θ - γ (μₜ₊₁ m / (1 - μₜ₊₁ M) + (1 - μₜ) g / (1 - M)) / (√v̂ + ε).
-    """
-
-    _options = (
-        "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach "
-        "capturable differentiable"
-    )
-    _checked = "lr eps betas weight_decay momentum_decay"
-    _state = (Kept("mu_product", one), Kept("exp_avg"), Kept("exp_avg_sq"))
-
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
-
-    def _update(self, group) -> None:
-        lr, eps = float(group["lr"]), group["eps"]
-        beta1, beta2 = group["betas"]
-
-        def momentum(t):
-            return beta1 * (1.0 - 0.5 * (0.96 ** (t * group["momentum_decay"])))
-
-        for step, param, grad, mu_product, exp_avg, exp_avg_sq in self._each(group, lr, True):
-            t = step.item()
-            mu, next_mu = momentum(t), momentum(t + 1)
-            mu_product *= mu
-            exp_avg.lerp_(grad, 1 - beta1)
-            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            denom = exp_avg_sq.div(1 - beta2**t).sqrt()
-            if group["differentiable"]:
-                denom = denom.add(eps)
-                next_product = mu_product * next_mu
-                param.addcdiv_(grad * (-lr * (1.0 - mu) / (1.0 - mu_product)), denom)
-                param.addcdiv_(exp_avg * (-lr * next_mu / (1.0 - next_product)), denom)
-            else:
-                denom.add_(eps)
-                product = mu_product.item()
-                param.addcdiv_(grad, denom, value=-lr * (1.0 - mu) / (1.0 - product))
-                param.addcdiv_(exp_avg, denom, value=-lr * next_mu / (1.0 - product * next_mu))
-
-
-class RAdam(UpdateRule):
-    """Rectified Adam (L. Liu et al., ICLR 2020, algorithm 2).
-
-    m and v as in Adam, ρ∞ = 2 / (1 - β₂) - 1, ρ = ρ∞ - 2 t β₂ᵗ / (1 - β₂ᵗ). If ρ > 5,
-    θ ← θ - γ r m̂ / (√v̂ + ε), r² = (ρ - 4) (ρ - 2) ρ∞ / ((ρ∞ - 4) (ρ∞ - 2) ρ); else θ - γ m̂.
-    """
-
-    _options = (
-        "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
-        "differentiable"
-    )
-    _checked = "lr eps betas weight_decay"
-    _state = (Kept("exp_avg"), Kept("exp_avg_sq"))
-
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
-                 differentiable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
-
-    def _update(self, group) -> None:
-        lr, eps = float(group["lr"]), group["eps"]
-        beta1, beta2 = group["betas"]
-        rho_inf = 2 / (1 - beta2) - 1
-        for step, param, grad, exp_avg, exp_avg_sq in self._each(group, lr, True):
-            t = step.item()
-            exp_avg.lerp_(grad, 1 - beta1)
-            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            update = exp_avg / (1 - beta1**t) * lr
-            correction = 1 - beta2**t
-            rho = rho_inf - 2 * t * (beta2**t) / correction
-            if rho > 5.0:
-                ratio = (rho - 4) * (rho - 2) * rho_inf
-                rectified = (ratio / ((rho_inf - 4) * (rho_inf - 2) * rho)) ** 0.5
-                update = update * (correction**0.5 / exp_avg_sq.sqrt().add_(eps)) * rectified
-            param.add_(update, alpha=-1.0)
-
-
-class Adamax(UpdateRule):
-    """Adam with the infinity norm (D. P. Kingma and J. Ba, ICLR 2015, algorithm 2).
-
-    m ← β₁ m + (1 - β₁) g;  u ← max(β₂ u, |g| + ε);  θ ← θ - γ m / ((1 - β₁ᵗ) u).
-    """
-
-    _options = "lr betas eps weight_decay foreach maximize differentiable capturable"
-    _checked = "lr eps betas weight_decay"
-    _state = (Kept("exp_avg"), Kept("exp_inf"))
-
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
-                 *, maximize=False, differentiable=False, capturable=False):  # fmt: skip
-        super().__init__(params, self._defaults(locals()))
-
-    def _update(self, group) -> None:
-        beta1, beta2 = group["betas"]
-        for step, param, grad, exp_avg, exp_inf in self._each(group):
-            exp_avg.lerp_(grad, 1 - beta1)
-            norm = grad.abs().add_(group["eps"])
-            if group["differentiable"]:
-                exp_inf.copy_(FUNCTIONS["stack"]([exp_inf.mul_(beta2), norm]).amax(0))
-            else:
-                FUNCTIONS["maximum"](exp_inf.mul_(beta2), norm, out=exp_inf)
-            step_size = group["lr"] / (1 - beta1 ** step.item())
-            param.addcdiv_(exp_avg, exp_inf, value=-step_size)
 
 
 class Adagrad(UpdateRule):
@@ -249,7 +93,7 @@ class Adagrad(UpdateRule):
         for step, param, grad, total in self._each(group):
             rate = group["lr"] / (1 + (step.item() - 1) * group["lr_decay"])
             total.addcmul_(grad, grad, value=1)
-            param.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-rate)
+            param.addcdiv_(grad, total.sqrt().add(group["eps"]), value=-rate)
 
 
 class Adadelta(UpdateRule):
@@ -261,6 +105,7 @@ class Adadelta(UpdateRule):
     _options = "lr rho eps weight_decay maximize capturable foreach differentiable"
     _checked = "lr rho eps weight_decay"
     _state = (Kept("square_avg"), Kept("acc_delta"))
+    _captured_by_xla = False, False
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
                  capturable=False, maximize=False, differentiable=False):  # fmt: skip
@@ -270,7 +115,9 @@ class Adadelta(UpdateRule):
         rho, eps = group["rho"], group["eps"]
         for _, param, grad, square_avg, acc_delta in self._each(group):
             square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-            delta = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
+            delta = acc_delta.add(eps).sqrt_()
+            delta = delta.clone() if group["differentiable"] else delta
+            delta.div_(square_avg.add(eps).sqrt_()).mul_(grad)
             acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
             param.add_(delta, alpha=-group["lr"])
 
@@ -291,6 +138,7 @@ class RMSprop(UpdateRule):
         Kept("momentum_buffer", only_if=lambda group: group["momentum"] > 0),
         Kept("grad_avg", only_if=itemgetter("centered")),
     )
+    _captured_by_xla = True, True
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
                  centered=False, capturable=False, foreach=None, maximize=False,
@@ -306,7 +154,7 @@ class RMSprop(UpdateRule):
                 avg = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
             else:
                 avg = square_avg.sqrt()
-            avg.add_(group["eps"])
+            avg = avg.add(group["eps"])
             if momentum > 0:
                 buffer.mul_(momentum).addcdiv_(grad, avg)
                 param.add_(buffer, alpha=-lr)
@@ -327,6 +175,7 @@ class Rprop(UpdateRule):
         Kept("prev"),
         Kept("step_size", lambda self, group, param: filled(param._grad, float(group["lr"]))),
     )
+    _captured_by_xla = True, True
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
                  capturable=False, foreach=None, maximize=False,
@@ -336,7 +185,7 @@ class Rprop(UpdateRule):
     def _update(self, group) -> None:
         shrink, grow = group["etas"]
         for _, param, grad, prev, step_size in self._each(group):
-            factor = grad.mul(prev).sign()
+            factor = grad.mul(prev.clone()).sign()
             factor[factor.gt(0)] = grow
             factor[factor.lt(0)] = shrink
             factor[factor.eq(0)] = 1
@@ -361,6 +210,7 @@ class ASGD(UpdateRule):
         Kept("mu", one),
         Kept("ax"),
     )
+    _captured = ("params, mus, etas, and state_steps",) * 2
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
                  foreach=None, maximize=False, differentiable=False,

@@ -49,6 +49,8 @@ class CopySlices(Node):
     slice, and writes the result to the slice of the copy.
     """
 
+    __module__ = "builtins"  # as of a C++ class
+
     __slots__ = (
         "_compiled_backward",
         "_fn",

@@ -49,6 +49,8 @@ def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
 class CppFunction(Node):
     """The node of `primal`, an identity; its class and its name are those that torch shows."""
 
+    __module__ = "builtins"  # as of a C++ class
+
     def _evaluate(self, grads, form, wanted):
         return grads
 

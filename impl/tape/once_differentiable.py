@@ -16,6 +16,8 @@ from impl.tensor.tensor import Tensor
 class Error(Node):
     """A node whose backward raises (csrc/autograd/functions/basic_ops.h)."""
 
+    __module__ = "builtins"  # as of a C++ class
+
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text

@@ -69,6 +69,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
     gradient, the links to the graph, hooks, and conversions to Python and NumPy.
     """
 
+    __module__ = "impl"
     __slots__ = ()
 
     _grad: Any = None

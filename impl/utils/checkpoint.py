@@ -1,5 +1,6 @@
 """`torch.utils.checkpoint`: activation checkpointing."""
 
+from impl.core.registry import name_home
 from impl.utils._checkpoint import (
     CheckpointFunction,
     check_backward_validity,
@@ -24,3 +25,6 @@ __all__ = [
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
+
+
+name_home(globals())

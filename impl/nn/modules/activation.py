@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn.init import constant_
-from impl.nn.modules.families import nondefault
-from impl.nn.modules.function_layer import layers_of
+from impl.nn.modules.function_layer import _FunctionLayer, layers_of
 from impl.nn.modules.module import Module
 from impl.nn.parameter import empty_parameter
 from impl.tensor.tensor import Tensor
@@ -17,6 +20,7 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
@@ -43,7 +47,7 @@ class RReLU(Module):
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}" + nondefault(self, inplace=False)
+        return f"lower={self.lower}, upper={self.upper}" + ", inplace=True" * bool(self.inplace)
 
 
 class Softmax2d(Module):
@@ -57,30 +61,75 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-_layer = layers_of(__name__)
+class _Hardtanh(_FunctionLayer):
+    """Raises AssertionError unless the larger bound is larger."""
 
-ReLU = _layer("ReLU", "relu", inplace=False)
-ReLU6 = _layer("ReLU6", "relu6", inplace=False)
-LeakyReLU = _layer("LeakyReLU", "leaky_relu", negative_slope=0.01, inplace=False)
-ELU = _layer("ELU", "elu", alpha=1.0, inplace=False)
-SELU = _layer("SELU", "selu", inplace=False)
-CELU = _layer("CELU", "celu", alpha=1.0, inplace=False)
-GELU = _layer("GELU", "gelu", approximate="none")
-SiLU = _layer("SiLU", "silu", inplace=False)
-Mish = _layer("Mish", "mish", inplace=False)
+    def __init__(self, *args, min_value=None, max_value=None, **kwargs) -> None:
+        for name, value in (("min_val", min_value), ("max_val", max_value)):
+            if value is not None:
+                warnings.warn(
+                    f"keyword argument `{name}ue` is deprecated and renamed to `{name}`",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+                kwargs[name] = value
+        super().__init__(*args, **kwargs)
+
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        low, high = settings["min_val"], settings["max_val"]
+        if high <= low:
+            raise AssertionError(f"max_val ({high}) must be greater than min_val ({low})")
+        return settings
+
+
+_layer = layers_of(__name__)
+_ALPHA = "alpha={alpha}"
+_DIM = "dim={dim}"
+
+ReLU = _layer("ReLU", "relu", inplace=False, text="")
+ReLU6 = _layer("ReLU6", "relu6", inplace=False, text="")
+LeakyReLU = _layer(
+    "LeakyReLU",
+    "leaky_relu",
+    negative_slope=0.01,
+    inplace=False,
+    text="negative_slope={negative_slope}",
+)
+ELU = _layer("ELU", "elu", alpha=1.0, inplace=False, text=_ALPHA)
+SELU = _layer("SELU", "selu", inplace=False, text="")
+CELU = _layer("CELU", "celu", alpha=1.0, inplace=False, text=_ALPHA)
+GELU = _layer("GELU", "gelu", approximate="none", text="approximate={approximate!r}")
+SiLU = _layer("SiLU", "silu", inplace=False, text="")
+Mish = _layer("Mish", "mish", inplace=False, text="")
 Sigmoid = _layer("Sigmoid", "sigmoid")
 Tanh = _layer("Tanh", "tanh")
 LogSigmoid = _layer("LogSigmoid", "logsigmoid")
-Hardtanh = _layer("Hardtanh", "hardtanh", min_val=-1.0, max_val=1.0, inplace=False)
+Hardtanh = layers_of(__name__, _Hardtanh)(
+    "Hardtanh",
+    "hardtanh",
+    min_val=-1.0,
+    max_val=1.0,
+    inplace=False,
+    text="min_val={min_val}, max_val={max_val}",
+)
 Hardsigmoid = _layer("Hardsigmoid", "hardsigmoid", inplace=False)
 Hardswish = _layer("Hardswish", "hardswish", inplace=False)
-Softplus = _layer("Softplus", "softplus", beta=1.0, threshold=20.0)
+Softplus = _layer(
+    "Softplus", "softplus", beta=1.0, threshold=20.0, text="beta={beta}, threshold={threshold}"
+)
 Softsign = _layer("Softsign", "softsign")
 Tanhshrink = _layer("Tanhshrink", "tanhshrink")
-Softshrink = _layer("Softshrink", "softshrink", lambd=0.5)
-Hardshrink = _layer("Hardshrink", "hardshrink", lambd=0.5)
-Threshold = _layer("Threshold", "threshold", "threshold", "value", inplace=False)
-GLU = _layer("GLU", "glu", dim=-1)
-Softmax = _layer("Softmax", "softmax", dim=None)
-LogSoftmax = _layer("LogSoftmax", "log_softmax", dim=None)
-Softmin = _layer("Softmin", "softmin", dim=None)
+Softshrink = _layer("Softshrink", "softshrink", lambd=0.5, text="{lambd}")
+Hardshrink = _layer("Hardshrink", "hardshrink", lambd=0.5, text="{lambd}")
+Threshold = _layer(
+    "Threshold",
+    "threshold",
+    "threshold",
+    "value",
+    inplace=False,
+    text="threshold={threshold}, value={value}",
+)
+GLU = _layer("GLU", "glu", dim=-1, text=_DIM)
+Softmax = _layer("Softmax", "softmax", dim=None, text=_DIM)
+LogSoftmax = _layer("LogSoftmax", "log_softmax", dim=None, text=_DIM)
+Softmin = _layer("Softmin", "softmin", dim=None, text=_DIM)

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn.modules.container import ModuleList, Sequential
 from impl.nn.modules.linear import Linear
@@ -35,6 +36,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.linear import NonDynamicallyQuantizableLinear
@@ -33,6 +34,7 @@ class MultiheadAttention(Module):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 "embed_dim and num_heads must be greater than 0, got "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from impl.core.devices import check_device
 from impl.core.dtypes import int64
 from impl.factories.creation import ones, tensor, zeros
 from impl.nn import functional as F
@@ -30,6 +31,7 @@ class _NormBase(_Affine):
         *,
         bias: bool = True,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.families import by_dimension, each_dimension, nondefault
@@ -19,7 +20,7 @@ class _ConvNd(Module):
     """Settings and parameters of a convolution over `_ndim` dimensions."""
 
     _ndim: int
-    _transposed = False
+    transposed = False
 
     def _set_up(self, channels, geometry, groups: int, bias: bool, padding_mode: str, dtype):
         """Check and keep the settings, and create the parameters.
@@ -61,7 +62,7 @@ class _ConvNd(Module):
 
     def _weight_shape(self) -> tuple[int, ...]:
         channels = self.out_channels, self.in_channels
-        first, second = reversed(channels) if self._transposed else channels
+        first, second = reversed(channels) if self.transposed else channels
         return first, second // self.groups, *self.kernel_size
 
     def reset_parameters(self) -> None:
@@ -101,6 +102,7 @@ class _Convolution(_ConvNd):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         geometry = kernel_size, stride, padding, dilation, 0
         self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, dtype)
 
@@ -126,7 +128,7 @@ class _Convolution(_ConvNd):
 
 
 class _TransposedConvolution(_ConvNd):
-    _transposed = True
+    transposed = True
 
     def __init__(
         self,
@@ -143,6 +145,7 @@ class _TransposedConvolution(_ConvNd):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         geometry = kernel_size, stride, padding, dilation, output_padding

@@ -30,9 +30,9 @@ def by_dimension(base: type, name: str, text: str, ndims=(1, 2, 3), /, **fields)
     ]
 
 
-def each_dimension(value, ndim: int) -> tuple[int, ...]:
+def each_dimension(value, ndim: int) -> tuple[Any, ...]:
     """A setting for each spatial dimension, where one number stands for all."""
-    return (value,) * ndim if isinstance(value, int) else tuple(value)
+    return (value,) * ndim if isinstance(value, (int, float)) else tuple(value)
 
 
 def check_rank(input: Tensor, *ranks: int) -> None:

@@ -2,24 +2,79 @@
 
 from __future__ import annotations
 
+from impl.nn import functional as F
 from impl.nn.modules.function_layer import layers_of
+from impl.nn.modules.module import Module
+from impl.tensor.tensor import Tensor
+
+
+class Upsample(Module):
+    """`functional.interpolate` as a layer (torch.nn.Upsample)."""
+
+    def __init__(
+        self,
+        size=None,
+        scale_factor=None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
+        super().__init__()
+        self.name = type(self).__name__
+        self.size = size
+        if isinstance(scale_factor, tuple):
+            self.scale_factor: tuple[float, ...] | float | None = tuple(map(float, scale_factor))
+        else:
+            self.scale_factor = float(scale_factor) if scale_factor else None
+        self.mode, self.align_corners = mode, align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        settings = self.mode, self.align_corners, self.recompute_scale_factor
+        return F.interpolate(input, self.size, self.scale_factor, *settings)
+
+    def extra_repr(self) -> str:
+        name = "size" if self.scale_factor is None else "scale_factor"
+        return f"{name}={getattr(self, name)!r}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """`Upsample` to the nearest element (torch.nn.UpsamplingNearest2d)."""
+
+    def __init__(self, size=None, scale_factor=None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """`Upsample` with bilinear interpolation (torch.nn.UpsamplingBilinear2d)."""
+
+    def __init__(self, size=None, scale_factor=None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)
+
 
 _layer = layers_of(__name__)
 
-_NEAREST = {"size": None, "scale_factor": None, "mode": "nearest"}
 _BLOCKS = {"dilation": 1, "padding": 0, "stride": 1}
+_BLOCKS_TEXT = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
 
-Upsample = _layer(
-    "Upsample", "interpolate", **_NEAREST, align_corners=None, recompute_scale_factor=None
+PixelShuffle = _layer(
+    "PixelShuffle", "pixel_shuffle", "upscale_factor", text="upscale_factor={upscale_factor}"
 )
-UpsamplingNearest2d = _layer("UpsamplingNearest2d", "interpolate", **_NEAREST)
-UpsamplingBilinear2d = _layer(
-    "UpsamplingBilinear2d", "interpolate", **{**_NEAREST, "mode": "bilinear"}, align_corners=True
+PixelUnshuffle = _layer(
+    "PixelUnshuffle",
+    "pixel_unshuffle",
+    "downscale_factor",
+    text="downscale_factor={downscale_factor}",
 )
-PixelShuffle = _layer("PixelShuffle", "pixel_shuffle", "upscale_factor")
-PixelUnshuffle = _layer("PixelUnshuffle", "pixel_unshuffle", "downscale_factor")
-ChannelShuffle = _layer("ChannelShuffle", "channel_shuffle", "groups")
-Unfold = _layer("Unfold", "unfold", "kernel_size", **_BLOCKS)
-Fold = _layer("Fold", "fold", "output_size", "kernel_size", **_BLOCKS)
+ChannelShuffle = _layer("ChannelShuffle", "channel_shuffle", "groups", text="groups={groups}")
+Unfold = _layer("Unfold", "unfold", "kernel_size", **_BLOCKS, text=_BLOCKS_TEXT)
+Fold = _layer(
+    "Fold",
+    "fold",
+    "output_size",
+    "kernel_size",
+    **_BLOCKS,
+    text="output_size={output_size}, " + _BLOCKS_TEXT,
+)
 CosineSimilarity = _layer("CosineSimilarity", "cosine_similarity", dim=1, eps=1e-8)
 PairwiseDistance = _layer("PairwiseDistance", "pairwise_distance", p=2.0, eps=1e-6, keepdim=False)

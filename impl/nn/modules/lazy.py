@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from impl.core.devices import check_device
 from impl.core.dtypes import int64
 from impl.core.grad_mode import no_grad
 from impl.factories.creation import tensor
@@ -83,6 +84,7 @@ class LazyLinear(_LazyLayer, Linear):
     _size = "in_features"
 
     def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None) -> None:
+        check_device(device)
         super().__init__(0, 0, False)
         self._register_uninitialized(bias, dtype)
         self.out_features = out_features

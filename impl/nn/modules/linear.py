@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.module import Module
@@ -33,6 +34,7 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
     ) -> None:
+        check_device(device)
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = empty_parameter((out_features, in_features), dtype)
@@ -77,6 +79,17 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size) -> None:
         super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                "unflattened_size must be a tuple of ints, but found type "
+                + type(unflattened_size).__name__
+            )
+        for place, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {place}"
+                )
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
@@ -98,6 +111,7 @@ class Bilinear(Module):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features = out_features

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.nn import functional as F
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
+from impl.nn.modules.images import PairwiseDistance
 from impl.operators.losses.losses_nll import reduction_of
 
-_DEPRECATED = ("size_average", "reduce")
+_OLD = ("size_average", "reduce")
 
 
 class _Loss(_FunctionLayer):
-    """A loss as a layer; the deprecated settings become its `reduction`, with a warning."""
+    """Old names of the reduction, which warn, are not kept."""
 
-    reduction: str
-
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__(*args, **kwargs)
-        averaged, reduced = (self.__dict__.pop(name, None) for name in _DEPRECATED)
-        if averaged is not None or reduced is not None:
-            self.reduction = reduction_of(self.reduction, averaged, reduced)
-
-    def forward(self, *inputs):
-        settings = {k: getattr(self, k) for k in self._settings if k not in _DEPRECATED}
-        return getattr(F, self._function)(*inputs, **settings)
-
-    def extra_repr(self) -> str:
-        return ""
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        old = {name: settings.pop(name) for name in _OLD if name in settings}
+        if any(value is not None for value in old.values()):
+            settings["reduction"] = reduction_of(settings["reduction"], **old, stacklevel=5)
+        return settings
 
 
 class _WeightedLoss(_Loss):
@@ -37,6 +28,12 @@ class _WeightedLoss(_Loss):
 class _KeywordLoss(_Loss):
     def __init__(self, **kwargs) -> None:
         super().__init__(**kwargs)
+
+
+class _DistanceLoss(_KeywordLoss):
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        given = settings["distance_function"]
+        return {**settings, "distance_function": PairwiseDistance() if given is None else given}
 
 
 _loss = layers_of(__name__, _Loss)
@@ -81,7 +78,7 @@ CTCLoss = _loss("CTCLoss", "ctc_loss", blank=0, reduction="mean", zero_infinity=
 GaussianNLLLoss = _keyword(
     "GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6, reduction="mean"
 )
-TripletMarginWithDistanceLoss = _keyword(
+TripletMarginWithDistanceLoss = layers_of(__name__, _DistanceLoss)(
     "TripletMarginWithDistanceLoss",
     "triplet_margin_with_distance_loss",
     distance_function=None,

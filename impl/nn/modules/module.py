@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from impl.nn.modules.calling import Calling
 from impl.nn.modules.conversion import Convertible
@@ -62,7 +62,9 @@ class Module(Calling, Convertible, Stateful):
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
 
-    def __init__(self) -> None:
+    def __init__(self, *args, **kwargs) -> None:
+        if args or kwargs:
+            self._refuse_arguments(args, kwargs)
         set_attribute = super().__setattr__
         set_attribute("training", True)
         set_attribute("_parameters", {})
@@ -71,6 +73,12 @@ class Module(Calling, Convertible, Stateful):
         set_attribute("_modules", {})
         self._init_hooks()
         self._init_state_hooks()
+
+    def _refuse_arguments(self, args: tuple, kwargs: dict[str, Any]) -> NoReturn:
+        name = f"{type(self).__name__}.__init__()"
+        if kwargs:
+            raise TypeError(f"{name} got an unexpected keyword argument '{next(iter(kwargs))}'")
+        raise TypeError(f"{name} takes 1 positional argument but {len(args) + 1} were given")
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(

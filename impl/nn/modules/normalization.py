@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.core.devices import check_device
 from impl.nn import channel_response, init
 from impl.nn import functional as F
 from impl.nn.modules.function_layer import layers_of
@@ -55,6 +56,7 @@ class LayerNorm(_LastDimensions):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         wanted = {"weight": elementwise_affine, "bias": elementwise_affine and bias}
         self._set_up(normalized_shape, eps, elementwise_affine, dtype, **wanted)
 
@@ -76,6 +78,7 @@ class RMSNorm(_LastDimensions):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         self._set_up(normalized_shape, eps, elementwise_affine, dtype, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -96,6 +99,7 @@ class GroupNorm(_Affine):
         *,
         bias: bool = True,
     ) -> None:
+        check_device(device)
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(
@@ -133,5 +137,11 @@ class CrossMapLRN2d(Module):
 
 _layer = layers_of(__name__)
 LocalResponseNorm = _layer(
-    "LocalResponseNorm", "local_response_norm", "size", alpha=1e-4, beta=0.75, k=1.0
+    "LocalResponseNorm",
+    "local_response_norm",
+    "size",
+    alpha=1e-4,
+    beta=0.75,
+    k=1.0,
+    text="{size}, alpha={alpha}, beta={beta}, k={k}",
 )

@@ -6,50 +6,116 @@ from typing import Any
 
 from impl.nn import functional as F
 from impl.nn.modules.families import by_dimension, each_dimension
-from impl.nn.modules.function_layer import layers_of
+from impl.nn.modules.function_layer import _FunctionLayer, layers_of
 from impl.nn.modules.module import Module
 from impl.tensor.tensor import Tensor
 
+
+class _Window(_FunctionLayer):
+    """A window steps by its own size unless a stride is given."""
+
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        stride = settings["stride"]
+        return {**settings, "stride": settings["kernel_size"] if stride is None else stride}
+
+
+class _Window1d(_Window):
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        sizes = super()._kept(settings)
+        keys = ("kernel_size", "stride", "padding")
+        return {**sizes, **{key: each_dimension(sizes[key], 1) for key in keys}}
+
+
 _layer = layers_of(__name__)
+_window = layers_of(__name__, _Window)
 
 
-def _pools(name: str, function: str, size: str, ndims=(1, 2, 3), /, **settings) -> list[type[Any]]:
+def _pools(
+    make, name: str, function: str, size: str, ndims=(1, 2, 3), /, **settings
+) -> list[type[Any]]:
     """A layer for each number of dimensions, which replaces `{}` in the names."""
-    return [_layer(name.format(n), function.format(n), size, **settings) for n in ndims]
+    return [make(name.format(n), function.format(n), size, **settings) for n in ndims]
 
 
-_WINDOW: dict[str, Any] = {"stride": None, "padding": 0}
-_MEAN = {**_WINDOW, "ceil_mode": False, "count_include_pad": True}
-_FRACTION = {"output_size": None, "output_ratio": None}
+_SIZES: dict[str, Any] = {"stride": None, "padding": 0}
+_MEAN = {**_SIZES, "ceil_mode": False, "count_include_pad": True}
+_SIZES_TEXT = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+_OUTPUT_TEXT = "output_size={output_size}"
 
 MaxPool1d, MaxPool2d, MaxPool3d = _pools(
+    _window,
     "MaxPool{}d",
     "max_pool{}d",
     "kernel_size",
-    **_WINDOW,
+    **_SIZES,
     dilation=1,
     return_indices=False,
     ceil_mode=False,
+    text=_SIZES_TEXT + ", dilation={dilation}, ceil_mode={ceil_mode}",
 )
-AvgPool1d = _layer("AvgPool1d", "avg_pool1d", "kernel_size", **_MEAN)
+AvgPool1d = layers_of(__name__, _Window1d)(
+    "AvgPool1d", "avg_pool1d", "kernel_size", **_MEAN, text=_SIZES_TEXT
+)
 AvgPool2d, AvgPool3d = _pools(
-    "AvgPool{}d", "avg_pool{}d", "kernel_size", (2, 3), **_MEAN, divisor_override=None
-)
-AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _pools(
-    "AdaptiveAvgPool{}d", "adaptive_avg_pool{}d", "output_size"
-)
-AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _pools(
-    "AdaptiveMaxPool{}d", "adaptive_max_pool{}d", "output_size", return_indices=False
-)
-FractionalMaxPool2d, FractionalMaxPool3d = _pools(
-    "FractionalMaxPool{}d",
-    "fractional_max_pool{}d",
+    _window,
+    "AvgPool{}d",
+    "avg_pool{}d",
     "kernel_size",
     (2, 3),
-    **_FRACTION,
-    return_indices=False,
-    _random_samples=None,
+    **_MEAN,
+    divisor_override=None,
+    text=_SIZES_TEXT,
 )
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _pools(
+    _layer, "AdaptiveAvgPool{}d", "adaptive_avg_pool{}d", "output_size", text=_OUTPUT_TEXT
+)
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _pools(
+    _layer,
+    "AdaptiveMaxPool{}d",
+    "adaptive_max_pool{}d",
+    "output_size",
+    return_indices=False,
+    text=_OUTPUT_TEXT,
+)
+
+
+class _FractionalMaxPoolNd(Module):
+    """Raises ValueError unless either a size or a ratio in (0, 1) is given."""
+
+    _ndim: int
+
+    def __init__(
+        self,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = each_dimension(kernel_size, self._ndim)
+        if self._ndim == 3 and min(self.kernel_size) <= 0:
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        kind = type(self).__name__
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"{kind} requires specifying either an output size, or a pooling ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        self.output_size, self.output_ratio = (
+            value if value is None else each_dimension(value, self._ndim)
+            for value in (output_size, output_ratio)
+        )
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor):
+        pool = getattr(F, f"fractional_max_pool{self._ndim}d")
+        settings = self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        return pool(input, self.kernel_size, *settings)
 
 
 class _LPPoolNd(Module):
@@ -89,6 +155,9 @@ class _MaxUnpoolNd(Module):
 
 
 LPPool1d, LPPool2d, LPPool3d = by_dimension(_LPPoolNd, "LPPool{}d", "The p-norms of windows of {}")
+FractionalMaxPool2d, FractionalMaxPool3d = by_dimension(
+    _FractionalMaxPoolNd, "FractionalMaxPool{}d", "The maxima of random windows of {}", (2, 3)
+)
 MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = by_dimension(
     _MaxUnpoolNd, "MaxUnpool{}d", "Maxima put back in their places in {}"
 )

@@ -7,6 +7,7 @@ import warnings
 from functools import partial
 from typing import Any
 
+from impl.core.devices import check_device
 from impl.dispatch.autocast import is_autocast_enabled
 from impl.factories.creation import zeros
 from impl.nn import init
@@ -52,6 +53,7 @@ class RNNBase(_Recurrent):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         _check_dropout(dropout, num_layers)
         _check_kinds(bool, bias=bias, batch_first=batch_first)
@@ -312,6 +314,7 @@ class RNNCellBase(_Recurrent):
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
     ) -> None:
+        check_device(device)
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = self._gates * hidden_size
@@ -362,6 +365,7 @@ class RNNCell(RNNCellBase):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__(input_size, hidden_size, bias, dtype=dtype)
         self.nonlinearity = nonlinearity
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.core.devices import check_device
 from impl.core.grad_mode import no_grad
 from impl.nn import functional as F
 from impl.nn import init
@@ -24,6 +25,11 @@ class _Table(Module):
                 self.weight.select(0, self.padding_idx).fill_(0)
 
 
+def _check_matrix(embeddings: Tensor) -> None:
+    if embeddings._raw.ndim != 2:
+        raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+
+
 class Embedding(_Table):
     """A table of vectors; the row `padding_idx` is zero and gets no gradient (torch.nn.Embedding).
 
@@ -44,6 +50,7 @@ class Embedding(_Table):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx:
@@ -77,8 +84,7 @@ class Embedding(_Table):
         sparse: bool = False,
     ) -> Embedding:
         """A table over given rows, without gradients unless `freeze` is false."""
-        if embeddings._raw.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        _check_matrix(embeddings)
         rows, columns = embeddings._raw.shape
         settings = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
         return cls(rows, columns, *settings, _weight=embeddings, _freeze=freeze)
@@ -112,6 +118,7 @@ class EmbeddingBag(_Table):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -137,3 +144,29 @@ class EmbeddingBag(_Table):
         settings = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse
         more = per_sample_weights, self.include_last_offset, self.padding_idx
         return F.embedding_bag(input, self.weight, offsets, *settings, *more)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A table over given rows, without gradients unless `freeze` is false."""
+        _check_matrix(embeddings)
+        rows, columns = embeddings._raw.shape
+        settings = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings
+        made = cls(rows, columns, *settings, include_last_offset, padding_idx)
+        made.weight.requires_grad = not freeze
+        return made
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        text += nondefault(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        return f"{text}, mode={self.mode!r}" + nondefault(self, padding_idx=None)

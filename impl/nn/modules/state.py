@@ -30,12 +30,6 @@ class _IncompatibleKeys(NamedTuple):
         return f"{type(self).__name__}({fields})"
 
 
-class _State(OrderedDict):
-    """A state dict; `_metadata` has the version of each module."""
-
-    _metadata: dict[str, Any]
-
-
 class Stateful:
     """The part of a module that saves and loads its state."""
 
@@ -125,8 +119,8 @@ class Stateful:
             given = (destination, prefix, keep_vars)
             destination, prefix, keep_vars = (*args, *given[len(args) :])[:3]
         if destination is None:
-            destination = _State()
-            destination._metadata = OrderedDict()
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()  # the version of each module
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
@@ -162,7 +156,7 @@ class Stateful:
         keys = _IncompatibleKeys([], [])
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", {})
-        self._load(_State(state_dict), "", metadata, assign, keys, errors)
+        self._load(OrderedDict(state_dict), "", metadata, assign, keys, errors)
         if strict:
             for what, names in (
                 ("Unexpected", keys.unexpected_keys),

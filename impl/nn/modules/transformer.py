@@ -7,11 +7,14 @@ R. Xiong et al., ICML 2020.
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
+from impl.core.devices import check_device
 from impl.factories.creation import full
 from impl.nn import functional as F
 from impl.nn.init import xavier_uniform_
+from impl.nn.modules.activation import GELU, ReLU
 from impl.nn.modules.attention import MultiheadAttention
 from impl.nn.modules.container import ModuleList
 from impl.nn.modules.dropout import Dropout
@@ -53,6 +56,7 @@ class _Layer(Module):
         device=None,
         dtype=None,
     ) -> None:
+        check_device(device)
         super().__init__()
         for name in ("self_attn", "multihead_attn")[: self._norms - 1]:
             attention = MultiheadAttention(
@@ -90,6 +94,15 @@ class TransformerEncoderLayer(_Layer):
     """Self-attention, then two linear maps (torch.nn.TransformerEncoderLayer)."""
 
     _norms = 2
+
+    @property
+    def activation_relu_or_gelu(self) -> int:
+        """1 for relu, 2 for gelu, 0 for another activation."""
+        kinds = ((F.relu, ReLU), (F.gelu, GELU))
+        for number, (function, kind) in enumerate(kinds, 1):
+            if self.activation is function or isinstance(self.activation, kind):
+                return number
+        return 0
 
     def forward(
         self,
@@ -166,6 +179,28 @@ class _Stack(Module):
         return x if self.norm is None else self.norm(x)
 
 
+def _no_sparsity_fast_path(layer: Any) -> str | None:
+    """The reason why torch does not use nested tensors for padded batches, or None if it does.
+
+    The results here are the same either way, but a stack warns where torch does not.
+    """
+    if not isinstance(layer, TransformerEncoderLayer):
+        return " was not TransformerEncoderLayer"
+    attention: Any = layer.self_attn
+    reasons = {
+        ".norm_first was True": layer.norm_first,
+        ".self_attn.batch_first was not True(use batch_first for better inference performance)": (
+            not attention.batch_first
+        ),
+        ".self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+        ".self_attn was passed bias=False": attention.in_proj_bias is None,
+        ".activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
+        ".norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
+        ".self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
 class TransformerEncoder(_Stack):
     """Copies of an encoder layer (torch.nn.TransformerEncoder)."""
 
@@ -178,6 +213,15 @@ class TransformerEncoder(_Stack):
         mask_check: bool = True,
     ) -> None:
         super().__init__(encoder_layer, num_layers, norm)
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        reason = _no_sparsity_fast_path(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and reason is None
+        if enable_nested_tensor and reason is not None:
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                f"encoder_layer{reason}",
+                stacklevel=2,
+            )
 
     def forward(
         self,

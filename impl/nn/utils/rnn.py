@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from impl.core.dtypes import int64
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, name_home
 from impl.factories.creation.from_data import as_tensor
 from impl.factories.creation.ranges import arange
 from impl.nn.packed_sequence import PackedSequence, invert_permutation
@@ -108,3 +108,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences, in the order in which they were packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+name_home(globals())

@@ -8,16 +8,15 @@ although only one triangle of A is read.
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
+from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import store_exactly, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together, solution
-from impl.tensor.tensor import Tensor
 
 
 def _factor(A, upper: bool):
@@ -70,9 +69,7 @@ cholesky_checked.gradient(
 ).forward("unsupported", name="cholesky", invited=True)
 
 
-class _Factored(NamedTuple):
-    L: Tensor
-    info: Tensor
+Factored = return_type("linalg_cholesky_ex", "L", "info")
 
 
 def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
@@ -84,7 +81,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     """
     lapack.check_square("linalg.cholesky", input._raw)
     not_implemented.check_floating("linalg.cholesky", input._raw)
-    result = _Factored(*linalg_cholesky_ex(input, upper))
+    result = Factored(linalg_cholesky_ex(input, upper))
     if check_errors:
         lapack.check_infos("linalg.cholesky_ex", result.info._raw)
     return stored("linalg_cholesky_ex", out, result)

@@ -7,18 +7,18 @@ the adjoint matrix; that of the logarithm of |det| is grad A^-H.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, formula_operation, function
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.operators.linalg.linear_systems import solve
 from impl.operators.reductions.reductions import products_of_others
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import new
 
 
 @formula_operation
@@ -201,9 +201,8 @@ linalg_slogdet.differentiable("sign", "logabsdet").forward(
 )
 
 
-class _SignAndLogarithm(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
+SignAndLogarithm = return_type("linalg_slogdet", "sign", "logabsdet")
+OldSignAndLogarithm = return_type("slogdet", "sign", "logabsdet")
 
 
 def slogdet(A, *, out=None):
@@ -214,14 +213,14 @@ def slogdet(A, *, out=None):
     """
     lapack.check_square("linalg.slogdet", A._raw)
     not_implemented.check_floating("linalg.slogdet", A._raw, low_precision=False)
-    result = _SignAndLogarithm(*linalg_slogdet(A)[:2])
+    result = SignAndLogarithm(linalg_slogdet(A)[:2])
     return stored("_linalg_slogdet", out, result)
 
 
 @function("slogdet")
 def slogdet_of(input, *, out=None):
     """`slogdet` by its older name (torch.slogdet)."""
-    return slogdet(input, out=out)
+    return stored("_linalg_slogdet", out, OldSignAndLogarithm(slogdet(input)))
 
 
 @function()

@@ -8,12 +8,12 @@ makes the eigenvectors' derivative independent of their lengths and phases (lina
 from __future__ import annotations
 
 import functools
-from collections import namedtuple
 
 import numpy as np
 
 from impl.core.dtypes import FLOATING
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
 from impl.dispatch.out import store
@@ -23,8 +23,8 @@ from impl.operators.linalg.linear_systems import solve
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
 from impl.tensor.tensor import Tensor, new
 
-Eig = namedtuple("Eig", ("eigenvalues", "eigenvectors"))
-Eigh = namedtuple("Eigh", ("eigenvalues", "eigenvectors"))
+Eig = return_type("linalg_eig", "eigenvalues", "eigenvectors")
+Eigh = return_type("linalg_eigh", "eigenvalues", "eigenvectors")
 
 
 def _check_phase(F, name: str, diagonal) -> None:
@@ -110,7 +110,7 @@ def eig(A, *, out=None):
     for a complex loss that depends on the eigenvectors' phases.
     """
     _check_general("linalg.eig", A)
-    result = Eig(*linalg_eig(A))
+    result = Eig(linalg_eig(A))
     return result if out is None else store("linalg_eig", out, result)
 
 
@@ -194,7 +194,7 @@ def eigh(A, UPLO="L", *, out=None):
     Raises RuntimeError for matrices that are not square and another UPLO, LinAlgError for matrices
     that are not finite; backward for a complex loss that depends on the eigenvectors' phases.
     """
-    result = Eigh(*_hermitian(A, UPLO, True))
+    result = Eigh(_hermitian(A, UPLO, True))
     return result if out is None else store("linalg_eigh", out, result)
 
 

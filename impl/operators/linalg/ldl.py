@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from impl.core.dims import wrap_dim
+from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import no_derivative
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together
-from impl.tensor.tensor import Tensor
 
 
 def _routine(action: str, value, hermitian: bool):
@@ -37,15 +35,10 @@ def linalg_ldl_factor_ex(self: Array, hermitian) -> tuple:
 linalg_ldl_factor_ex.differentiable("LD").gradient(self=no_derivative("linalg_ldl_factor_ex"))
 
 
-class _Factors(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
+Factors = return_type("linalg_ldl_factor", "LD", "pivots")
 
 
-class _FactorsEx(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
-    info: Tensor
+FactorsEx = return_type("linalg_ldl_factor_ex", "LD", "pivots", "info")
 
 
 def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
@@ -57,7 +50,7 @@ def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     """
     lapack.check_square("torch.linalg.ldl_factor_ex", input._raw)
     not_implemented.check_floating("torch.linalg.ldl_factor_ex", input._raw)
-    result = _FactorsEx(*linalg_ldl_factor_ex(input, hermitian))
+    result = FactorsEx(linalg_ldl_factor_ex(input, hermitian))
     if check_errors:
         _check_infos("torch.linalg.ldl_factor_ex", result.info._raw)
     return stored("linalg_ldl_factor_ex", out, result)
@@ -67,7 +60,7 @@ def ldl_factor(input, *, hermitian=False, out=None):
     """`ldl_factor_ex` that raises RuntimeError for a zero in D (torch.linalg.ldl_factor)."""
     LD, pivots, infos = ldl_factor_ex(input, hermitian=hermitian)
     _check_infos("torch.linalg.ldl_factor", infos._raw)
-    result = _Factors(LD, pivots)
+    result = Factors((LD, pivots))
     return stored("linalg_ldl_factor", out, result)
 
 

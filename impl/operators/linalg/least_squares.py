@@ -7,11 +7,11 @@ V. Pereyra (1973), for matrices of constant rank.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
+from impl.core.return_types import return_type
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import strided
 from impl.dispatch.autocast import fp32
@@ -20,7 +20,6 @@ from impl.dispatch.out import stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import is_vector
 from impl.operators.linalg.pseudoinverse import pinv_gradient, pinv_tangent
-from impl.tensor.tensor import Tensor
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -142,11 +141,7 @@ linalg_lstsq.differentiable("solution", "residuals").forward(
 )
 
 
-class _LeastSquares(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
+LeastSquares = return_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
 
 
 @fp32
@@ -171,7 +166,7 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
         raise RuntimeError("This function doesn't handle types other than float and double")
     if rcond is None:
         rcond = float(np.finfo(input._raw.dtype).eps) * max(input._raw.shape[-2:])
-    result = _LeastSquares(*linalg_lstsq(input, b, rcond, driver))
+    result = LeastSquares(linalg_lstsq(input, b, rcond, driver))
     return stored("linalg_lstsq", out, result)
 
 

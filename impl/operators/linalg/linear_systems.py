@@ -6,11 +6,10 @@ again a solution of a system with the adjoint matrix.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.batching_rules import by_example
@@ -18,7 +17,6 @@ from impl.dispatch.definition import Array, function, owned
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack, lu, lu_systems
-from impl.tensor.tensor import Tensor
 
 # -- systems ------------------------------------------------------------------------------------
 
@@ -76,9 +74,7 @@ def _solve_tangent(F, A_t, A, B_t, LU, pivots, left, result):
 linalg_solve_ex.differentiable("result").forward(result=_solve_tangent)
 
 
-class _Solved(NamedTuple):
-    result: Tensor
-    info: Tensor
+Solved = return_type("linalg_solve_ex", "result", "info")
 
 
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
@@ -106,7 +102,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     result, _, _, infos = linalg_solve_ex(A, B, left)
     if check_errors:
         lapack.check_infos("torch.linalg.solve_ex", infos._raw)
-    pair = _Solved(result, infos)
+    pair = Solved((result, infos))
     return stored("_linalg_solve_ex", out, pair)
 
 
@@ -143,9 +139,7 @@ linalg_inv_ex.differentiable("inverse").gradient(
 )
 
 
-class _Inverted(NamedTuple):
-    inverse: Tensor
-    info: Tensor
+Inverted = return_type("linalg_inv_ex", "inverse", "info")
 
 
 @fp32
@@ -154,7 +148,7 @@ def inv_ex(A, *, check_errors=False, out=None):
     `solve_ex`; half precision is refused too."""
     lapack.check_square("linalg.inv", A._raw)
     not_implemented.check_floating("linalg.inv", A._raw, low_precision=False)
-    result = _Inverted(*linalg_inv_ex(A))
+    result = Inverted(linalg_inv_ex(A))
     if check_errors:
         lapack.check_infos("linalg.inv_ex", result.info._raw)
     return stored("linalg_inv_ex", out, result)

@@ -8,17 +8,16 @@ cotangents; where A is not square, the remaining rows or columns follow from a t
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
+from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
-from impl.tensor.tensor import Tensor
 
 
 def factored(A):
@@ -154,10 +153,7 @@ linalg_lu_plu.differentiable("L", "U").gradient(
 )
 
 
-class _Factors(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
+Factors = return_type("linalg_lu", "P", "L", "U")
 
 
 def lu(A, *, pivot=True, out=None):
@@ -167,7 +163,7 @@ def lu(A, *, pivot=True, out=None):
     RuntimeError for less than two dimensions, and without pivoting.
     """
     _check("linalg.lu", A, pivot)
-    result = _Factors(*linalg_lu_plu(A, pivot))
+    result = Factors(linalg_lu_plu(A, pivot))
     return stored("linalg_lu", out, result)
 
 
@@ -213,15 +209,10 @@ linalg_lu_factor_ex.differentiable("LU").gradient(
 ).forward(LU=lambda F, A_t, LU, pivots, pivot: _factor_tangent(F, A_t, LU, pivots, pivot))
 
 
-class _Packed(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
+Packed = return_type("linalg_lu_factor", "LU", "pivots")
 
 
-class _PackedEx(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
+PackedEx = return_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
@@ -233,7 +224,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     RuntimeError as `lu` too.
     """
     _check("torch.lu_factor", A, pivot)
-    result = _PackedEx(*linalg_lu_factor_ex(A, pivot))
+    result = PackedEx(linalg_lu_factor_ex(A, pivot))
     if check_errors:
         lapack.check_infos("torch.linalg.lu_factor_ex", result.info._raw)
     return stored("linalg_lu_factor_ex", out, result)
@@ -244,7 +235,7 @@ def lu_factor(A, *, pivot=True, out=None):
     (torch.linalg.lu_factor)."""
     LU, pivots, infos = lu_factor_ex(A, pivot=pivot)
     lapack.check_infos("torch.linalg.lu_factor", infos._raw)
-    result = _Packed(LU, pivots)
+    result = Packed((LU, pivots))
     return stored("linalg_lu_factor", out, result)
 
 
@@ -266,6 +257,8 @@ def packed(A, pivot=True, get_infos=False, out=None):
 
 
 # -- lu_unpack --------------------------------------------------------------------------------
+
+Unpacked = return_type("lu_unpack", "P", "L", "U")
 
 
 @operator(
@@ -339,7 +332,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
             "dtype.\nNote: this function is intended to be used with the output produced by "
             "torch.linalg.lu_factor"
         )
-    result = _Factors(*lu_unpack_all(LU_data, LU_pivots, unpack_data, unpack_pivots))
+    result = Unpacked(lu_unpack_all(LU_data, LU_pivots, unpack_data, unpack_pivots))
     return stored("lu_unpack", out, result)
 
 

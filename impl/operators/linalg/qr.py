@@ -8,17 +8,16 @@ networks" (2019); they require independent leading columns.
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
+from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
-from impl.tensor.tensor import Tensor
 
 _NEEDS_Q = (
     "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
@@ -99,9 +98,8 @@ linalg_qr.forward(
 )
 
 
-class _Factors(NamedTuple):
-    Q: Tensor
-    R: Tensor
+Factors = return_type("linalg_qr", "Q", "R")
+OldFactors = return_type("qr", "Q", "R")
 
 
 @fp32
@@ -119,7 +117,7 @@ def qr(A, mode="reduced", *, out=None):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
             "or 'complete'"
         )
-    result = _Factors(*linalg_qr(A, mode))
+    result = Factors(linalg_qr(A, mode))
     return stored("linalg_qr", out, result)
 
 
@@ -127,7 +125,7 @@ def qr(A, mode="reduced", *, out=None):
 def qr_of(input, some=True, *, out=None):
     """`qr`, "complete" unless `some` (torch.qr). Warns that it is deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    result = qr(input, "reduced" if some else "complete")
+    result = OldFactors(qr(input, "reduced" if some else "complete"))
     return stored("qr", out, result)
 
 
@@ -148,9 +146,7 @@ def _refuse(F, grads):
 geqrf_pair.gradient(self=_refuse).forward("unsupported", name="geqrf", invited=True)
 
 
-class _Reflections(NamedTuple):
-    a: Tensor
-    tau: Tensor
+Reflections = return_type("geqrf", "a", "tau")
 
 
 @function()
@@ -163,7 +159,7 @@ def geqrf(input, *, out=None):
     """
     if input._raw.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    result = _Reflections(*geqrf_pair(input))
+    result = Reflections(geqrf_pair(input))
     return stored("geqrf", out, result)
 
 

@@ -7,11 +7,10 @@ complex valued SVD" (2019); torch's svd_backward and linalg_svd_jvp evaluate the
 
 from __future__ import annotations
 
-from collections import namedtuple
-
 import numpy as np
 
 from impl.core.registry import tensor_ops
+from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
@@ -22,8 +21,8 @@ from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
 from impl.tensor.tensor import Tensor
 
-LinalgSvd = namedtuple("LinalgSvd", ("U", "S", "Vh"))
-Svd = namedtuple("Svd", ("U", "S", "V"))
+LinalgSvd = return_type("linalg_svd", "U", "S", "Vh")
+Svd = return_type("svd", "U", "S", "V")
 
 
 @lapack.factorisation(
@@ -224,7 +223,7 @@ def decomposed(A, full_matrices=True, *, driver=None, out=None):
     matrices that are not finite; backward for a complex loss that depends on the singular vectors'
     phases.
     """
-    result = LinalgSvd(*_decomposed(A, full_matrices, True, driver))
+    result = LinalgSvd(_decomposed(A, full_matrices, True, driver))
     return result if out is None else store("linalg_svd", out, result)
 
 
@@ -253,7 +252,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     else:
         S = svdvals(input)
         U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)) for n in shape[-2:])
-    result = Svd(U, S, tensor_ops.adjoint_matrix(Vh))
+    result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
     return result if out is None else store("svd", out, result)
 
 

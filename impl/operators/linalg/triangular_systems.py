@@ -7,16 +7,15 @@ With X = A^-1 B the cotangent of B is A^-H grad, and that of A is the triangle o
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
+from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack
-from impl.tensor.tensor import Tensor
 
 
 def solved(A, B, upper: bool, left: bool = True, unitriangular: bool = False, turned: int = 0):
@@ -89,9 +88,7 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
 # -- triangular_solve -----------------------------------------------------------------------------
 
 
-class _Solution(NamedTuple):
-    solution: Tensor
-    cloned_coefficient: Tensor
+Solution = return_type("triangular_solve", "solution", "cloned_coefficient")
 
 
 @lapack.factorisation("TriangularSolveBackward0", "solution", "cloned_coefficient", autocast="fp32")
@@ -148,7 +145,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
                 f"has {given._raw.ndim} dimensions instead"
             )
     check_together("triangular_solve", input._raw, A._raw)
-    result = _Solution(*triangular_solve_pair(input, A, upper, transpose, unitriangular))
+    result = Solution(triangular_solve_pair(input, A, upper, transpose, unitriangular))
     return stored("triangular_solve", out, result)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 import numpy as np
 
 from impl.core.dtypes import FLOATING, get_default_dtype, int32
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.return_types import return_type
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.not_implemented import require_floating
@@ -35,7 +35,7 @@ nextafter.forward(lambda F, self_t, self, other: F.where(self != other, self_t, 
 
 # -- mantissa and exponent ----------------------------------------------------------------------
 
-FloatParts = namedtuple("FloatParts", ("mantissa", "exponent"))
+FloatParts = return_type("frexp", "mantissa", "exponent")
 
 
 @operator(
@@ -74,7 +74,7 @@ def frexp(input, *, out=None):
     require_tensor("frexp", input)
     if input.dtype.category != FLOATING:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    result = FloatParts(*frexp_parts(input))
+    result = FloatParts(frexp_parts(input))
     if out is None:
         return result
     if isinstance(out, Tensor):

@@ -8,13 +8,14 @@ amax/amin share among all tied elements; reductions that return an index send ev
 from __future__ import annotations
 
 from operator import ge, gt, le, lt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
+from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.out import store, stored
@@ -22,20 +23,12 @@ from impl.dispatch.overloads import OUT, refusal
 from impl.operators.reductions.reductions import restore
 from impl.tensor.tensor import Tensor
 
-
-class _Indexed(NamedTuple):
-    values: Tensor
-    indices: Tensor
+Extremes = return_type("aminmax", "min", "max")
 
 
-class _Extremes(NamedTuple):
-    min: Tensor
-    max: Tensor
-
-
-def indexed(pair) -> _Indexed:
-    """The (values, indices) pair as torch's return types print and unpack it."""
-    return _Indexed(*pair)
+def indexed(name: str):
+    """The class of the (values, indices) that an operator returns."""
+    return return_type(name, "values", "indices")
 
 
 # -- element-wise -----------------------------------------------------------------------------
@@ -267,7 +260,7 @@ aminmax_dim.forward(
 @function()
 def aminmax(input, *, dim=None, keepdim=False, out=None):
     """The minimum and the maximum, ties of each sharing evenly (torch.aminmax)."""
-    result = _Extremes(*aminmax_dim(input, dim, keepdim))
+    result = Extremes(aminmax_dim(input, dim, keepdim))
     return stored("aminmax", out, result)
 
 
@@ -337,6 +330,8 @@ def _of_dim(name: str, arg):
 def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
     """Publish `max` or `min`: of all elements, of a dimension, or of two tensors."""
 
+    pair = indexed(name)
+
     def extremum(input, dim=None, keepdim=False, *, other=None, out=None):
         other = dim if isinstance(dim, Tensor) else other
         if not isinstance(input, Tensor):
@@ -348,7 +343,7 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
             if out is None:
                 return elementwise(input, other)
             return elementwise.call_out(out, (input, other))
-        result = all_op(input) if dim is None else indexed(dim_op(input, dim, keepdim))
+        result = all_op(input) if dim is None else pair(dim_op(input, dim, keepdim))
         return result if out is None else store(name, out, result)
 
     extremum.__doc__ = (

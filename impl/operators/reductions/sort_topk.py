@@ -110,13 +110,15 @@ for _op in (sort_default, sort_stable):
     _op.forward(values=lambda F, self_t, dim, indices: read_at(F, self_t, dim, indices, True))
 topk_dim.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 
+Sorted, Largest = indexed("sort"), indexed("topk")
+
 
 @function(out=True)
 def sort(input, dim=-1, descending=False, *, stable=None):
     """The elements in order along `dim`, with their indices (torch.sort)."""
     if stable is None:
-        return indexed(sort_default(input, dim, descending))
-    return indexed(sort_stable(input, dim, descending))
+        return Sorted(sort_default(input, dim, descending))
+    return Sorted(sort_stable(input, dim, descending))
 
 
 @function(batching="by_example")
@@ -134,7 +136,7 @@ def msort(input):
 @function(out=True)
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """The k largest (or smallest) elements along `dim`, in order (torch.topk)."""
-    return indexed(topk_dim(input, int(k), dim, largest))
+    return Largest(topk_dim(input, int(k), dim, largest))
 
 
 # -- one element by rank ----------------------------------------------------------------------
@@ -235,11 +237,13 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
     dim_op = operator(node=f"{node}1", outputs=outputs, **hidden)(along)
     dim_op.differentiable("values").gradient(self=selected).forward(values=read_at)
 
+    pair = indexed(name)
+
     def median(input, dim=None, keepdim=False):
-        return all_op(input) if dim is None else indexed(dim_op(input, dim, keepdim))
+        return all_op(input) if dim is None else pair(dim_op(input, dim, keepdim))
 
     median.__doc__ = f"The lower median{words} (torch.{name})."
-    function(name)(median)
+    function(name, out=True)(median)
 
 
 _define_median("median", False, "; without `dim` its gradient is shared by ties")
@@ -281,20 +285,22 @@ def _mode_index(row) -> int:
 for _op in (kthvalue_dim, mode_dim):
     _op.differentiable("values").gradient(self=selected).forward(values=read_at)
 
+Ranked, Mode = indexed("kthvalue"), indexed("mode")
+
 
 @function()
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
     for tensor in out or ():
         memory_overlap.check_disjoint(tensor, input)
-    result = indexed(kthvalue_dim(input, int(k), dim, keepdim))
+    result = Ranked(kthvalue_dim(input, int(k), dim, keepdim))
     return result if out is None else store("kthvalue", out, result)
 
 
 @function(out=True)
 def mode(input, dim=-1, keepdim=False):
     """The most frequent value along `dim`, the smallest of several (torch.mode)."""
-    return indexed(mode_dim(input, dim, keepdim))
+    return Mode(mode_dim(input, dim, keepdim))
 
 
 # -- running extrema --------------------------------------------------------------------------
@@ -340,8 +346,10 @@ def _define_running(name: str, better, words: str) -> None:
     op.differentiable("values").gradient(self=_running_backward)
     op.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 
+    pair = indexed(name)
+
     def running(input, dim):
-        return indexed(op(input, dim))
+        return pair(op(input, dim))
 
     running.__doc__ = (
         f"The running {words} and where it is; an equal later element takes over (torch.{name})."

@@ -1,0 +1,196 @@
+"""Optimizers whose rule depends on the kind of a parameter: Adafactor, Muon and SparseAdam.
+
+Notation as in `update_rules`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from impl.core.registry import FUNCTIONS
+from impl.factories import creation
+from impl.factories.type_info import finfo
+from impl.optim.optimizer import Optimizer, check_option, differentiated, step_dtype
+from impl.tensor.tensor import Tensor
+
+
+def _check(name: str, value, bound: str = ">= 0") -> None:
+    """Raise ValueError unless an option is on the right side of its bound."""
+    if name == "Learning rate" and isinstance(value, Tensor) and value.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    relation, limit = bound.split()
+    if not (value >= float(limit) if relation == ">=" else value <= float(limit)):
+        raise ValueError(f"{name} should be {bound} but is: {value}")
+
+
+class Adafactor(Optimizer):
+    """Adafactor (N. Shazeer and M. Stern, ICML 2018), with second moments in factored form.
+
+    ρ = min(γ, 1 / √t), α = max(ε₂, RMS(θ)) ρ, β = 1 - t^τ, τ the `beta2_decay`;
+    θ ← (1 - γ λ) θ;  r ← β r + (1 - β) mean of g² by rows, c the same by columns, v = r c over the
+    mean of r, for a vector v ← β v + (1 - β) g²;  u = g / √max(v, ε₁²);
+    θ ← θ - α u / max(1, RMS(u) / d).
+    """
+
+    __module__ = "impl.optim"
+
+    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
+                 *, foreach=None, maximize=False):  # fmt: skip
+        _check("Learning rate", lr)
+        _check("beta2_decay", beta2_decay, "<= 0")
+        if eps[0] is not None:
+            _check("epsilon1", eps[0])
+        _check("epsilon2", eps[1])
+        _check("Clipping threshold d", d, ">= 1")
+        _check("weight_decay", weight_decay)
+        defaults = {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d}
+        defaults |= {"weight_decay": weight_decay, "foreach": foreach, "maximize": maximize}
+        super().__init__(params, defaults)
+
+    def _begin(self, grad: Tensor) -> dict[str, Any]:
+        state: dict[str, Any] = {"step": creation.tensor(0.0, dtype=step_dtype())}
+        if grad.ndim > 1:
+            rows, columns = [*grad.shape], [*grad.shape]
+            rows[-1] = columns[-2] = 1
+            state |= {"row_var": grad.new_zeros(rows), "col_var": grad.new_zeros(columns)}
+        else:
+            state["variance"] = FUNCTIONS["zeros_like"](grad)
+        return state
+
+    def _update(self, group) -> None:
+        lr, decay, d = group["lr"], group["weight_decay"], group["d"]
+        least, smallest = group["eps"]
+        for param, grad in differentiated(group):
+            if param.is_complex():
+                raise RuntimeError("Adafactor does not support complex parameters")
+            state = self.state[param]
+            if not state:
+                state.update(self._begin(grad))
+            if least is None:  # that of the first parameter, for all of the group
+                least = finfo(param.dtype).eps
+            state["step"] += 1
+            t = state["step"].item()
+            rate = max(smallest, _rms(param)) * min(lr, 1 / t**0.5)
+            if decay != 0:
+                param.mul_(1 - lr * decay)
+            estimate = _second_moments(state, grad, t ** group["beta2_decay"], least)
+            update = estimate.clamp_(min=least * least).rsqrt_().mul_(grad)
+            param.add_(update, alpha=-rate / max(1.0, _rms(update) / d))
+
+
+def _rms(tensor: Tensor) -> float:
+    norm: Any = tensor.norm(2)
+    return norm.item() / tensor.numel() ** 0.5
+
+
+def _second_moments(state: dict[str, Any], grad: Tensor, weight: float, least: float) -> Tensor:
+    """Move the averages of g² towards those of this gradient, and return their estimate."""
+    if grad.ndim <= 1:
+        state["variance"].lerp_(grad * grad, weight)
+        return state["variance"].clone()
+    rows: Any = state["row_var"]
+    columns: Any = state["col_var"]
+    for average, dim in ((rows, -1), (columns, -2)):
+        squares = FUNCTIONS["norm"](grad, dim=dim, keepdim=True).square_()
+        average.lerp_(squares.div_(grad.size(dim)), weight)
+    return (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=least))
+
+
+class Muon(Optimizer):
+    """Muon (K. Jordan, 2024): momentum of matrices, made orthogonal by Newton and Schulz's steps.
+
+    b ← μ b + (1 - μ) g;  u = (1 - μ) g + μ b with `nesterov`, else b;  θ ← (1 - γ λ) θ;
+    θ ← θ - γ s O, with O near to U V^T of u = U S V^T, and s from the shape by `adjust_lr_fn`.
+    """
+
+    __module__ = "impl.optim"
+
+    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
+                 ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5,
+                 adjust_lr_fn=None):  # fmt: skip
+        _check("Learning rate", lr)
+        _check("momentum", momentum)
+        _check("weight decay", weight_decay)
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+        defaults = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum}
+        defaults |= {"nesterov": nesterov, "ns_coefficients": ns_coefficients, "eps": eps}
+        super().__init__(params, {**defaults, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.ndim != 2:
+                    raise ValueError(
+                        "Muon only supports 2D parameters whereas we found a parameter with size: "
+                        f"{param.size()}"
+                    )
+
+    def _update(self, group) -> None:
+        lr, momentum = group["lr"], group["momentum"]
+        for param in group["params"]:
+            grad = param._grad
+            if grad is None:
+                continue
+            if param.is_complex():
+                raise RuntimeError("Muon does not support complex parameters")
+            state = self.state[param]
+            if "momentum_buffer" not in state:
+                state["momentum_buffer"] = FUNCTIONS["zeros_like"](grad)
+            buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+            update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+            settings = group["ns_coefficients"], group["ns_steps"], group["eps"]
+            update = _orthogonalised(update, *settings)
+            param.mul_(1 - lr * group["weight_decay"])
+            rows, columns = param.shape
+            if group["adjust_lr_fn"] == "match_rms_adamw":
+                scale = 0.2 * math.sqrt(max(rows, columns))
+            else:
+                scale = math.sqrt(max(1, rows / columns))
+            param.add_(update, alpha=-lr * scale)
+
+
+def _orthogonalised(matrix: Tensor, coefficients, steps: int, eps: float) -> Tensor:
+    """Steps of a quintic iteration that moves all singular values towards one, in bfloat16."""
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if len(coefficients) != 3:
+        raise ValueError("Coefficients must be a tuple of exactly 3 values")
+    a, b, c = coefficients
+    tall = matrix.size(0) > matrix.size(1)
+    result = matrix.bfloat16()
+    result = result.T if tall else result
+    result.div_(result.norm().clamp(min=eps))
+    addmm = FUNCTIONS["addmm"]
+    for _ in range(steps):
+        gram = result @ result.T
+        result = addmm(result, addmm(gram, gram, gram, beta=b, alpha=c), result, beta=a)
+    return result.T if tall else result
+
+
+class SparseAdam(Optimizer):
+    """Adam of sparse gradients, which no operator makes here: a step refuses the dense ones.
+
+    Raises ValueError for options out of range and complex parameters.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        for name, value in (("lr", lr), ("eps", eps), ("betas", betas)):
+            check_option(name, value, positive=True)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        places = [
+            [i, j]
+            for i, group in enumerate(self.param_groups)
+            for j, param in enumerate(group["params"])
+            if param.is_complex()
+        ]
+        if places:
+            raise ValueError(
+                f"Complex params at indices {places}: SparseAdam does not support complex "
+                "parameters"
+            )
+
+    def _update(self, group) -> None:
+        for _ in differentiated(group):
+            raise RuntimeError(
+                "SparseAdam does not support dense gradients, please consider Adam instead"
+            )
