@@ -161,7 +161,7 @@ flash_attention_backward.gradients("grad_out", "query", "key", "value", "out", "
 def safe_softmax(self: Array, dim) -> Array:
     """softmax, but zeros where all scores are minus infinity."""
     checked(self, dim, "softmax")
-    parts, total, _ = _exponentials(widened(self))
+    parts, total, _ = _exponentials(widened(self), self.dtype in REDUCED)
     return (parts / total).astype(self.dtype, copy=False)
 
 
