@@ -51,6 +51,22 @@ BARS = {
     "a million elements" + KEEPS: 1,
     "a million elements": 1.3,
     "conv 3x3 and max-pool": 2,
+    "one leaf added 100,000 times": 0.5,
+    "double backward": 1,
+    "indexing by 512 integers": 1.5,
+    "LSTM of 50 steps": 1.5,
+    "transformer layer": 1.1,
+    "convolution, batch norm and pooling": 1.2,
+    "100,000 uniform numbers": 2,
+    "100,000 normal numbers": 2,
+    "100,000 log-normal numbers": 2,
+    "100,000 exponential numbers": 2,
+    "100,000 Cauchy numbers": 2,
+    "100,000 geometric numbers": 2,
+    "100,000 integers and a permutation": 2,
+    "dropout of 100,000 elements": 2,
+    "a network's first parameters": 2,
+    "printing a large tensor": 2,
 }
 
 

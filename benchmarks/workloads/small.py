@@ -151,6 +151,55 @@ def _(mg):
     return step
 
 
+@workload("one leaf added 100,000 times", "torch")
+def _(t):
+    x, zero = t.tensor(0.5, requires_grad=True), t.tensor(0.0)
+
+    def step():
+        additions(zero, x).backward()
+        x.grad = None
+
+    return step
+
+
+@workload("double backward", "torch")
+def _(t):
+    rng = np.random.default_rng(0)
+    x = t.tensor(rng.standard_normal(64).astype(np.float32)).requires_grad_()
+    w = t.tensor((rng.standard_normal((64, 64)) / 8).astype(np.float32)).requires_grad_()
+
+    def step():
+        y = x
+        for _ in range(10):
+            y = t.tanh(w @ y) * x
+        (gradient,) = t.autograd.grad((y * y).sum(), x, create_graph=True)
+        (gradient * gradient).sum().backward()
+        x.grad = w.grad = None
+
+    return step
+
+
+@workload("indexing by 512 integers", "torch")
+def _(t):
+    rng = np.random.default_rng(0)
+    table = t.tensor(rng.standard_normal((1000, 64)).astype(np.float32)).requires_grad_()
+    rows = t.tensor(rng.integers(0, 1000, 512))
+
+    def step():
+        table[rows].sum().backward()
+        table.grad = None
+
+    return step
+
+
+@workload("printing a large tensor", "torch")
+def _(t):
+    rng = np.random.default_rng(0)
+    large = t.tensor(rng.standard_normal((1000, 1000)).astype(np.float32))
+    whole = t.tensor(rng.standard_normal((30, 30)).astype(np.float32))
+    return lambda: (repr(large), repr(whole))
+
+
 def _view_writes(t):
     x = t.full((1000,), 0.5, requires_grad=True)
     y = x * 1.0

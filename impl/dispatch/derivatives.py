@@ -192,7 +192,7 @@ class DerivativeInfo:
             if not self.plans:  # so there is no node yet
                 saved_attributes.publish(self)
             plan = self.plans[mask, real] = GradientPlan(self, mask, real)
-            if self.has_one_gradient:
+            if self.has_one_gradient and plan.can_be_compiled:
                 plan.compiled_backward = backward(plan, len(self.edge_of), real)
         return plan
 
@@ -220,7 +220,7 @@ class DerivativeInfo:
         if anomaly_mode.MODE.enabled:
             anomaly_mode.note(node)
         node._plan = plan
-        node._compiled_backward = plan.compiled_backward if plan.versions is None else None
+        node._compiled_backward = plan.compiled_backward
         if plan.versions is not None:
             node._versions = plan.versions_of(args)
         if self.promotes_in_backward(args, (outputs or targets)[0]):

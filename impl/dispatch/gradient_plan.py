@@ -64,13 +64,20 @@ class GradientPlan:
                     times = writes[target] if isinstance(writes, dict) else writes
                     self.versions[operator.edge_of[target]] = times
         self.varies = any(type(t) is OfArguments for t in (self.versions or {}).values())
-        self.version = 0  # how often the gradient is written in place when it is made
         self.reads = [operator.saved_source(name) for name in self.names]
         self.saves_tensors = any(kind in TENSOR_READS for kind, _ in self.reads)
         self.fits = real and operator.elementwise
         self.single = mask.bit_length() - 1 if mask.bit_count() == 1 else None
+        # How often the only gradient is written in place when it is made, if that is known.
+        version = (self.versions or {}).get(self.single, 0)
+        self.version = version if type(version) is int else 0
         # The compiled backward (`impl.dispatch.fast_path.backward`), where the operator has one.
         self.compiled_backward = None
+
+    @property
+    def can_be_compiled(self) -> bool:
+        """Whether the versions of the gradients are those that the fast backward gives them."""
+        return self.versions is None or self.version > 0
 
     def versions_of(self, args) -> dict | None:
         """How often each edge's gradient is written when it is made, for these arguments."""

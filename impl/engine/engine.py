@@ -111,7 +111,11 @@ class GraphTask(GeneralStep):
             if target is None:
                 continue
             value, outputs[edge] = outputs[edge], None
-            complete = self.add_to_buffer(target, number, value, versions[edge])
+            version = versions[edge]
+            if not version and target._metas is None and self.dependencies.get(target, 1) == 1:
+                self.ready.push(target, value)  # all that a buffer would do
+                continue
+            complete = self.add_to_buffer(target, number, value, version)
             value = None
             if complete:
                 self.ready.push(target, self.take_buffer(target))

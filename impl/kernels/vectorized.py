@@ -6,6 +6,8 @@ import functools
 
 import numpy as np
 
+from impl.core.dtypes import WIDE
+
 _LARGE = 1 << 16
 _ROW = 8192
 _ROWS = 64
@@ -82,3 +84,12 @@ def starts(rows: int, columns: int) -> np.ndarray:
 def sum_of_rows(matrix: np.ndarray) -> np.ndarray:
     """The sum of the rows of a row-major matrix with at most `MODERATE` rows; a view."""
     return ones((len(matrix),), matrix.dtype).dot(matrix).view()
+
+
+def row_sums(raw: np.ndarray) -> np.ndarray:
+    """The sums over the last dimension, which is kept: of rows of moderate length a product."""
+    width = raw.shape[-1]
+    if 1 < width <= MODERATE and raw.flags.c_contiguous and raw.dtype in WIDE:
+        sums = raw.reshape(-1, width).dot(ones((width,), raw.dtype))
+        return sums.reshape(*raw.shape[:-1], 1)
+    return np.add.reduce(raw, -1, keepdims=True)

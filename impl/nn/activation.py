@@ -10,7 +10,7 @@ import warnings
 
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import taking_out
-from impl.factories import generator
+from impl.factories import draws
 from impl.operators.activations import activations as units
 from impl.operators.activations import prelu_rrelu_glu as paired
 from impl.tensor.tensor import Tensor
@@ -168,7 +168,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training: bool = False, inplace: bool
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     noise = input.new_empty(input._raw.shape)
     if training:
-        generator.draw_slopes(noise, input, lower, upper)
+        draws.draw_slopes(noise, input, lower, upper)
     operators = paired.rrelu_with_noise, paired.rrelu_with_noise_into
     return _apply(*operators, inplace, input, noise, lower, upper, training)
 

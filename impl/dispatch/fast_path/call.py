@@ -269,15 +269,13 @@ class FastCall:
         plan = self.scope[f"P{mask}"] = op.plan(mask, True)
         self._add("node = NODE()")
         self._add(f"node._plan = P{mask}")
-        if plan.versions is None:
-            self.scope[f"R{mask}"] = plan.compiled_backward
-            self._add(f"node._compiled_backward = R{mask}")
-        else:
-            self._add("node._compiled_backward = None")
+        self.scope[f"R{mask}"] = plan.compiled_backward
+        self._add(f"node._compiled_backward = R{mask}")
+        if plan.versions is not None:
             versions = f"versions_of(({', '.join(names)},))" if plan.varies else "versions"
             self._add(f"node._versions = P{mask}.{versions}")
         order = sorted(self.grad_inputs, key=lambda i: self.grad_inputs[i])
-        if plan.single is not None and plan.versions is None:
+        if plan.single is not None and plan.compiled_backward is not None:
             self._add(f"node._next_node = n{present[0]}")
         else:
             self._add("node._next_node = None")

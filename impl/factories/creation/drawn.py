@@ -8,7 +8,8 @@ from impl.core import dtypes, inference_mode
 from impl.dispatch.not_implemented import not_implemented
 from impl.factories.creation.constants import shaped_like
 from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
-from impl.factories.generator import default_generator, draw_integers, draw_normal, draw_uniform
+from impl.factories.draws import draw_integers, draw_normal, draw_uniform
+from impl.factories.generator import default_generator
 from impl.tensor import write
 from impl.tensor.tensor import Tensor, new
 

@@ -218,8 +218,8 @@ index_put_impl.forward("reapplied")
 
 array_ops.dtype_of = lambda value: value.dtype
 tensor_ops.dtype_of = lambda value: value._raw.dtype
-array_ops.index_backward = lambda grad, shape, indices: _put(
-    np.zeros(shape, grad.dtype), indices, grad, True
+array_ops.index_backward = lambda grad, shape, indices: add_each_at(
+    np.zeros(shape, grad.dtype), _key(expanded(shape, indices)), grad
 )
 tensor_ops.index_backward = lambda grad, shape, indices: counted(
     index_put_impl(tensor_ops.new_zeros(grad, shape), indices, grad, True)

@@ -15,6 +15,7 @@ from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import no_derivative
 from impl.kernels.reduced_precision import widened
+from impl.kernels.vectorized import largest, row_sums, smallest
 from impl.operators.activations.dropout import dropout
 from impl.operators.activations.softmax import checked, logsumexp_tangent
 from impl.tensor.allocation import ordered_like
@@ -55,15 +56,21 @@ def _scores(query, key, is_causal: bool, mask, scale):
     return scores.astype(query.dtype, copy=False)
 
 
-def _exponentials(scores):
+def _exponentials(scores, rounded: bool):
     """The parts of a softmax over the last dimension: exponentials, their sums, and logsumexp.
 
-    The maximum is subtracted first; sums are one where no score is finite.
+    The maximum is subtracted first, unless all sums are of a moderate size without that, and the
+    exponentials are not `rounded` to half precision. Sums are one where no score is finite.
     """
+    if scores.size and not rounded:
+        exponentials = np.exp(scores)
+        total = row_sums(exponentials)
+        if smallest(total) > 1e-8 and largest(total) < 1e8:
+            return exponentials, total, np.log(total)
     highest = scores.max(-1, keepdims=True, initial=-np.inf)
     shift = np.where(np.isinf(highest), scores.dtype.type(0), highest)
     exponentials = np.exp(scores - shift)
-    total = exponentials.sum(-1, keepdims=True)
+    total = row_sums(exponentials)
     safe = np.where(total == 0, scores.dtype.type(1), total)
     return exponentials, safe, np.log(total) + shift
 
@@ -86,7 +93,9 @@ def flash_attention(
 ) -> tuple:
     q = widened(query)
     k, v = (_repeated(widened(t), query) for t in (key, value))
-    parts, total, logsumexp = _exponentials(_scores(q, k, is_causal, attn_mask, scale))
+    parts, total, logsumexp = _exponentials(
+        _scores(q, k, is_causal, attn_mask, scale), query.dtype in REDUCED
+    )
     result = np.matmul(_rounded(parts, query.dtype), v) / total
     return ordered_like(result.astype(query.dtype, copy=False), query), logsumexp[..., 0]
 
@@ -116,8 +125,9 @@ def flash_attention_backward(
     shift = np.where(np.isinf(logsumexp), logsumexp.dtype.type(0), logsumexp)[..., None]
     weights = np.exp(_scores(q, k, is_causal, attn_mask, scale) - shift)
     of_weights = np.matmul(g, v.swapaxes(-2, -1))
-    along = (g * widened(out)).sum(-1, keepdims=True)
-    of_scores = _rounded(weights * (of_weights - along), query.dtype)
+    of_weights -= row_sums(g * widened(out))
+    of_weights *= weights
+    of_scores = _rounded(of_weights, query.dtype)
     factor = q.dtype.type(_scale(scale, q))
     made = (
         np.matmul(of_scores, k) * factor,
@@ -154,7 +164,7 @@ flash_attention_backward.gradients("grad_out", "query", "key", "value", "out", "
 def safe_softmax(self: Array, dim) -> Array:
     """softmax, but zeros where all scores are minus infinity."""
     checked(self, dim, "softmax")
-    parts, total, _ = _exponentials(widened(self))
+    parts, total, _ = _exponentials(widened(self), self.dtype in REDUCED)
     return (parts / total).astype(self.dtype, copy=False)
 
 

@@ -25,6 +25,7 @@ from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed
 from impl.dispatch.not_implemented import no_derivative, refuse_integers
 from impl.kernels.reduced_precision import widened
+from impl.kernels.vectorized import MODERATE, row_sums, sum_of_rows
 from impl.operators.layers.normalization import (
     affine_tangent,
     check_parameters,
@@ -84,22 +85,32 @@ def native_layer_norm_backward(
     output_mask,
 ) -> tuple:
     """The gradients of a layer normalisation; empty where `output_mask` wants none."""
-    x, g = widened(input), widened(grad_out)
-    first = x.ndim - len(normalized_shape)
-    outer, inner = tuple(range(first)), tuple(range(first, x.ndim))
+    count = math.prod(normalized_shape)
+    rows = (input.size // count if count else 0, count)
+    x, g = (widened(value).reshape(rows) for value in (input, grad_out))
     kind = input.dtype if weight is None else weight.dtype
     nothing = np.empty(0, kind)
-    mean, rstd = widened(mean), widened(rstd)
+    mean, rstd = (widened(value).reshape(-1, 1) for value in (mean, rstd))
     value = (x - mean) * rstd
     to_input = nothing
     if output_mask[0]:
-        scaled = g if weight is None else g * widened(weight)
-        along = (scaled * value).mean(inner, keepdims=True, dtype=x.dtype)
-        total = scaled.mean(inner, keepdims=True, dtype=x.dtype)
-        to_input = np.ascontiguousarray((scaled - total - value * along) * rstd, input.dtype)
-    to_weight = (g * value).sum(outer).astype(kind, copy=False) if output_mask[1] else nothing
-    to_bias = g.sum(outer).astype(kind, copy=False) if output_mask[2] else nothing
+        scaled = g if weight is None else g * widened(weight).reshape(-1)
+        of_row = x.dtype.type(count)
+        made = scaled - row_sums(scaled) / of_row
+        made -= value * (row_sums(scaled * value) / of_row)
+        made *= rstd
+        to_input = np.ascontiguousarray(made.reshape(input.shape), input.dtype)
+    to_weight = to_bias = nothing
+    if output_mask[1]:
+        to_weight = _column_sums(g * value).astype(kind, copy=False).reshape(normalized_shape)
+    if output_mask[2]:
+        to_bias = _column_sums(g).astype(kind, copy=False).reshape(normalized_shape)
     return to_input, to_weight, to_bias
+
+
+def _column_sums(rows: np.ndarray) -> np.ndarray:
+    few = 1 < len(rows) <= MODERATE and rows.shape[1] > 1 and rows.flags.c_contiguous
+    return sum_of_rows(rows) if few else np.add.reduce(rows, 0)
 
 
 @native_layer_norm.differentiable("result").gradients("input", "weight", "bias")

@@ -15,7 +15,6 @@ from impl.dispatch.definition import Array, operator
 from impl.dispatch.formula_helpers import vjp
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.operators.layers.recurrent_cells import lstm_direction
-from impl.operators.pointwise.special import expit
 
 
 def fits_recurrent_layer(input, params) -> bool:
@@ -57,18 +56,30 @@ def recurrent_layer_op(
     x, w_ih, w_hh, h, c = map(widened, (input, weight0, weight1, hx_, cx_))
     bias = widened(weight2) + widened(weight3)
     (length, batch, _), hidden = x.shape, w_hh.shape[1]
-    given = np.matmul(x, w_ih.T) + bias
+    given = (x.reshape(length * batch, -1) @ w_ih.T).reshape(length, batch, 4 * hidden)
+    given += bias
     output = np.empty((length, batch, hidden), x.dtype)
     workspace = np.empty((length, 6, batch, hidden), x.dtype)
+    total = np.empty((batch, 4 * hidden), x.dtype)
+    parts = total.reshape(batch, 4, hidden).swapaxes(0, 1)
+    recurrent = np.ascontiguousarray(w_hh.T)  # of so few rows a product takes an eighth
+    # A step is short, and costs as much as it has calls of NumPy: they write to the workspace, and
+    # the logistic function is taken of all four parts at once, that of the cell in vain.
     for t in _steps(length, reverse):
-        total = (given[t] + h @ w_hh.T).reshape(batch, 4, hidden).swapaxes(0, 1)
-        gates = workspace[t]
-        gates[:2], gates[3] = expit(total[:2]), expit(total[3])
-        gates[2] = np.tanh(total[2])
-        gates[4] = c
-        c = gates[1] * c + gates[0] * gates[2]
-        gates[5] = np.tanh(c)
-        h = output[t] = gates[3] * gates[5]
+        np.dot(h, recurrent, out=total)
+        total += given[t]
+        gates = workspace[t, :4]
+        np.negative(parts, out=gates)
+        np.exp(gates, out=gates)
+        gates += 1
+        np.divide(1, gates, out=gates)
+        enter, forget, cell, leave, before, squashed = workspace[t]
+        np.tanh(parts[2], out=cell)
+        before[...] = c
+        c = forget * c
+        c += enter * cell
+        np.tanh(c, out=squashed)
+        h = np.multiply(leave, squashed, out=output[t])
     made = (output, h.copy(), c)
     return *(m.astype(kind, copy=False) for m in made), workspace
 
@@ -78,38 +89,44 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
     x, w_ih, w_hh = widened(input), *(widened(w) for w in weights[:2])
     h0 = widened(states[0])
     length, _, batch, hidden = workspace.shape
-    blank = np.zeros((batch, hidden), accumulate_dtype(kind))
+    wide = accumulate_dtype(kind)
     of_output, of_h, of_c = (None if g is None else widened(g) for g in grads[:3])
-    dh, dc = (blank if g is None else g for g in (of_h, of_c))
+    dh, dc = (np.zeros((batch, hidden), wide) if g is None else np.array(g) for g in (of_h, of_c))
     out = widened(output)
-    slopes = np.empty((length, batch, 4, hidden), blank.dtype)
-    order = list(_steps(length, reverse))
-    for step in range(length - 1, -1, -1):
-        t = order[step]
-        enter, forget, cell, leave, before, squashed = workspace[t]
+    enter, forget, cell, leave, before, squashed = workspace.swapaxes(0, 1)
+    # All that does not depend on later steps is computed for all steps at once.
+    through = leave * (1 - squashed * squashed)
+    slopes = np.empty((length, batch, 4, hidden), wide)
+    slopes[:, :, 0] = cell * enter * (1 - enter)
+    slopes[:, :, 1] = before * forget * (1 - forget)
+    slopes[:, :, 2] = enter * (1 - cell * cell)
+    slopes[:, :, 3] = squashed * leave * (1 - leave)
+    for t in reversed(_steps(length, reverse)):
         if of_output is not None:
-            dh = dh + of_output[t]
-        dc = dc + dh * leave * (1 - squashed * squashed)
+            dh += of_output[t]
+        dc += dh * through[t]
         slope = slopes[t]
-        slope[:, 0] = dc * cell * enter * (1 - enter)
-        slope[:, 1] = dc * before * forget * (1 - forget)
-        slope[:, 2] = dc * enter * (1 - cell * cell)
-        slope[:, 3] = dh * squashed * leave * (1 - leave)
-        dh = slope.reshape(batch, 4 * hidden) @ w_hh
-        dc = dc * forget
+        slope[:, :3] *= dc[:, None]
+        slope[:, 3] *= dh
+        dh = np.dot(slope.reshape(batch, 4 * hidden), w_hh)
+        dc *= forget[t]
     rows = slopes.reshape(length * batch, 4 * hidden)
-    earlier = np.concatenate([h0[None], out[order[:-1]]])
-    aligned = slopes[order].reshape(length * batch, 4 * hidden)
-    bias = rows.sum(0)
-    made = (
-        np.matmul(slopes.reshape(length, batch, 4 * hidden), w_ih),
-        rows.T @ x.reshape(length * batch, -1),
-        aligned.T @ earlier.reshape(length * batch, hidden),
-        bias,
-        bias.copy(),
-        dh,
-        dc,
-    )
+    made: list = [None] * 7
+    if needs[0]:
+        made[0] = (rows @ w_ih).reshape(x.shape)
+    if needs[1]:
+        made[1] = rows.T @ x.reshape(length * batch, -1)
+    if needs[2]:
+        if reverse:
+            earlier, aligned = np.concatenate([h0[None], out[:0:-1]]), slopes[::-1]
+        else:
+            earlier, aligned = np.concatenate([h0[None], out[:-1]]), slopes
+        aligned = aligned.reshape(length * batch, 4 * hidden)
+        made[2] = aligned.T @ earlier.reshape(length * batch, hidden)
+    if needs[3] or needs[4]:
+        made[3] = rows.sum(0)
+        made[4] = made[3].copy()
+    made[5:] = dh, dc
     return tuple(
         m.astype(kind, copy=False) if need else None for m, need in zip(made, needs, strict=True)
     )

@@ -14,6 +14,7 @@ import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, REDUCED
 from impl.dispatch.not_implemented import require_floating
+from impl.kernels.vectorized import row_sums
 
 
 class Normalized(NamedTuple):
@@ -29,9 +30,12 @@ class Normalized(NamedTuple):
 def statistics(rows, eps):
     """Mean and inverse deviation of each row, as columns."""
     number = rows.dtype.type
+    # A product with ones would not find the mean of equal elements exactly.
     mean = rows.mean(1, keepdims=True, dtype=rows.dtype)
-    variance = np.square(rows - mean).mean(1, keepdims=True, dtype=rows.dtype)
-    return mean, number(1) / np.sqrt(variance + number(eps))
+    variance = row_sums(np.square(rows - mean))
+    variance /= number(rows.shape[1])
+    variance += number(eps)
+    return mean, number(1) / np.sqrt(variance)
 
 
 def mean_over(F, value, normalized: Normalized):

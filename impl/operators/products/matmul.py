@@ -62,7 +62,9 @@ def matrices(a, b):
     rows, columns = len(a), b.shape[1]
     if rows * columns > 1 << 15:
         return np.matmul(a, b)
-    few = 8 <= rows <= 16 < columns and len(b) * columns > 1 << 14
+    few = 8 <= rows < columns and (
+        (rows <= 16 and len(b) * columns > 1 << 14) or (rows <= 64 and len(b) * columns > 1 << 16)
+    )
     if few and b.flags.f_contiguous and a.flags.c_contiguous:
         return np.ascontiguousarray(b.T.dot(a.T).T)
     return a.dot(b)

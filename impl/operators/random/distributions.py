@@ -9,7 +9,10 @@ import numpy as np
 from impl.core import dtypes
 from impl.dispatch.definition import function
 from impl.dispatch.not_implemented import not_implemented
-from impl.factories.generator import default_generator, fused, memory_order
+from impl.factories import draws
+from impl.factories.generator import default_generator
+from impl.kernels import libm
+from impl.kernels.fused_multiply_add import fused
 from impl.operators.random.sampling import fill, filling
 from impl.tensor.tensor import Tensor
 
@@ -21,14 +24,9 @@ _geometric = filling("geometric_drawn", "GeometricBackward0")
 _log_normal = filling("log_normal_drawn", "LogNormalBackward0")
 
 
-def _fill_with(op, tensor: Tensor, numbers) -> Tensor:
-    """Fill the tensor with numbers(count), count its number of elements, in memory order."""
-
-    def draw(fresh: Tensor) -> None:
-        target = memory_order(fresh)
-        target[...] = np.array(numbers(target.size), _DOUBLE).reshape(target.shape)
-
-    return fill(op, tensor, draw)
+def _filled(op, tensor: Tensor, numbers) -> Tensor:
+    """Fill the tensor with numbers(count), in the order of memory; see `draws.fill`."""
+    return fill(op, tensor, lambda fresh: draws.fill(fresh, numbers))
 
 
 def _require_floating(tensor: Tensor, kernel: str) -> None:
@@ -36,8 +34,8 @@ def _require_floating(tensor: Tensor, kernel: str) -> None:
         raise not_implemented(kernel, tensor.dtype)
 
 
-def _uniforms(count: int, generator) -> list[float]:
-    return (generator or default_generator).uniform(count, _DOUBLE).tolist()
+def _uniforms(count: int, generator) -> np.ndarray:
+    return (generator or default_generator).uniform(count, _DOUBLE)
 
 
 @function("cauchy_", torch=False)
@@ -49,10 +47,10 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     _require_floating(self, "cauchy_cpu")
-    return _fill_with(
+    return _filled(
         _cauchy,
         self,
-        lambda n: [median + sigma * math.tan(math.pi * (u - 0.5)) for u in _uniforms(n, generator)],
+        lambda n: fused(libm.tan(math.pi * (_uniforms(n, generator) - 0.5)), sigma, median),
     )
 
 
@@ -65,10 +63,10 @@ def geometric_(self, p, *, generator=None):
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     scale = math.log1p(-p)
-    return _fill_with(
+    return _filled(
         _geometric,
         self,
-        lambda n: [math.ceil(math.log(u) / scale) for u in _uniforms(n, generator)],
+        lambda n: np.ceil(libm.log_of_uniform(_uniforms(n, generator)) / scale),
     )
 
 
@@ -82,8 +80,8 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     _require_floating(self, "log_normal_cpu")
     source = generator or default_generator
-    return _fill_with(
+    return _filled(
         _log_normal,
         self,
-        lambda n: [math.exp(fused(z, std, mean)) for z in source.normal_numbers(n)],
+        lambda n: libm.exp(fused(source.normal_numbers(n), std, mean)),
     )

@@ -8,7 +8,8 @@ from impl.core.dtypes import FLOATING
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import function
-from impl.factories.generator import default_generator, draw_exponential
+from impl.factories.draws import draw_exponential
+from impl.factories.generator import default_generator
 from impl.kernels.reduced_precision import widened
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new

@@ -15,7 +15,7 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.out import check_out, write_out
 from impl.dispatch.overloads import refusal
 from impl.factories.creation import empty
-from impl.factories.generator import draw_normal
+from impl.factories.draws import draw_normal
 from impl.operators.random.sampling import check_deviation
 from impl.tensor import write
 from impl.tensor.tensor import Tensor, new, requires_grad

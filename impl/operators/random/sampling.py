@@ -12,8 +12,7 @@ from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented
 from impl.dispatch.out import check_out
 from impl.dispatch.record import check_write
-from impl.factories.generator import (
-    default_generator,
+from impl.factories.draws import (
     draw_any,
     draw_bernoulli,
     draw_exponential,
@@ -21,6 +20,7 @@ from impl.factories.generator import (
     draw_normal,
     draw_uniform,
 )
+from impl.factories.generator import default_generator
 from impl.tensor import memory_overlap, write
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new, requires_grad

@@ -1,0 +1,162 @@
+"""Filling of tensors with random numbers, in the order of their memory, as ATen's kernels draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.core.registry import FUNCTIONS
+from impl.dispatch.not_implemented import not_implemented
+from impl.factories.generator import BLOCK, Generator, default_generator
+from impl.kernels import libm
+from impl.kernels.fused_multiply_add import fused
+from impl.tensor.tensor import Tensor
+
+_DOUBLE = np.dtype(np.float64)
+
+
+def memory_order(tensor: Tensor) -> np.ndarray:
+    """A view of the tensor's array whose row-major order is the memory order."""
+    array = tensor._array()
+    strides = tensor.stride()
+    order = sorted(range(array.ndim), key=lambda d: -strides[d])
+    return array.transpose(order)
+
+
+def fill(tensor: Tensor, numbers: Callable[[int], np.ndarray]) -> None:
+    """Write numbers(count), one block after the other, in the order of memory."""
+    target = memory_order(tensor)
+    flat = target.reshape(-1)
+    narrow = dtypes.BY_NUMPY[flat.dtype] in (dtypes.float16, dtypes.bfloat16)
+    for start in range(0, flat.size, BLOCK):
+        part = flat[start : start + BLOCK]
+        drawn = numbers(part.size)
+        part[...] = drawn.astype(np.float32) if narrow else drawn  # torch rounds twice
+    if not np.may_share_memory(flat, target):  # of a strided tensor it is a copy
+        target[...] = flat.reshape(target.shape)
+
+
+def _put(tensor: Tensor, values: np.ndarray) -> None:
+    target = memory_order(tensor)
+    target[...] = values.reshape(target.shape)
+
+
+def _parts(tensor: Tensor) -> Tensor:
+    return FUNCTIONS["view_as_real"](tensor.detach())
+
+
+def _floating(tensor: Tensor, kernel: str) -> np.dtype:
+    d = dtypes.BY_NUMPY[tensor._raw.dtype]
+    if not d.is_floating_point:
+        raise not_implemented(kernel, d)
+    return tensor._raw.dtype
+
+
+def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator | None) -> None:
+    """Fill with uniform numbers from [low, high); real and imaginary parts are drawn separately.
+
+    Raises NotImplementedError for integers.
+    """
+    if tensor.is_complex():
+        draw_uniform(_parts(tensor), low, high, generator)
+        return
+    dtype = _floating(tensor, "check_uniform_bounds")
+    source = generator or default_generator
+    wide = dtype if dtype == np.float64 else np.dtype(np.float32)
+    low, high = wide.type(low), wide.type(high)
+
+    def numbers(count: int) -> np.ndarray:
+        values = source.uniform(count, dtype)
+        if (low, high) != (0, 1):
+            values = fused(values, high - low, low)
+        values = values.astype(dtype, copy=False)
+        # Rounding may reach the upper bound, which is exclusive.
+        values[values == dtype.type(high)] = low
+        return values
+
+    fill(tensor, numbers)
+
+
+def draw_normal(
+    tensor: Tensor, mean: float, std: float, generator: Generator | None, singly: bool = False
+) -> None:
+    """Fill with normal numbers, in blocks for 16 or more elements if the tensor is contiguous.
+
+    `singly` disables blocks, for a contiguous stand-in of a tensor that is not contiguous. Real
+    and imaginary parts have this mean, and half the variance. Raises NotImplementedError for
+    integers.
+    """
+    if tensor.is_complex():
+        draw_normal(_parts(tensor), mean, std / math.sqrt(2), generator, singly)
+        return
+    dtype = _floating(tensor, "normal_kernel_cpu")
+    source = generator or default_generator
+    count = tensor._raw.size
+    if count >= 16 and tensor.is_contiguous() and not singly:
+        if dtype.itemsize >= 4:
+            values = source.normal_blocks(count, dtype, mean, std)
+        else:
+            # float16 and bfloat16 draw no uniforms for elements that the last block overwrites.
+            whole = source.normal_blocks(count // 16 * 16, np.dtype(np.float32), mean, std)
+            values = np.concatenate([whole, whole[: count % 16]])
+            if count % 16:
+                values[-16:] = source.normal_blocks(16, np.dtype(np.float32), mean, std)
+        _put(tensor, values)
+    else:
+        fill(tensor, lambda n: fused(source.normal_numbers(n), std, mean))
+
+
+def draw_integers(tensor: Tensor, low: int, high: int, generator: Generator | None) -> None:
+    """Fill with integers from [low, high). Raises RuntimeError for an empty range."""
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    source = generator or default_generator
+    fill(tensor, lambda n: source.integers(low, high, n))
+
+
+_WHOLE = {"f": 2**24, "d": 2**53, "e": 2**11}
+
+
+def draw_any(tensor: Tensor, generator: Generator | None) -> None:
+    """Fill with integers from the dtype's exactly representable range (torch.Tensor.random_)."""
+    source = generator or default_generator
+    d = dtypes.BY_NUMPY[tensor._raw.dtype]
+    long = d in (dtypes.float64, dtypes.int64)
+    if d is dtypes.bool_:
+        span = 2
+    elif d.is_floating_point:
+        span = (2**8 if d is dtypes.bfloat16 else _WHOLE[d.numpy.char]) + 1
+    else:
+        span = np.iinfo(d.numpy).max + 1
+    fill(tensor, lambda n: (source.long_words(n) if long else source.words(n)) % np.uint64(span))
+
+
+def draw_exponential(tensor: Tensor, rate: float, generator: Generator | None) -> None:
+    """Fill with exponentially distributed numbers, by inversion of float64 uniforms."""
+    _floating(tensor, "exponential_cpu")
+    source = generator or default_generator
+    fill(tensor, lambda n: -1.0 / rate * libm.log1p(-source.uniform(n, _DOUBLE)))
+
+
+def draw_bernoulli(tensor: Tensor, p: float, generator: Generator | None) -> None:
+    """Fill with ones with probability `p` and zeros otherwise, each from a float64 uniform."""
+    source = generator or default_generator
+    fill(tensor, lambda n: source.uniform(n, _DOUBLE) < p)
+
+
+def draw_slopes(noise: Tensor, input: Tensor, low: float, high: float) -> None:
+    """Fill with uniform slopes from [low, high) where the input is not positive, else with ones.
+
+    Each slope is made of a float64 uniform (ATen's rrelu_with_noise).
+    """
+    _floating(noise, "rrelu_with_noise_out_cpu")
+    drawn = np.ravel(input._raw <= 0)
+    uniforms = default_generator.uniform(int(drawn.sum()), _DOUBLE)
+    slopes = np.ones(drawn.shape)
+    slopes[drawn] = fused(uniforms, high - low, low)
+    _put(noise, slopes)
