@@ -18,7 +18,9 @@ from impl import (
     optim,
     random,
     special,
+    torch_version,
     utils,
+    version,
 )
 from impl import operators as _operators
 from impl.amp import GradScaler
