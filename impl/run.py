@@ -1,4 +1,4 @@
-"""Programs written for torch, run on `impl`: `python -m impl.run script.py`, or `-m package.module`.
+"""Programs written for torch, run on `impl`: `python -m impl.run script.py`, or `-m module`.
 
 `bind` makes `import torch` mean `impl` in this process, with every public submodule of it.
 """

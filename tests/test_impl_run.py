@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import environment
 
 import impl.run
-from command import environment
 
 TRAINING = """\
 import sys
