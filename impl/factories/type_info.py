@@ -84,7 +84,15 @@ def typename(obj) -> str:
     if isinstance(obj, Tensor):
         return f"torch.{obj.dtype.legacy}Tensor"
     kind = obj if isinstance(obj, type) else type(obj)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{_torch_module(kind)}.{kind.__qualname__}"
+
+
+def _torch_module(kind: type) -> str:
+    """A class's module as torch names it: one of impl's stands for that of the same path."""
+    root, _, rest = kind.__module__.partition(".")
+    return kind.__module__ if root != "impl" else f"torch.{rest}" if rest else "torch"
 
 
 @_publish

@@ -12,6 +12,7 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import store
 from impl.operators.indexing.index_operators import counted
+from impl.operators.views.splitting import unbind
 from impl.tensor.tensor import new
 
 INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
@@ -171,7 +172,7 @@ def nonzero(input, *, as_tuple=False):
     """
     raw = input._raw
     if as_tuple:
-        return tuple(new(i.astype(np.int64)) for i in np.nonzero(with_dims(np.asarray(raw))))
+        return unbind(nonzero(input if raw.ndim else tensor_ops.unsqueeze(input, 0)), 1)
     count = int(np.count_nonzero(raw))
     columns = np.empty((raw.ndim, count), np.int64)
     if raw.ndim:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
+from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.tensor.tensor import Tensor, new
@@ -66,4 +67,4 @@ def unravel_index(indices, shape):
     for size in reversed(sizes):
         result.append((indices // step) % size)
         step *= size
-    return tuple(reversed(result))
+    return FUNCTIONS["stack"](result[::-1], -1).unbind(-1) if result else ()
