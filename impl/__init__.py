@@ -90,6 +90,7 @@ from impl.factories import tensor_methods as _tensor_methods
 from impl.factories import type_info as _type_info
 from impl.factories.generator import Generator, default_generator
 from impl.factories.printing import set_printoptions
+from impl.func.mapping import vmap
 from impl.graph.anomaly_mode import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
