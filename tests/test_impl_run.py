@@ -11,6 +11,8 @@ from command import environment
 
 import impl.run
 
+SCRIPTS = Path(__file__).parent / "scripts"
+
 TRAINING = """\
 import sys
 
@@ -88,6 +90,14 @@ def test_the_version_is_that_of_the_torch_it_behaves_as(tmp_path):
     )
     ended = run("-m", "impl.run", "version.py", cwd=tmp_path)
     assert ended.stdout == "2.13.0+impl True False True True\n", ended.stderr
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_script_prints_what_it_does_on_torch(script, tmp_path):
+    on_impl = run("-m", "impl.run", str(script), cwd=tmp_path)
+    assert on_impl.returncode == 0, on_impl.stderr
+    pytest.importorskip("torch")
+    assert run("-W", "ignore", str(script), cwd=tmp_path).stdout == on_impl.stdout
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, dtype
 from impl.core.registry import FUNCTIONS
+from impl.core.storage import Storage
 from impl.tensor.tensor import Tensor
 
 
@@ -64,6 +65,30 @@ def is_nonzero(input) -> bool:
 def is_same_size(input, other) -> bool:
     """Whether both tensors have the same sizes (torch.is_same_size)."""
     return input._raw.shape == other._raw.shape
+
+
+@_publish
+def is_signed(input) -> bool:
+    """Whether the dtype has negative numbers (torch.is_signed)."""
+    return _tensor("is_signed", input).is_signed()
+
+
+@_publish
+def is_storage(obj) -> bool:
+    """Whether an object is a storage (torch.is_storage)."""
+    return isinstance(obj, Storage)
+
+
+@_publish
+def is_distributed(input) -> bool:
+    """False (torch.is_distributed)."""
+    return False
+
+
+@_publish
+def get_device(input) -> int:
+    """-1, as of any tensor on the CPU (torch.get_device)."""
+    return _tensor("get_device", input).get_device()
 
 
 @_publish
