@@ -57,6 +57,13 @@ class Backend:
         """
         raise LookupError(f"{self.name} has no database of operators")
 
+    def example(self, identifier: str) -> Any:
+        """Return an example of torch's docstrings, by its ID, as a program.
+
+        Raises LookupError where this backend, as an oracle, has no such example.
+        """
+        raise LookupError(f"{self.name} has no docstrings of torch")
+
     def reseed(self) -> None:
         """Reset the random number generator to its state at the beginning of a session."""
 

@@ -8,29 +8,49 @@ from impl import (
     amp,
     autograd,
     backends,
+    compiler,
     cuda,
+    distributed,
     fft,
     func,
+    jit,
     linalg,
     masked,
     nn,
+    onnx,
     ops,
     optim,
+    overrides,
+    profiler,
     random,
     return_types,
+    serialization,
     special,
+    testing,
+    torch_version,
+    types,
     utils,
+    version,
 )
 from impl import operators as _operators
 from impl.amp import GradScaler
+from impl.compiler import compile
 from impl.core.context import (
     are_deterministic_algorithms_enabled,
     get_default_device,
+    get_deterministic_debug_mode,
     get_float32_matmul_precision,
+    get_num_interop_threads,
     get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
     set_default_device,
+    set_deterministic_debug_mode,
     set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 from impl.core.devices import device
@@ -90,11 +110,13 @@ from impl.factories import tensor_methods as _tensor_methods
 from impl.factories import type_info as _type_info
 from impl.factories.generator import Generator, default_generator
 from impl.factories.printing import set_printoptions
+from impl.func.mapping import vmap
 from impl.graph.anomaly_mode import (
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
     set_anomaly_enabled,
 )
+from impl.serialization import load, save
 from impl.tensor import views as _views
 from impl.tensor.tensor import Tensor
 

@@ -12,6 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from conformance.backends import TorchShaped
+from conformance.program.program import Program
 from conformance.sweep.sample import Sample
 
 # Forward mode loads this at its first use, with a warning once per process.
@@ -59,6 +60,13 @@ class Torch(TorchShaped):
         from reference.opinfo import samples
 
         return samples(entry, dtype)
+
+    def example(self, identifier: str) -> Program:
+        """Return an example of torch's docstrings, by its ID."""
+        # Imported late, as above: no other area reads docstrings.
+        from reference.docstrings import program
+
+        return program(identifier)
 
     @contextmanager
     def session(self) -> Iterator[None]:

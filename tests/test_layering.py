@@ -35,7 +35,9 @@ LIBRARIES = {
     "frameworks.tinygrad": "tinygrad",
     "frameworks.torch_func": "torch",
 }
-MAY_IMPORT_TORCH = {f"reference.{name}" for name in ("compiled", "opinfo", "oracle", "subjects")}
+MAY_IMPORT_TORCH = {
+    f"reference.{name}" for name in ("compiled", "docstrings", "opinfo", "oracle", "subjects")
+}
 
 # Packages whose distribution has another name; markupsafe is a part of jinja2 in all but name.
 DISTRIBUTIONS = {

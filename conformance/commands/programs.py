@@ -73,7 +73,7 @@ def _program(identifier: str, suite: Suite, judge: Judge) -> Program:
     try:
         address(identifier)
     except LookupError:
-        return suite[identifier]
+        return judge.written(suite[identifier])
     try:
         return judge.sample(identifier)
     except IsolationError as error:

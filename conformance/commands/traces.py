@@ -26,8 +26,8 @@ from conformance.run.plan import (
 from conformance.run_files import differences as diff
 from conformance.run_files.reading import read_run
 from conformance.settings.settings import read_settings
+from conformance.suite.docstrings import is_made_by_torch
 from conformance.suite.suite import read_suite
-from conformance.sweep.sample import is_entry
 
 
 def record_traces(options: argparse.Namespace) -> int:
@@ -44,8 +44,7 @@ def record_traces(options: argparse.Namespace) -> int:
     oracle, unavailable = oracle_identity(settings)
     if unavailable:
         raise WrongInput(f"the oracle is not available here: {unavailable}")
-    # An entry of the sweep stands for samples that torch generates.
-    programs = [program for program in selected if not is_entry(program)]
+    programs = [program for program in selected if not is_made_by_torch(program)]
     judge = Judge(settings, KnownDivergences())
     header = {
         "suite": version(),

@@ -18,7 +18,7 @@ from conformance.program.program import Program
 from conformance.run.judge import NONE, Judge
 from conformance.run.plan import WrongInput, oracle_identity
 from conformance.settings.settings import Settings
-from conformance.sweep.sample import is_entry
+from conformance.suite.docstrings import is_made_by_torch
 
 PROGRAMS = "programs.jsonl"
 LEFT_OUT = "left-out.jsonl"
@@ -86,8 +86,8 @@ def _forms(
     programs: Sequence[Program], exported: Exported
 ) -> Iterator[tuple[Program, dict[str, Any]]]:
     for program in programs:
-        if is_entry(program):
-            reason = "an entry of the sweep stands for many samples, which torch makes"
+        if is_made_by_torch(program):
+            reason = "it stands for material of torch: samples of an operator, or a docstring"
             exported.left_out[program.id] = reason
             continue
         try:

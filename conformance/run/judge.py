@@ -21,6 +21,7 @@ from conformance.isolation.process import IsolationError, TimedOut
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.settings.settings import Settings
+from conformance.suite import docstrings
 from conformance.suite.conventions import convention_of
 from conformance.sweep.sample import AREA, is_entry
 from conformance.sweep.verdict import add_first_sample, settle
@@ -62,7 +63,20 @@ class Judge:
                 reason = "a recording has no samples of torch's database: the sweep needs torch"
                 return {**line, "outcome": "not_run", "reason": reason}
             return self._swept(line, program)
-        return self._traced(line, program)
+        try:
+            program = self.written(program)
+        except LookupError as error:
+            return {**line, "outcome": "not_run", "reason": str(error)}
+        return self._traced({**line, "source": program.paste()}, program)
+
+    def written(self, program: Program) -> Program:
+        """The program itself, or the example that it stands for; raises LookupError without one."""
+        if program.area != docstrings.AREA:
+            return program
+        if is_recorded(self.settings.oracle):
+            raise LookupError("a recording has no docstrings of torch: its examples need torch")
+        example: Program = self._found(self.settings.oracle).example(program.id)
+        return example
 
     def sample(self, identifier: str) -> Program:
         """One sample of the sweep as a program; raises IsolationError if there is none."""

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.program.program import Program
 from conformance.run_files.run import Run, RunError
 from conformance.run_files.totals import is_failing
-from conformance.sweep.sample import is_entry
+from conformance.suite.docstrings import is_made_by_torch
 
 SAME = ("suite", "backend", "oracle", "seed", "default_dtype")
 """The header fields that must agree if lines are to stand in one run file."""
@@ -59,6 +59,6 @@ def taken_over(run: Run, programs: Sequence[Program]) -> dict[str, dict[str, Any
         line["id"]: line
         for line in run.programs
         if (program := by_id.get(line["id"])) is not None
-        # The line of an entry of the sweep shows the source of a sample.
-        and (is_entry(program) or line["source"] == program.paste())
+        # Its line shows the source of what it stands for.
+        and (is_made_by_torch(program) or line["source"] == program.paste())
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 from conformance import samples
 from conformance.base.levels import LEVELS
 from conformance.program.program import Program, ProgramError
-from conformance.suite import conventions, laws
+from conformance.suite import conventions, docstrings, laws
 from conformance.suite.areas import AREAS
 from conformance.suite.chapters import Chapter, read_spec
 from conformance.suite.shard import Shard
@@ -146,7 +146,7 @@ class Suite:
 
 def read_suite(spec: str | Path | None = None, found: str | Path | None = None) -> Suite:
     """The whole suite: chapters (those in ``spec``, if given), whole programs, operator
-    samples, conventions, laws, the sweep, fuzz findings.
+    samples, conventions, laws, the sweep, docstrings, fuzz findings.
 
     The findings in the folder ``found``, if given, come after the suite's own. Raises ChapterError
     for a malformed chapter, WholeProgramError for a malformed whole program,
@@ -166,6 +166,7 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
         *conventions.programs(),
         *laws.programs(),
         *sweep.programs(),
+        *docstrings.programs(),
         *replayed.values(),
     ]
     return Suite(tuple(programs), tuple(chapters))

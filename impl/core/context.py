@@ -9,17 +9,86 @@ from __future__ import annotations
 from impl.core.devices import CPU, check_device, device
 
 _PRECISIONS = ("highest", "high", "medium")
-_SETTINGS: dict[str, object] = {"deterministic": False, "threads": 1, "precision": "highest"}
+_DETERMINISTIC_MODES = ("default", "warn", "error")
+_SETTINGS: dict[str, object] = {
+    "deterministic": False,
+    "warn_only": False,
+    "threads": 1,
+    "interop_threads": 1,
+    "precision": "highest",
+    "warn_always": False,
+}
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Store the flag; results are deterministic either way (torch's function)."""
     _SETTINGS["deterministic"] = mode
+    _SETTINGS["warn_only"] = warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """The flag of `use_deterministic_algorithms`, at first False (torch's function)."""
     return bool(_SETTINGS["deterministic"])
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """The flag `warn_only` of `use_deterministic_algorithms`, at first False (torch's function)."""
+    return bool(_SETTINGS["warn_only"])
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` by number or name: 0 or "default", 1 or "warn", 2 or "error".
+
+    Raises TypeError or RuntimeError for anything else (torch.set_deterministic_debug_mode).
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DETERMINISTIC_MODES:
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}"
+            )
+        debug_mode = _DETERMINISTIC_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """The number of the mode, at first 0 (torch.get_deterministic_debug_mode)."""
+    if not are_deterministic_algorithms_enabled():
+        return 0
+    return 1 if is_deterministic_algorithms_warn_only_enabled() else 2
+
+
+def set_warn_always(b: bool) -> None:
+    """Store the flag; Python's filters say which warnings are shown (torch.set_warn_always)."""
+    _SETTINGS["warn_always"] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """The flag of `set_warn_always`, at first False (torch.is_warn_always_enabled)."""
+    return bool(_SETTINGS["warn_always"])
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: the processor's mode is not changed (torch.set_flush_denormal)."""
+    return False
+
+
+def set_num_interop_threads(number: int) -> None:
+    """Store a number of threads, which has no effect (torch.set_num_interop_threads)."""
+    if number <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _SETTINGS["interop_threads"] = number
+
+
+def get_num_interop_threads() -> object:
+    """The number set by `set_num_interop_threads` (torch.get_num_interop_threads)."""
+    return _SETTINGS["interop_threads"]
 
 
 def set_num_threads(number: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, dtype
 from impl.core.registry import FUNCTIONS
+from impl.core.storage import Storage
 from impl.tensor.tensor import Tensor
 
 
@@ -67,6 +68,30 @@ def is_same_size(input, other) -> bool:
 
 
 @_publish
+def is_signed(input) -> bool:
+    """Whether the dtype has negative numbers (torch.is_signed)."""
+    return _tensor("is_signed", input).is_signed()
+
+
+@_publish
+def is_storage(obj) -> bool:
+    """Whether an object is a storage (torch.is_storage)."""
+    return isinstance(obj, Storage)
+
+
+@_publish
+def is_distributed(input) -> bool:
+    """False (torch.is_distributed)."""
+    return False
+
+
+@_publish
+def get_device(input) -> int:
+    """-1, as of any tensor on the CPU (torch.get_device)."""
+    return _tensor("get_device", input).get_device()
+
+
+@_publish
 def detach(input) -> Tensor:
     """`input.detach()` (torch.detach)."""
     return _tensor("detach", input).detach()
@@ -83,10 +108,16 @@ def typename(obj) -> str:
     """The name of a tensor's legacy type, or of an object's class (torch.typename)."""
     if isinstance(obj, Tensor):
         return f"torch.{obj.dtype.legacy}Tensor"
-    named = obj if hasattr(obj, "__name__") else type(obj)
-    name = getattr(named, "__qualname__", None) or named.__name__
-    module = getattr(named, "__module__", None) or "builtins"
-    return name if module == "builtins" else f"{module}.{name}"
+    kind = obj if isinstance(obj, type) else type(obj)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{_torch_module(kind)}.{kind.__qualname__}"
+
+
+def _torch_module(kind: type) -> str:
+    """A class's module as torch names it: one of impl's stands for that of the same path."""
+    root, _, rest = kind.__module__.partition(".")
+    return kind.__module__ if root != "impl" else f"torch.{rest}" if rest else "torch"
 
 
 @_publish

@@ -35,4 +35,7 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
         result[(n + 1) // 2 :] -= n
     step = n * d
     result = result.mul_(1.0 / step if step else float("inf"))
-    return result if out is None else store(f"fft_{name}", out, result)
+    if out is not None:
+        return store(f"fft_{name}", out, result)
+    result._storage.version = 0  # torch fills it below the version counter
+    return result

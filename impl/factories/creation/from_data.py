@@ -20,6 +20,11 @@ COPY_WARNING = (
     "sourceTensor.detach().clone().requires_grad_(True), rather than {}(sourceTensor)."
 )
 
+_UNSPECIFIED = (
+    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
+    "Pass requires_grad=False explicitly to get the old behavior and silence this warning."
+)
+
 
 @publish
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
@@ -57,12 +62,35 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
 
 
 @publish
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False) -> Tensor:
-    """`obj` as a tensor (torch.asarray)."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
+    """`obj` as a tensor (torch.asarray).
+
+    A leaf's own flag is set, a result of operations that is to require no grad is detached; without
+    `requires_grad` a tensor keeps its flag, with a warning if that is set. Raises ValueError if
+    `copy` is False and it has to be copied.
+    """
+    if not isinstance(obj, Tensor):
+        if copy is False and not isinstance(obj, np.ndarray):
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        result = as_tensor(obj, dtype, device)
+        if copy and isinstance(obj, np.ndarray) and np.shares_memory(result._raw, obj):
+            result = result.clone()
+        return flagged("asarray", result, bool(requires_grad))
+    if requires_grad is None:
+        requires_grad = obj.requires_grad
+        if requires_grad:
+            warnings.warn(_UNSPECIFIED, UserWarning, stacklevel=2)
     result = as_tensor(obj, dtype, device)
+    if copy is False and result is not obj:
+        kinds = (kind.legacy for kind in (obj.dtype, result.dtype))
+        raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*kinds))
     if copy and result is obj:
         result = result.clone()
-    return result if isinstance(obj, Tensor) else flagged("asarray", result, requires_grad)
+    if result.requires_grad == requires_grad:
+        return result
+    if requires_grad:
+        return flagged("asarray", result, True)
+    return result.requires_grad_(False) if result.is_leaf else result.detach()
 
 
 @publish

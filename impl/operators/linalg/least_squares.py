@@ -75,6 +75,9 @@ def linalg_lstsq(self: Array, b: Array, rcond, driver) -> tuple:
             if found is not None:
                 values[i] = found
     lapack.check_infos("torch.linalg.lstsq", infos)
+    # Batches of right sides only do not repeat what belongs to the matrix.
+    own = tuple(slice(size) for size in self.shape[:-2])
+    ranks, values = ranks[own], values[own]
     full = driver == "gels" or (driver != "gelsy" and np.all(ranks == columns))
     return (
         solution[..., 0] if vector else solution,

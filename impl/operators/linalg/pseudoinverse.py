@@ -181,4 +181,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     else:
         ranks = np.zeros(A._raw.shape[:-2], np.int64)
     result = new(np.asarray(ranks))
-    return result if out is None else store("linalg_matrix_rank", out, result)
+    if out is not None:
+        return store("linalg_matrix_rank", out, result)
+    result._storage.version = 1  # torch writes the sum into it
+    return result

@@ -6,7 +6,7 @@ import functools
 import numbers
 
 from impl.core.dims import wrap_dim, wrap_dims
-from impl.core.dtypes import bool_, uint8
+from impl.core.dtypes import FLOATING, bool_, get_default_dtype, uint8
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.definition import function
 from impl.dispatch.out import copy_out, store
@@ -96,6 +96,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     if spacing is None or isinstance(spacing, numbers.Number):
         spacing = [1.0 if spacing is None else spacing] * len(dims)
     _check_gradient(input, len(spacing), None if dim is None else dims, edge_order)
+    if input.dtype.category < FLOATING:
+        input = input.to(get_default_dtype())
     along = _along_points if any(isinstance(s, Tensor) for s in spacing) else _along_steps
     return tuple(
         along(input, s, wrap_dim(d, ndim), edge_order) for s, d in zip(spacing, dims, strict=True)

@@ -1,7 +1,4 @@
-"""`torch.func`: functional calls of modules, and stacked parameters of several modules.
-
-Of torch's transforms only those without batching rules exist, in `torch.autograd.functional`.
-"""
+"""Functional calls of modules, and stacked parameters of several modules."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from impl.core.registry import FUNCTIONS
+from impl.nn.modules.batchnorm import _BatchNorm
 from impl.nn.modules.module import Module
 from impl.nn.utils.stateless import called
 from impl.tensor.tensor import Tensor
-
-__all__ = ["functional_call", "stack_module_state"]
 
 
 def functional_call(
@@ -87,3 +83,13 @@ def _stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
         stacked = FUNCTIONS["stack"](tensors)
         result[name] = stacked.detach().requires_grad_() if flags == {True} else stacked
     return result
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Make every batch norm of a module forget its running statistics, so that calls write nothing
+    (torch.func.replace_all_batch_norm_modules_)."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -1,0 +1,10 @@
+"""`torch.distributed`, the library for several processes, which impl does not have."""
+
+from __future__ import annotations
+
+__all__ = ["is_available"]
+
+
+def is_available() -> bool:
+    """False (torch.distributed.is_available)."""
+    return False

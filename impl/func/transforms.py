@@ -1,0 +1,307 @@
+"""Transforms of functions: grad, vjp, jvp, and Jacobians (torch.func).
+
+All of them are backward passes: a Jacobian-vector product is the gradient of a vector-Jacobian
+product with respect to its cotangent, and `jacfwd` has the rows of `jacrev`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from impl.core.grad_mode import enable_grad
+from impl.core.registry import FUNCTIONS
+from impl.engine.backward import grad as gradients
+from impl.factories.creation import zeros, zeros_like
+from impl.func.levels import Level
+from impl.tensor.tensor import Tensor
+from impl.utils._pytree import tree_flatten, tree_unflatten
+
+_SAME = (
+    "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. "
+    "For example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
+    "structure {} and tangents with structure {}"
+)
+
+
+def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """The function that returns the gradient of a scalar function (torch.func.grad).
+
+    With respect to the arguments of these numbers; `has_aux`: the function returns a pair, of which
+    the second entry is passed on.
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def call(*args, **kwargs):
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return call
+
+
+def grad_and_value(
+    func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable:
+    """The function that returns gradient and value of a scalar function
+    (torch.func.grad_and_value)."""
+
+    @functools.wraps(func)
+    def call(*args, **kwargs):
+        level = Level()
+        with level.run():
+            raised, given = _raised(level, args, argnums)
+            value = func(*raised, **kwargs)
+            value, aux = _split(value, has_aux, "grad_and_value(f)(*args)")
+            _check_scalar(value)
+            leaves, spec = tree_flatten(given)
+            found = tree_unflatten(_pulled([value], leaves, [None]), spec)
+        lowered = level.lowered(value)
+        return level.lowered(found), (lowered, level.lowered(aux)) if has_aux else lowered
+
+    return call
+
+
+def _raised(level: Level, args: tuple, argnums: int | tuple[int, ...]) -> tuple[list, Any]:
+    """The arguments, with those to differentiate raised, and the latter alone."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    raised = list(args)
+    for number in numbers:
+        if not -len(args) <= number < len(args):
+            raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+        raised[number] = level.raised(args[number])
+    if isinstance(argnums, int):
+        return raised, raised[argnums]
+    return raised, tuple(raised[number] for number in numbers)
+
+
+def _split(value: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return value, None
+    if not (isinstance(value, tuple) and len(value) == 2):
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    return value
+
+
+def _check_scalar(value: Any) -> None:
+    begin = "grad_and_value(f)(*args): Expected f(*args) to return a"
+    if not isinstance(value, Tensor):
+        raise RuntimeError(f"{begin} Tensor, got {type(value)}")
+    if value.dim() != 0:
+        raise RuntimeError(
+            f"{begin} scalar Tensor, got tensor with {value.dim()} dims. Maybe you wanted to use "
+            "the vjp or jacrev APIs instead?"
+        )
+
+
+def _pulled(outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
+    """The gradients of some outputs, with a graph; zeros where there is none."""
+    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+    if not pairs:
+        return [zeros_like(x) for x in inputs]
+    ends, seeds = zip(*pairs, strict=True)
+    with enable_grad():
+        found = gradients(
+            ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
+        )
+    return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """The value of a function, and the function from cotangents to gradients (torch.func.vjp)."""
+    level = Level()
+    with level.run():
+        raised = level.raised(primals)
+        value, aux = _split(func(*raised), has_aux, "vjp(f, *primals)")
+    inputs, spec = tree_flatten(raised)
+    outputs, shape = _only_tensors(value, "vjp(f, *primals)")
+
+    def pull(*cotangents, **options):
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        seeds, given_shape = tree_flatten(given)
+        if given_shape != shape:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {_written(given_shape)}, "
+                f"primal output: {_written(shape)}"
+            )
+        return level.lowered(tree_unflatten(_pulled(outputs, inputs, seeds), spec))
+
+    results = level.lowered(value), pull
+    return (*results, level.lowered(aux)) if has_aux else results
+
+
+def _only_tensors(value: Any, name: str) -> tuple[list[Tensor], Any]:
+    leaves, spec = tree_flatten(value)
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"{name}: expected f(*primals) to return only tensors, got unsupported type "
+                f"{type(leaf)}"
+            )
+    return leaves, spec
+
+
+def _written(spec: Any) -> str:
+    """A structure as torch prints it: stars in brackets."""
+    return str(tree_unflatten([_Star()] * spec.num_leaves, spec))
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def jvp(
+    func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False
+) -> tuple:
+    """The value of a function, and its derivative along tangents (torch.func.jvp)."""
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple. "
+            "E.g. it should be valid to call f(*primals)."
+        )
+    (given, spec), (directions, other) = tree_flatten(primals), tree_flatten(tangents)
+    if spec != other:
+        raise RuntimeError(_SAME.format(spec, other))
+    for primal, tangent in zip(given, directions, strict=True):
+        if primal.shape != tangent.shape:
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the "
+                "original Tensor, this is not supported. Tensor is of size "
+                f"{[*primal.shape]} while the given forward gradient is of size "
+                f"{[*tangent.shape]}."
+            )
+    level = Level()
+    with level.run():
+        raised = level.raised(primals)
+        value, aux = _split(func(*raised), has_aux, "jvp(f, primals, tangents)")
+        outputs, shape = _only_tensors(value, "jvp(f, primals, tangents)")
+        pushed = _pushed(level, outputs, tree_flatten(raised)[0], directions)
+    # As in torch, the value is a view.
+    reached = [output.view_as(output) for output in level.lowered(outputs)]
+    results = tree_unflatten(reached, shape), level.lowered(tree_unflatten(pushed, shape))
+    return (*results, level.lowered(aux)) if has_aux else results
+
+
+def _pushed(level: Level, outputs: list, inputs: list, tangents: list) -> list[Tensor]:
+    """The tangents of outputs: the gradient of the vector-Jacobian product, which is linear in its
+    cotangents, with respect to them."""
+    seeds = [level.raised(zeros_like(output)) for output in outputs]
+    pulled = _pulled(outputs, inputs, seeds)
+    return _pulled(pulled, seeds, list(tangents))
+
+
+def linearize(func: Callable, *primals: Any) -> tuple:
+    """The value of a function, and its derivative there as a function of tangents
+    (torch.func.linearize)."""
+    level = Level()
+    with level.run():
+        raised = level.raised(primals)
+        value = func(*raised)
+    outputs, shape = _only_tensors(value, "linearize(f, *primals)")
+    inputs, spec = tree_flatten(raised)
+
+    def push(*tangents):
+        directions, other = tree_flatten(tangents)
+        if other != spec:
+            raise RuntimeError(
+                "Expected the tangents to have the same structure as the primals: "
+                f"{spec}, but got {other}"
+            )
+        return level.lowered(tree_unflatten(_pushed(level, outputs, inputs, directions), shape))
+
+    return level.lowered(value), push
+
+
+def jacrev(
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable:
+    """The function that returns the Jacobian of a function, row by row (torch.func.jacrev).
+
+    Each entry has the shape of the output, then that of the input.
+    """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    return _jacobian(func, argnums, has_aux, _in_rows)
+
+
+def jacfwd(
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Callable:
+    """The function that returns the Jacobian of a function, column by column (torch.func.jacfwd).
+
+    Its columns are contiguous; the numbers are those of `jacrev`.
+    """
+    return _jacobian(func, argnums, has_aux, _in_columns)
+
+
+def _jacobian(
+    func: Callable, argnums: int | tuple[int, ...], has_aux: bool, layout: Callable
+) -> Callable:
+    @functools.wraps(func)
+    def call(*args, **kwargs):
+        level = Level()
+        with level.run():
+            raised, given = _raised(level, args, argnums)
+            value, aux = _split(func(*raised, **kwargs), has_aux, "vjp(f, *primals)")
+            outputs, shape = _only_tensors(value, "vjp(f, *primals)")
+            inputs, spec = tree_flatten(given)
+            blocks = []
+            for output in outputs:
+                rows = level.lowered(_rows(output, inputs))
+                blocks.append(tree_unflatten([layout(row, output) for row in rows], spec))
+        found = tree_unflatten(blocks, shape)
+        return (found, level.lowered(aux)) if has_aux else found
+
+    return call
+
+
+def _in_rows(block: Tensor, output: Tensor) -> Tensor:
+    """The Jacobian as a view, as torch's is."""
+    return block.view_as(block)
+
+
+def _in_columns(block: Tensor, output: Tensor) -> Tensor:
+    """The Jacobian with contiguous columns."""
+    wide = block.reshape(*output.shape, -1).movedim(-1, 0).contiguous()
+    return wide.movedim(0, -1).reshape(block.shape)
+
+
+def _rows(output: Tensor, inputs: list) -> list[Tensor]:
+    """The Jacobian of one output with respect to each input."""
+    size = output.numel()
+    if not size:
+        return [zeros(*output.shape, *x.shape, dtype=x.dtype) for x in inputs]
+    every = []
+    for number in range(size):
+        seed = zeros_like(output)
+        seed.view(-1)[number] = 1
+        every.append(_pulled([output], inputs, [seed]))
+    return [
+        FUNCTIONS["stack"](rows).view(*output.shape, *x.shape)
+        for x, rows in zip(inputs, zip(*every, strict=True), strict=True)
+    ]
+
+
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """The function that returns the Hessian of a function (torch.func.hessian)."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """The function itself: nothing here needs functions without writes
+    (torch.func.functionalize)."""
+    return func

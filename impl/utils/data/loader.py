@@ -1,0 +1,133 @@
+"""The loader of batches (torch.utils.data.DataLoader), which works in the program's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from impl.utils.data.collating import default_collate, default_convert
+from impl.utils.data.dataset import IterableDataset
+from impl.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    drawn_seed,
+)
+
+
+def get_worker_info() -> None:
+    """None: there are no worker processes (torch.utils.data.get_worker_info)."""
+
+
+class DataLoader:
+    """Batches of the examples of a data set (torch.utils.data.DataLoader).
+
+    Worker processes, pinned memory and timeouts have no effect: examples are read when they are
+    asked for. Raises ValueError for options that exclude each other.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        streams = isinstance(dataset, IterableDataset)
+        _check(streams, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.pin_memory = pin_memory
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        if sampler is None and not streams:
+            random = RandomSampler(dataset, generator=generator) if shuffle else None
+            sampler = random or SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None and not streams:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        batches = batch_size is not None or batch_sampler is not None
+        self.collate_fn = collate_fn or (default_collate if batches else default_convert)
+
+    def __iter__(self) -> Iterator[Any]:
+        drawn_seed(self.generator)  # for worker processes, of which there are none
+        if not isinstance(self.dataset, IterableDataset):
+            return self._indexed()
+        return self._streamed()
+
+    def _indexed(self) -> Iterator[Any]:
+        if self.batch_sampler is None:
+            for index in self.sampler:
+                yield self.collate_fn(self.dataset[index])
+            return
+        for batch in self.batch_sampler:
+            if hasattr(self.dataset, "__getitems__"):
+                yield self.collate_fn(self.dataset.__getitems__(batch))
+            else:
+                yield self.collate_fn([self.dataset[index] for index in batch])
+
+    def _streamed(self) -> Iterator[Any]:
+        stream = iter(self.dataset)
+        if self.batch_size is None:
+            yield from map(self.collate_fn, stream)
+            return
+        while batch := list(islice(stream, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield self.collate_fn(batch)
+
+    def __len__(self) -> int:
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        count = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+def _check(streams: bool, batch_size, shuffle, sampler, batch_sampler, drop_last: bool) -> None:
+    if streams:
+        for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+            if value is not None:
+                raise ValueError(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                    f"{name}={value}"
+                )
+        if shuffle:
+            raise ValueError(
+                "DataLoader with IterableDataset: expected unspecified shuffle option, but got "
+                f"shuffle={shuffle}"
+            )
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler or drop_last):
+        raise ValueError(
+            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
+            "drop_last"
+        )
+    if batch_sampler is None and batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+        )
