@@ -207,7 +207,15 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
 
 @function()
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The mean of the elements that are not NaN (torch.nanmean)."""
+    """The mean of the elements that are not NaN (torch.nanmean).
+
+    Raises RuntimeError for integers and bools.
+    """
+    if input.dtype.category < FLOATING:
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.legacy}"
+        )
     count = input.isnan().logical_not().sum(dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
     # ATen puts the sum there first, and divides it.
