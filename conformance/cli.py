@@ -50,13 +50,16 @@ exit codes:
 
 EXAMPLES = """\
 examples:
-  conform fuzz                                        200 programs of each theme, impl against torch
+  conform fuzz -n auto                                500 programs of each theme, impl against torch
   conform fuzz --theme writes --examples 5000 -n auto --seed 7
+  conform fuzz --time 30m -n auto --corpus corpus     half an hour, beginning with the corpus
   conform fuzz --backend my_port.torch:namespace --level values --level graph
 
-A program on which the backend diverges is shrunk, printed so that it can be pasted, and written to
-conformance/findings (in a source checkout) or ./findings (elsewhere); `conform run` replays the
-former, and the latter with --findings ./findings. The same options draw the same programs.
+Divergences are grouped by cause: the operator of the first statement that diverges, the field, and
+the kind of difference. The smallest program of each cause is shrunk, printed so that it can be
+pasted, and written to conformance/findings (in a source checkout) or ./findings (elsewhere);
+`conform run` replays the former, and the latter with --findings ./findings. The same options draw
+the same programs.
 
 """
 
@@ -106,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
 
     running = command("run", "run:run", "compare a backend with an oracle, program by program")
     add_options(running.add_argument, RUN)
-    drawing = command("fuzz", "run:fuzz", "compare a backend with an oracle on random programs")
+    drawing = command("fuzz", "fuzz:fuzz", "compare a backend with an oracle on random programs")
     drawing.epilog = EXAMPLES + (
         EXIT_CODES.replace("every selected program", "every program drawn").replace(
             ", or a known divergence is gone and its entry must be removed",

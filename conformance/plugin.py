@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from conformance.fuzz.crew import Here, SearchFailed, Zygote, worker
 from conformance.fuzz.findings import folder
 from conformance.fuzz.options import DRAWING
-from conformance.fuzz.report import Report, search_report
-from conformance.fuzz.search import Share, shares
+from conformance.fuzz.report import Finding, finding
+from conformance.fuzz.share import Share, shares
 from conformance.output.failure import failure
 from conformance.program.program import Program
 from conformance.run.collector import PLAN, TEST, Collector
@@ -34,7 +35,7 @@ _SETTINGS = pytest.StashKey[Settings]()
 _JUDGE = pytest.StashKey[Judge]()
 _COLLECTOR = pytest.StashKey[Collector]()
 _LINE = pytest.StashKey[str]()
-_SEARCH = pytest.StashKey[str]()
+_WORKER = pytest.StashKey[Zygote | Here]()
 
 
 class RunHooks:
@@ -84,8 +85,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if (judge := config.stash.get(_JUDGE, None)) is not None:
-        judge.close()
+    for key in (_JUDGE, _WORKER):
+        if (held := config.stash.get(key, None)) is not None:  # type: ignore[arg-type]
+            held.close()
 
 
 class Programs(pytest.File):
@@ -143,16 +145,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> Report:
-    """The report of a search over a share of random programs; its finding is kept."""
-    judge = request.config.stash[_JUDGE]
+def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> list[Finding]:
+    """What a search over a share of random programs found; it is kept."""
+    config = request.config
+    judge = config.stash[_JUDGE]
     if judge.unavailable:
         pytest.skip(judge.unavailable)
-    options = request.config.option
+    if _WORKER not in config.stash:
+        config.stash[_WORKER] = worker(config.stash[_SETTINGS])
+    mine, options = config.stash[_WORKER], config.option
     keep_in = Path(options.conform_keep_in) if options.conform_keep_in else folder()
-    report = search_report(judge, conform_share, None if options.conform_no_keep else keep_in)
-    request.node.stash[_SEARCH] = json.dumps(report.to_json(), allow_nan=False)
-    return report
+    place = None if options.conform_no_keep else keep_in
+    try:
+        report = mine.share(conform_share)
+    except SearchFailed as error:
+        pytest.fail(f"the harness failed: {error}", pytrace=False)
+    return [finding(judge, mine, conform_share, found, place) for found in report.found]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -162,8 +170,6 @@ def pytest_runtest_makereport(
     report = yield
     if report.when == "call" and (line := item.stash.get(_LINE, None)) is not None:
         report.conform_line = line  # type: ignore[attr-defined]  # travels between processes
-    if report.when == "call" and (found := item.stash.get(_SEARCH, None)) is not None:
-        report.conform_search = found  # type: ignore[attr-defined]
     return report
 
 

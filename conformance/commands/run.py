@@ -1,4 +1,4 @@
-"""The commands that run programs: `conform run` and `conform fuzz`, both over pytest."""
+"""The command `conform run`, over pytest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.commands.processes import PROCESSES, prepare_processes
-from conformance.fuzz.findings import folder
-from conformance.fuzz.options import FUZZ
-from conformance.fuzz.progress import FuzzWatcher
-from conformance.fuzz.search import shares
 from conformance.run.ending import Result, ended, written
-from conformance.run.plan import Plan, WrongInput, check_folder, plan
+from conformance.run.plan import Plan, WrongInput, plan
 from conformance.run.progress import Watcher, announce, summarise
 from conformance.run_files.writing import RunWriter
 from conformance.settings.options import PREFIX, RUN, Option
@@ -36,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("-n and --tx exclude each other: --tx 4*popen is -n 4.")
     made = plan(read_settings(options))
     with ExitStack() as stack:
-        console = _console(stack)
+        console = console_on(stack)
         announce(console, made)
         if made.unavailable and made.settings.if_available:
             console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
@@ -65,32 +60,6 @@ def _ended_before(made: Plan) -> Result:
     lines = writer.in_suite_order()
     result = ended(header, lines, settings, made.suite, made.known, complete=True)
     return written(result, settings, writer)
-
-
-def fuzz(options: argparse.Namespace) -> int:
-    """Compare a backend with an oracle on random programs; returns the exit code."""
-    prepare_processes()
-
-    asked = shares(options.theme or (), options.examples)
-    keep_in = Path(options.keep_in) if options.keep_in else folder()
-    if not options.no_keep:
-        check_folder(keep_in)
-    made = plan(read_settings(options))
-    with ExitStack() as stack:
-        watcher = FuzzWatcher(made, asked, _console(stack))
-        try:
-            watcher.announce()
-            if made.unavailable:
-                watcher.console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
-                return 3
-            forwarded = _forwarded(options, FUZZ)
-            code = _pytest("test_fuzz", forwarded, options, watcher)
-        finally:
-            watcher.stop()
-        if code == 4:
-            return 2  # pytest itself failed; its message is on standard error
-        watcher.summarise()
-        return watcher.exit
 
 
 def _pytest(
@@ -144,7 +113,7 @@ def _forwarded(options: argparse.Namespace, table: Sequence[Option]) -> list[str
     return forwarded
 
 
-def _console(stack: ExitStack) -> Console:
+def console_on(stack: ExitStack) -> Console:
     """A console on the real standard output, which pytest's capturing does not reach."""
     try:
         descriptor = os.dup(sys.stdout.fileno())

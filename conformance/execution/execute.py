@@ -64,7 +64,7 @@ class _Execution:
         self.imported: dict[str, Any] = {}
         self.namespace: dict[str, Any] = {
             "__name__": "program",
-            "__builtins__": _builtins(backend.namespace),
+            "__builtins__": program_builtins(backend.namespace),
             "torch": backend.namespace,
         }
 
@@ -174,7 +174,7 @@ def _is_part_of(owner: Any, namespace: Any) -> bool:
     return any(part is owner for part in parts)
 
 
-def _builtins(namespace: Any) -> dict[str, Any]:
+def program_builtins(namespace: Any) -> dict[str, Any]:
     """Return the builtins of a program, in which `import torch` means the backend."""
     table = dict(vars(builtins))
     table["__import__"] = _importer(namespace)
@@ -250,6 +250,14 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr, sys.stdin = streams
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Discard warnings, and restore their filters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from conformance.base.release import checkout
 from conformance.program.program import Program
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A program on which the backend diverges, shrunk, and its line of a run file."""
-
-    program: Program
-    line: dict[str, Any]
-
-    @property
-    def file_name(self) -> str:
-        """The name of the finding's file: its content hash."""
-        return self.program.id.removeprefix("fuzz/") + ".json"
 
 
 def folder() -> Path:
@@ -39,10 +25,26 @@ def own_folder() -> Path:
     return Path(str(resources.files("conformance").joinpath("findings")))
 
 
-def keep(finding: Finding, place: Path | None = None) -> Path:
-    """Write the finding to a file that the suite can replay; returns its path. Raises OSError."""
-    path = (place or folder()) / finding.file_name
+def keep(program: Program, place: Path | None = None) -> Path:
+    """Write the program to a file that the suite can replay; returns its path.
+
+    A cause, which the program's sentence names, has one file: the first that was found. Raises
+    OSError.
+    """
+    place = place or folder()
+    for path in sorted(place.glob("*.json")) if place.is_dir() else ():
+        if _sentence(path) == program.sentence:
+            return path
+    path = place / (program.id.removeprefix("fuzz/") + ".json")
     path.parent.mkdir(parents=True, exist_ok=True)
-    program = replace(finding.program, file=None, line=None)
-    path.write_text(json.dumps(program.to_json(), indent=1) + "\n", "utf-8")
+    written = replace(program, file=None, line=None)
+    path.write_text(json.dumps(written.to_json(), indent=1) + "\n", "utf-8")
     return path
+
+
+def _sentence(path: Path) -> str | None:
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data.get("sentence") if isinstance(data, dict) else None

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hypothesis import strategies as st
-
 from conformance.fuzz.program_builder import (
     EXACT,
     EXACT_ALONG,
@@ -125,7 +123,7 @@ def along(builder: ProgramBuilder, x: LiveTensor) -> bool:
     if not fitting or not x.shape:
         return False
     operator = builder.pick(fitting)
-    dim = builder.draw(st.integers(0, len(x.shape) - 1))
+    dim = builder.choices.integer(0, len(x.shape) - 1)
     size = x.shape[dim]
     if not math.prod(x.shape) and operator.name in WITHOUT_IDENTITY:
         return False
@@ -161,11 +159,11 @@ def joined(builder: ProgramBuilder, x: LiveTensor) -> bool:
     scale = builder.scale(x).plus(builder.scale(other))
     dtype = max(x.dtype, other.dtype)
     if x.shape and builder.pick((True, False)):
-        dim = builder.draw(st.integers(0, len(x.shape) - 1))
+        dim = builder.choices.integer(0, len(x.shape) - 1)
         shape = (*x.shape[:dim], 2 * x.shape[dim], *x.shape[dim + 1 :])
         call = f"torch.cat([{x.name}, {other.name}], {dim})"
     else:
-        dim = builder.draw(st.integers(0, len(x.shape)))
+        dim = builder.choices.integer(0, len(x.shape))
         shape = (*x.shape[:dim], 2, *x.shape[dim:])
         call = f"torch.stack([{x.name}, {other.name}], {dim})"
     builder.result(call, shape, [x, other], scale, dtype=dtype)

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
+import re
+
 from conformance.fuzz.themes import EXAMPLES, THEMES
 from conformance.settings.options import BACKENDS, COUNTED, MANY, Option, count
+from conformance.suite.shard import shard
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> float:
+    """The seconds of `90s`, `30m` or `8h`; raises ArgumentTypeError for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if match is None or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s, 30m or 8h")
+    return float(match[1]) * _UNITS[match[2]]
+
 
 DRAWING = (
     Option(
@@ -28,5 +43,23 @@ DRAWING = (
     ),
 )
 
-FUZZ = (*BACKENDS, *COUNTED, *DRAWING)
+SEARCHING = (
+    Option(
+        "time",
+        "draw programs of each theme until this time is over, such as 90s, 30m or 8h",
+        {"type": duration, "default": None, "metavar": "TIME"},
+    ),
+    Option(
+        "corpus",
+        "replay the programs in this folder first, and add those that reach new lines",
+        {"default": None, "metavar": "DIR"},
+    ),
+    Option(
+        "shard",
+        "only this part of the searches, such as 2/8, for several machines",
+        {"type": shard, "default": None, "metavar": "K/N"},
+    ),
+)
+
+FUZZ = (*BACKENDS, *COUNTED, *DRAWING, *SEARCHING)
 """The options of `conform fuzz`: random programs belong to no area, rule or chapter."""

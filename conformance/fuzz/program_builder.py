@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hypothesis import strategies as st
-
+from conformance.fuzz.choices import Choices
 from conformance.fuzz.scale import Scale
 from conformance.program.givens import Given
 from conformance.samples.drawing import strides_of
 from conformance.samples.operator import Operator, Shape
 
-Draw = Callable[[st.SearchStrategy[Any]], Any]
 SMALL = (1.0, 2.0, -1.0, 0.5, -2.0, 0.0, -0.0, -0.5)
 SPECIAL = (math.nan, math.inf, -math.inf)
 COTANGENTS = (1.0, -2.0, 0.5, 3.0, -0.25, 0.0)
@@ -79,8 +77,8 @@ TELLING = (
 class ProgramBuilder:
     """Draws one program, line by line."""
 
-    def __init__(self, draw: Draw) -> None:
-        self.draw = draw
+    def __init__(self, choices: Choices) -> None:
+        self.choices = choices
         self.givens: list[Given] = []
         self.lines: list[str] = []
         self.live: list[LiveTensor] = []
@@ -89,8 +87,8 @@ class ProgramBuilder:
         self._results = iter(("y", "z", "p", "q", "r", "s", "t", "u"))
 
     def pick(self, options: Sequence[Any]) -> Any:
-        """Draw one of the options; the first is the simplest."""
-        return self.draw(st.sampled_from(options))
+        """Draw one of the options."""
+        return self.choices.pick(options)
 
     def leaf(
         self,

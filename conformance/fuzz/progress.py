@@ -2,141 +2,159 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import pytest
 from rich.console import Console
 from rich.text import Text
 
-from conformance.fuzz.search import Share
-from conformance.run.collector import PLAN
+from conformance.fuzz.causes import Cause
+from conformance.fuzz.crew import SearchFailed
+from conformance.fuzz.report import Finding
+from conformance.fuzz.share import Found, Report, Share
 from conformance.run.plan import Plan
 from conformance.run.progress import PERIOD, Bar, named
 from conformance.run_files.totals import is_known
 
+SETTLED = ("conforms", "diverges", "rounding", "malformed")
+"""Outcomes of programs that were compared, or that are no programs."""
 
-class FuzzWatcher:
-    """The pytest plugin that `conform fuzz` watches its searches with.
 
-    A finding is printed once, as soon as a search reports it.
-    """
+class Tally:
+    """What the shares of a search have reported so far, and what is printed of it."""
 
-    def __init__(self, made: Plan, shares: Sequence[Share], console: Console) -> None:
-        self.plan = made
-        self.console = console
+    def __init__(self, made: Plan, console: Console, total: int | None) -> None:
+        """``total`` is the number of programs; None for a search that ends with its time."""
+        self.plan, self.console, self.total = made, console, total
         self.outcomes: Counter[str] = Counter()
-        self.findings: dict[str, dict[str, Any]] = {}
+        self.lacking: Counter[str] = Counter()
+        self.causes: dict[Cause, tuple[Share, Found]] = {}
+        self.findings: list[Finding] = []
+        self.lost: list[tuple[Share, list[str], str]] = []
         self.faults: list[str] = []
-        self._shares = {str(share): share for share in shares}
-        self._ended: set[str] = set()
-        self._total = sum(share.examples for share in shares)
+        self.reached: list[tuple[list[str], list[tuple[str, int]]]] = []
+        self.lines: set[tuple[str, int]] = set()
+        self.drawn = 0
+        self.complete = False
         self._begun = self._shown = time.monotonic()
-        self._bar = Bar(console, self._total)
+        self._bar = Bar(console, total or 0)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[PLAN] = self.plan
-        config.pluginmanager.unregister(name="terminalreporter")
+    def announce(self, themes: Iterable[str]) -> None:
+        """Print the backend, the oracle, and how many programs are drawn."""
+        settings = self.plan.settings
+        count = "" if self.total is None else f"{self.total} "
+        text = (
+            f"{named(self.plan.backend)} against {named(self.plan.oracle)}: "
+            f"{count}random programs ({', '.join(themes)}), seed {settings.seed}, "
+            f"levels {', '.join(settings.selection.levels)}"
+        )
+        self.console.print(Text(text), soft_wrap=True)
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.console.print(Text(report.longreprtext))
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        share = report.nodeid.rpartition("[")[2].removesuffix("]")
-        if share not in self._shares:
+    def ended(self, share: Share, report: Report | SearchFailed) -> None:
+        """Add a share's report; a cause that is new is named at once."""
+        if isinstance(report, SearchFailed):
+            self.faults.append(f"{share}: {report}")
+            self._print(f"not compared: {share}: {report}", "magenta")
             return
-        if (text := getattr(report, "conform_search", None)) is not None:
-            self._record(json.loads(text))
-        elif report.failed:
-            lost = report.longreprtext or "the process that drew them died"
-            self._fault(f"{share}: {lost}")
-        else:
-            return
-        self._ended.add(share)
+        self.drawn += report.programs
+        self.outcomes.update(report.outcomes)
+        self.lacking.update(report.lacking)
+        self.reached += report.reached
+        self.lines.update(line for _, lines in report.reached for line in lines)
+        for statements, reason in report.lost:
+            self.lost.append((share, statements, reason))
+        for found in report.found:
+            self._enter(share, found)
         self._progress()
+
+    def add(self, found: Finding) -> None:
+        """Print a finding."""
+        self.findings.append(found)
+        line, text = found.line, found.message.encode("utf-8", "backslashreplace").decode()
+        if is_known(line):
+            text = f"{line['id']}: a known divergence ({line['known']['reason']})"
+        self.console.print(Text(f"\n{text}\n"), soft_wrap=True)
 
     def stop(self) -> None:
         """Remove the bar; safe to call twice."""
         self._bar.stop()
 
     @property
-    def complete(self) -> bool:
-        """Whether every search has ended."""
-        return self._ended == self._shares.keys()
-
-    @property
     def exit(self) -> int:
         """The exit code, as that of a run: 1 for a divergence, 3 if programs were not compared."""
         if not self.complete:
             return 3
-        unknown = [line for line in self.findings.values() if not is_known(line)]
-        if any(line["outcome"] == "diverges" for line in unknown):
+        if any(f.line["outcome"] == "diverges" and not is_known(f.line) for f in self.findings):
             return 1
-        compared = {"conforms", "diverges"}
-        return 3 if self.faults or set(self.outcomes) - compared else 0
+        lost = self.faults or self.lost or any(f.line["outcome"] == "error" for f in self.findings)
+        return 3 if lost or set(self.outcomes) - {*SETTLED, "unsteady"} else 0
 
-    def announce(self) -> None:
-        """Print the backend, the oracle, and how many programs are drawn."""
-        settings = self.plan.settings
-        themes = list(dict.fromkeys(share.theme for share in self._shares.values()))
-        text = (
-            f"{named(self.plan.backend)} against {named(self.plan.oracle)}: "
-            f"{self._total} random programs ({', '.join(themes)}), seed {settings.seed}, "
-            f"levels {', '.join(settings.selection.levels)}"
-        )
-        self.console.print(Text(text), soft_wrap=True)
-
-    def summarise(self) -> None:
-        """Print how many programs had which outcome, and the meaning of the exit code."""
-        total = self.outcomes.total()
-        counts = f"{total} programs, those tried while shrinking included: {self._counts()}"
-        self.console.print(Text(counts if total else "no program was compared"), soft_wrap=True)
+    def summarise(self, lines: int) -> None:
+        """Print how many programs had which outcome, the rate, the coverage, and the exit code."""
+        seconds = max(self._drawing, 1e-6)
+        text = f"{self.drawn} programs: {self._counts()}; {self.drawn / seconds:.0f} programs a second"
+        self._print(text if self.drawn else "no program was compared")
+        if lines:
+            share = len(self.lines) / lines
+            self._print(f"coverage: {len(self.lines)} of {lines} lines in functions ({share:.0%})")
+        if self.lacking:
+            names = ", ".join(f"{name} ({n})" for name, n in self.lacking.most_common(8))
+            self._print(f"lacking: {names}")
         style = "red" if self.exit else "green"
-        self.console.print(Text(f"exit code {self.exit}: {self._meaning()}", style=style))
+        self._print(f"exit code {self.exit}: {self._meaning()}", style)
 
-    def _record(self, found: dict[str, Any]) -> None:
-        self.outcomes.update(found["outcomes"])
-        if found["fault"]:
-            self._fault(found["fault"])
-        line = found["line"]
-        if line is None or line["id"] in self.findings:
-            return
-        self.findings[line["id"]] = line
-        text = found["message"].encode("utf-8", "backslashreplace").decode()
-        if is_known(line):
-            text = f"{line['id']}: a known divergence ({line['known']['reason']})"
-        self.console.print(Text(f"\n{text}\n"), soft_wrap=True)
+    def drawing_ends(self) -> None:
+        """Note the time: shrinking does not count for the rate."""
+        self._drawing = time.monotonic() - self._begun
 
-    def _fault(self, text: str) -> None:
-        self.faults.append(text)
-        self.console.print(Text(f"\nnot compared: {text}\n", style="magenta"), soft_wrap=True)
+    _drawing = 0.0
+
+    def _enter(self, share: Share, found: Found) -> None:
+        """Keep the cause, with the program of the share that comes first."""
+        there = self.causes.get(found.cause)
+        if there is None:
+            self._print(f"new: {found.cause}")
+        else:
+            found.count += there[1].count
+            first = (share.number, share.theme) < (there[0].number, there[0].theme)
+            if not first:
+                there[1].count = found.count
+                return
+        self.causes[found.cause] = (share, found)
 
     def _progress(self) -> None:
-        done = sum(self._shares[share].examples for share in self._ended)
         seconds = max(time.monotonic() - self._begun, 1e-6)
-        left = (self._total - done) * seconds / max(done, 1)
-        status = f"{self._counts()}; {done / seconds:.0f}/s, {left:.0f} s left"
-        self._bar.show(done, status)
+        status = f"{self._counts()}; {self.drawn / seconds:.0f}/s, {len(self.causes)} causes"
+        self._bar.show(self.drawn, status)
         if not self._bar.drawn and time.monotonic() - self._shown >= PERIOD:
             self._shown = time.monotonic()
-            self.console.print(Text(f"{done} of {self._total}: {status}"))
+            of = "" if self.total is None else f" of {self.total}"
+            self._print(f"{self.drawn}{of}: {status}")
+
+    def _print(self, text: str, style: str = "") -> None:
+        self.console.print(Text(text, style=style), soft_wrap=True)
 
     def _counts(self) -> str:
         return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in self.outcomes.items())
 
     def _meaning(self) -> str:
+        new = [f for f in self.findings if not is_known(f.line)]
         if not self.complete:
-            return f"interrupted, {len(self._ended)} of {len(self._shares)} searches ended"
-        new = sum(1 for line in self.findings.values() if not is_known(line))
+            return "interrupted before every search ended"
         if self.exit == 1:
-            return f"something diverges ({new} found)"
-        if new:
-            return f"the backend broke down ({new} found)"
+            return f"something diverges ({len(new)} found)"
+        if any(f.line["outcome"] == "error" for f in new) or self.lost:
+            return f"the backend broke down ({len(self.lost)} found)"
         if self.exit == 3:
             return "nothing diverges, but something was not compared"
         return "nothing was found" + (", but for known divergences" if self.findings else "")
+
+
+def lost_finding(reason: str) -> bool:
+    """Whether it was the backend on which a program ended its process."""
+    return reason.startswith("backend")
+
+
+Line = dict[str, Any]

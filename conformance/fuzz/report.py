@@ -1,52 +1,58 @@
-"""Reports of searches, and the command that repeats one."""
+"""Reports of findings: the smallest program of a cause, its line of a run file, and its place."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.fuzz.crew import Here, SearchFailed, Zygote
 from conformance.fuzz.findings import keep, own_folder
-from conformance.fuzz.search import HarnessFault, Share, search_with
+from conformance.fuzz.programs import named
+from conformance.fuzz.share import Found, Share
 from conformance.output.failure import failure
 from conformance.run.judge import Judge
 from conformance.settings.settings import Settings, command
 
 
 @dataclass(frozen=True)
-class Report:
-    """The report of a search: how many programs had which outcome, and the finding.
+class Finding:
+    """What a search found: the line of a run file, and its description."""
 
-    ``line`` is the finding's line of a run file, ``message`` describes the finding and where it
-    is kept; ``fault`` is an error of the harness itself.
-    """
-
-    outcomes: Mapping[str, int]
-    line: Mapping[str, Any] | None = None
-    message: str | None = None
-    fault: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON object, to send between processes."""
-        return {**vars(self), "outcomes": dict(self.outcomes)}
+    line: dict[str, Any]
+    message: str
 
 
-def search_report(judge: Judge, share: Share, keep_in: Path | None) -> Report:
-    """Search, and keep the finding in the folder ``keep_in``, if one is given."""
-    asked = judge.settings
+def finding(
+    judge: Judge, mine: Zygote | Here, share: Share, found: Found, keep_in: Path | None
+) -> Finding:
+    """Shrink the program of a cause, judge it once more, and keep it in the folder, if one is given."""
     try:
-        search = search_with(judge, share.examples, asked.seed, share.theme, share.number)
-    except HarnessFault as fault:
-        return Report({}, fault=str(fault))
-    if search.finding is None:
-        return Report(search.outcomes)
+        statements = mine.shrink(found.statements, found.cause)
+    except SearchFailed:
+        statements = found.statements
+    sentence = f"a random program: {found.cause}"
+    return described(judge, share, statements, sentence, keep_in, found.count)
+
+
+def described(
+    judge: Judge,
+    share: Share,
+    statements: Sequence[str],
+    sentence: str,
+    keep_in: Path | None,
+    count: int = 1,
+) -> Finding:
+    """The finding that these statements are, once they are judged and kept."""
+    asked, program = judge.settings, named(statements, sentence)
+    line = judge.line(program)
     show, note = again(asked, share), "it is not kept"
     if keep_in is not None:
         try:
-            path = keep(search.finding, keep_in)
+            path = keep(program, keep_in)
         except OSError as error:
             note = f"it could not be kept: {error}"
         else:
@@ -54,8 +60,8 @@ def search_report(judge: Judge, share: Share, keep_in: Path | None) -> Report:
             show = command(asked if own else replace(asked, findings=keep_in), f"fuzz/{path.stem}")
             replay = f"conform run --findings {shlex.quote(str(keep_in))} replays it"
             note = f"written to {path}: {'the suite replays it from now on' if own else replay}"
-    message = f"{failure(search.finding.line, asked, show)}\n  {note}"
-    return Report(search.outcomes, search.finding.line, message)
+    times = "once" if count == 1 else f"{count} times"
+    return Finding(line, f"{failure(line, asked, show)}\n  found {times} in {share}; {note}")
 
 
 def again(asked: Settings, share: Share) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-EXAMPLES = 200
+EXAMPLES = 500
 """Programs drawn of each theme by default."""
 
-SHARE = 100
+SHARE = 500
 """Programs that one search draws; larger numbers are split into several searches."""
 
-THEMES: dict[str, tuple[str, ...]] = {
+MOVED: dict[str, tuple[str, ...]] = {
     "pointwise": ("one tensor", "two tensors", "one tensor", "two tensors", "choice"),
     "reductions": ("along", "two tensors", "copy"),
     "views": ("view", "copy", "joined", "one tensor"),
@@ -19,4 +19,13 @@ THEMES: dict[str, tuple[str, ...]] = {
         *("copy", "product", "joined"),
     ),
 }
-"""Themes: the moves (`conformance.fuzz.moves`) that each is made of, the simplest first."""
+"""Themes of exact arithmetic: the moves (`conformance.fuzz.moves`) that each is made of."""
+
+THEMES: dict[str, str] = {
+    "operators": "calls of torch's public operators with arguments drawn by type",
+    "database": "samples of the oracle's operator database, varied",
+    "layers": "modules with random options",
+    "optimisers": "optimisers with random options, a few steps",
+    **{name: f"moves: {', '.join(dict.fromkeys(moves))}" for name, moves in MOVED.items()},
+}
+"""Themes, and where their programs come from."""

@@ -162,7 +162,7 @@ class Child:
                 stdout=printed,
                 stderr=printed,
                 pass_fds=(requests, answers),
-                env={**os.environ, "PYTHONPATH": _module_path()},
+                env={**os.environ, "PYTHONPATH": module_path()},
                 start_new_session=True,
             )
 
@@ -196,7 +196,7 @@ class Child:
             self.close()
 
 
-def _module_path() -> str:
+def module_path() -> str:
     """The parent's module path, so that both find the same modules."""
     entries: Iterator[str] = (str(Path(entry).absolute()) for entry in sys.path)
     return os.pathsep.join(dict.fromkeys(entries))

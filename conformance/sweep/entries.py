@@ -13,9 +13,15 @@ from conformance.program.program import Program
 from conformance.sweep.sample import AREA
 
 
+def table() -> dict[str, list[str]]:
+    """The entries of the database, and the dtypes that each has samples of."""
+    text = resources.files("conformance").joinpath("sweep/entries.json").read_text("utf-8")
+    entries: dict[str, list[str]] = json.loads(text)["entries"]
+    return entries
+
+
 def programs() -> list[Program]:
     """One program for each entry and dtype, which stands for all samples of it."""
-    text = resources.files("conformance").joinpath("sweep/entries.json").read_text("utf-8")
     return [
         Program(
             f"{AREA}/{entry}/{dtype}",
@@ -26,6 +32,6 @@ def programs() -> list[Program]:
             operator=entry.partition("/")[0],
             dtype=dtype,
         )
-        for entry, dtypes in json.loads(text)["entries"].items()
+        for entry, dtypes in table().items()
         for dtype in dtypes
     ]

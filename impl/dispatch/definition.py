@@ -35,7 +35,7 @@ from impl.dispatch import fast_path
 from impl.dispatch.batching_rules import RULES, BatchingRule
 from impl.dispatch.gradient_plan import OfArguments
 from impl.dispatch.operator import Operator, public_name
-from impl.dispatch.out import store
+from impl.dispatch.out import copy_out, store
 from impl.tensor.tensor import Tensor, new
 
 Array: TypeAlias = Any  # in kernels' annotations: a raw value, array or NumPy scalar
@@ -198,7 +198,12 @@ def function(
     return define
 
 
-def taking_out(composite, name: str | None = None):
+def copying_out(composite):
+    """A composite that copies its result into `out=` where that is given: recorded, if needed."""
+    return taking_out(composite, storing=copy_out)
+
+
+def taking_out(composite, name: str | None = None, storing=store):
     """A composite that stores its result, or results, in `out=` where that is given."""
 
     @functools.wraps(composite)
@@ -206,7 +211,7 @@ def taking_out(composite, name: str | None = None):
         result = composite(*args, **named)
         if out is None:
             return result
-        return store(name or composite.__name__, out, result)
+        return storing(name or composite.__name__, out, result)
 
     return call
 
@@ -245,6 +250,7 @@ __all__ = [
     "Operator",
     "alias",
     "array_ops",
+    "copying_out",
     "formula_operation",
     "function",
     "new",

@@ -357,20 +357,24 @@ class Operator(TypePromotion):
         return target
 
     def call_out(self, out, args):
-        """Apply and write into `out=`; nothing is recorded.
+        """Apply and write into `out=`; nothing is recorded but that there is no derivative.
 
-        Raises RuntimeError when grad mode is on and an argument or `out` requires grad.
+        Raises RuntimeError as `check_out` does.
         """
         raws, mask, strided = self._unwrap(args)
-        position = self.list_position
-        listed = () if position is None else args[position]
-        check_out(self.name, out, mask != 0 or any(map(requires_grad, listed)))
+        unknown = self.node_name == "NotImplemented"
+        if unknown:
+            check_out(f"aten::{self.name}", out, False)
+        else:
+            linked = mask != 0 or (self.list_edges and self._links_list(args))
+            check_out(self.name, out, linked, plain=not self.grad_inputs)
         if self._validate_out is not None:
             self._validate_out(out._raw.dtype, *raws)
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
         raw = self._call_kernel(raws)
+        edges = self.edges(args, mask) if unknown and mask else ()
         if self.lays_out:
             write_out(out, raw, strides_of(raw))
         elif self.elementwise and strided and raw.ndim:
@@ -378,7 +382,13 @@ class Operator(TypePromotion):
         else:
             write_out(out, raw)
         forward_grad.refuse_out(self.name, (*args, out))
+        if edges and out._raw.dtype in DIFFERENTIABLE:
+            inplace.rebase_history(out, self.node(args, None, mask, edges, (out,)))
         return out
+
+    def _links_list(self, args) -> bool:
+        """Whether a tensor of the list of tensors requires grad."""
+        return any(requires_grad(t) for t in args[self.list_position])
 
 
 def _positional(kernel):

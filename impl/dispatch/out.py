@@ -16,11 +16,14 @@ from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.write import resize, write
 
 
-def check_out(name: str, out: Tensor, differentiable: bool) -> None:
-    """Raise RuntimeError when grad mode is on and an argument or `out` requires grad."""
+def check_out(name: str, out: Tensor, differentiable: bool, plain: bool = False) -> None:
+    """Raise RuntimeError when grad mode is on and an argument or `out` requires grad.
+
+    An operator that has no derivative is `plain`: it writes any tensor.
+    """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if STATE.enabled and (differentiable or requires_grad(out)):
+    if not plain and STATE.enabled and (differentiable or requires_grad(out)):
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
 
@@ -52,7 +55,8 @@ def copy_out(name: str, out, result: Tensor, counts_resize: bool = False):
     `counts_resize` as in `store`. Raises TypeError for anything but a tensor, RuntimeError for a
     dtype that it cannot be cast to.
     """
-    if not (STATE.enabled and isinstance(out, Tensor) and requires_grad(result)):
+    recorded = isinstance(out, Tensor) and (requires_grad(result) or requires_grad(out))
+    if not (STATE.enabled and recorded):
         return store(name, out, result.detach(), counts_resize=counts_resize)
     check_cast(result._raw.dtype, out._raw.dtype)
     if counts_resize and out._raw.shape != result._raw.shape:

@@ -24,8 +24,17 @@ class _DropoutNd(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
+class _AlphaDropoutNd(_DropoutNd):
+    """Dropout that has the option `inplace`, and does not heed it."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._function)(input, self.p, self.training)
+
+
 Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout = (
-    layer_class((_DropoutNd,), name, text, _function=function)
+    layer_class(
+        (_AlphaDropoutNd if "Alpha" in name else _DropoutNd,), name, text, _function=function
+    )
     for name, function, text in (
         ("Dropout", "dropout", "Elements set to zero with probability `p`"),
         ("Dropout1d", "dropout1d", "Channels of (N, C, L) set to zero"),

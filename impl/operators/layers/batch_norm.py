@@ -248,6 +248,8 @@ def _check(input, weight, bias, running_mean, running_var, training) -> None:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
+    if not input._raw.size:
+        return  # ATen looks at nothing else then
     count = shape[1] if len(shape) > 1 else 0
     named = {
         "running_mean": running_mean,

@@ -9,7 +9,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import store
+from impl.dispatch.out import copy_out, store
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import inv
 from impl.operators.products.products import matmul
@@ -93,7 +93,13 @@ def matrix_power(input, n, *, out=None):
     """
     lapack.check_square("linalg.matrix_power", input._raw)
     result = _power(input, n)
-    return result if out is None else store("linalg_matrix_power", out, result.contiguous())
+    if out is None:
+        return result
+    if n == 0:
+        return copy_out("eye", out, result.detach())
+    if n == 1:
+        return copy_out("linalg_matrix_power", out, result.contiguous())
+    return store("linalg_inv_ex" if n < 0 else "matmul", out, result.contiguous())
 
 
 def _power(A: Tensor, n: int):

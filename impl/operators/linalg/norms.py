@@ -14,7 +14,13 @@ from impl.core import dtypes
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import FLOATING
 from impl.core.registry import array_ops, tensor_ops
-from impl.dispatch.definition import Array, formula_operation, operator, taking_out
+from impl.dispatch.definition import (
+    Array,
+    copying_out,
+    formula_operation,
+    operator,
+    taking_out,
+)
 from impl.kernels.reduced_precision import widened
 from impl.operators.linalg.singular_values import singular_norm
 from impl.operators.reductions.reductions import restore
@@ -200,7 +206,7 @@ def _check_widening(name: str, given, wanted) -> None:
         )
 
 
-@taking_out
+@copying_out
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
     (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
@@ -238,7 +244,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
 
 
-@taking_out
+@copying_out
 def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm, or a matrix norm for two dimensions and an order (torch.linalg.norm)."""
     ndim = A._raw.ndim

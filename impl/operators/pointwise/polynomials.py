@@ -3,10 +3,11 @@ Legendre."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import require_full_precision
@@ -14,16 +15,110 @@ from impl.dispatch.overloads import chosen
 
 POLYNOMIALS: dict[str, Any] = {}  # the functions, by their names in torch.special
 
+Step = Callable[[Any, Array, Array, Array], Array]
 
-def _define(name: str, function, what: str) -> None:
+
+@dataclass(frozen=True)
+class _Polynomial:
+    """The polynomials of one family: those of degree 0 and 1, and the recurrence for the others.
+
+    ``step(k, x, q, p)`` is the one of degree k, after q of degree k - 1 and p of k - 2; ``ends``
+    are the values at -1 and 1, from the degree, where torch does not use the recurrence, and
+    ``oscillating`` the form between them, above a degree (torch's `Math.h`).
+    """
+
+    first: Callable[[Array], Array]
+    step: Step
+    ends: tuple[Callable[[Array], Array], Callable[[Array], Array]] | None = None
+    oscillating: tuple[int, Callable[[Array, Array], Array]] | None = None
+    highest: int | None = None  # the degree above which torch gives NaN
+
+    def __call__(self, x: Array, degree: Array) -> Array:
+        value = self._recurrence(x, degree)
+        if self.oscillating is not None:
+            above, form = self.oscillating
+            inside = (degree > above) & (np.abs(x) < 1)
+            value = np.where(inside, form(degree, np.where(inside, x, 0)), value)
+        if self.ends is not None:
+            value = np.where(x == -1, self.ends[0](degree), value)
+            value = np.where(x == 1, self.ends[1](degree), value)
+        if self.highest is not None:
+            value = np.where(degree > self.highest, np.nan, value)
+        return np.where(degree < 0, 0, value).astype(x.dtype)
+
+    def _recurrence(self, x: Array, degree: Array) -> Array:
+        """By recurrence, which ends early where the values have overflowed to NaN."""
+        p, q = np.ones_like(x), self.first(x)
+        value = np.where(degree == 1, q, p)
+        going = degree > 1
+        if self.oscillating is not None:
+            going &= (degree <= self.oscillating[0]) | ~(np.abs(x) < 1)
+        if self.ends is not None:
+            going &= np.abs(x) != 1
+        if self.highest is not None:
+            going &= degree <= self.highest
+        k = 2
+        while going.any():
+            p, q = q, self.step(x.dtype.type(k), x, q, p)
+            value = np.where(going, q, value)
+            going = going & (degree > k) & ~np.isnan(q)
+            k += 1
+        return value
+
+
+def _chebyshev(
+    first: Callable[[Array], Array],
+    ends: tuple[Callable[[Array], Array], Callable[[Array], Array]],
+    above: int,
+    form: Callable[[Array, Array], Array],
+) -> _Polynomial:
+    return _Polynomial(first, lambda k, x, q, p: (x + x) * q - p, ends, (above, form))
+
+
+def _sign(n: Array) -> Array:
+    return np.where(n % 2 == 0, 1, -1)
+
+
+# J. C. Mason and D. C. Handscomb, "Chebyshev Polynomials" (2002), 1.2.
+_CHEBYSHEV = {
+    "t": _chebyshev(
+        lambda x: x,
+        (_sign, np.ones_like),
+        6,
+        lambda n, x: np.cos(n * np.arccos(x)),
+    ),
+    "u": _chebyshev(
+        lambda x: x + x,
+        (lambda n: _sign(n) * (n + 1), lambda n: n + 1),
+        8,
+        lambda n, x: np.sin((n + 1) * np.arccos(x)) / np.sin(np.arccos(x)),
+    ),
+    "v": _chebyshev(
+        lambda x: x + x - 1,
+        (lambda n: _sign(n) * (n + n + 1), np.ones_like),
+        8,
+        lambda n, x: np.cos((n + 0.5) * np.arccos(x)) / np.cos(np.arccos(x) / 2),
+    ),
+    "w": _chebyshev(
+        lambda x: x + x + 1,
+        (_sign, lambda n: n + n + 1),
+        8,
+        lambda n, x: np.sin((n + 0.5) * np.arccos(x)) / np.sin(np.arccos(x) / 2),
+    ),
+}
+_KINDS = {"t": "first", "u": "second", "v": "third", "w": "fourth"}
+
+
+def _define(name: str, polynomial: Callable[[Array, Array], Array], what: str) -> None:
     """Define the polynomial of degree n at x; n is truncated, and below 0 the polynomial is 0."""
 
     def kernel(x: Array, n: Array) -> Array:
         dtype = (x if hasattr(x, "dtype") else n).dtype
         require_full_precision(dtype.type(0), f"{name}_cpu")
-        degree = np.trunc(n)
-        value = function(np.maximum(degree, 0), x)
-        return np.where(degree < 0, 0, value).astype(dtype)[()]
+        with np.errstate(all="ignore"):
+            # A degree that is no 64-bit integer becomes the most negative one, as in C.
+            degree = np.asarray(n).astype(np.int64)
+            return polynomial(np.asarray(x, dtype), degree).astype(dtype)[()]
 
     kernel.__name__ = f"special_{name}"
     op = operator(promote="float", elementwise=True, function=False, method=False)(kernel)
@@ -37,37 +132,44 @@ def _define(name: str, function, what: str) -> None:
     )
 
 
-def _second_kind(n, x):
-    """U_n, where U_-1 is 0."""
-    return np.where(n < 0, 0, scipy.special.eval_chebyu(np.maximum(n, 0).astype(np.int64), x))
+def _shifted(polynomial: _Polynomial) -> Callable[[Array, Array], Array]:
+    return lambda x, n: polynomial(x + x - 1, n)
 
 
-# J. C. Mason and D. C. Handscomb, "Chebyshev Polynomials" (2002), 1.2: V and W are differences and
-# sums of neighbours among the U.
-_CHEBYSHEV = {
-    "t": (lambda n, x: scipy.special.eval_chebyt(n.astype(np.int64), x), "first"),
-    "u": (_second_kind, "second"),
-    "v": (lambda n, x: _second_kind(n, x) - _second_kind(n - 1, x), "third"),
-    "w": (lambda n, x: _second_kind(n, x) + _second_kind(n - 1, x), "fourth"),
-}
-
-
-def _shifted(function):
-    return lambda n, x: function(n, 2 * x - 1)
-
-
-for _letter, (_function, _kind) in _CHEBYSHEV.items():
-    _text = f"Chebyshev polynomial of the {_kind} kind"
-    _define(f"chebyshev_polynomial_{_letter}", _function, f"The {_text}")
-    _define(f"shifted_chebyshev_polynomial_{_letter}", _shifted(_function), f"The shifted {_text}")
-for _name, _function, _text in (
-    ("hermite_polynomial_h", scipy.special.eval_hermite, "The physicist's Hermite polynomial"),
+for _letter, _polynomial in _CHEBYSHEV.items():
+    _text = f"Chebyshev polynomial of the {_KINDS[_letter]} kind"
+    _define(f"chebyshev_polynomial_{_letter}", _polynomial, f"The {_text}")
+    _define(
+        f"shifted_chebyshev_polynomial_{_letter}", _shifted(_polynomial), f"The shifted {_text}"
+    )
+for _name, _polynomial, _text in (
+    (
+        "hermite_polynomial_h",
+        _Polynomial(
+            lambda x: x + x, lambda k, x, q, p: (x + x) * q - 2 * (k - 1) * p, highest=512
+        ),
+        "The physicist's Hermite polynomial",
+    ),
     (
         "hermite_polynomial_he",
-        scipy.special.eval_hermitenorm,
+        _Polynomial(lambda x: x, lambda k, x, q, p: x * q - (k - 1) * p, highest=512),
         "The probabilist's Hermite polynomial",
     ),
-    ("laguerre_polynomial_l", scipy.special.eval_laguerre, "The Laguerre polynomial"),
-    ("legendre_polynomial_p", scipy.special.eval_legendre, "The Legendre polynomial"),
+    (
+        "laguerre_polynomial_l",
+        _Polynomial(
+            lambda x: 1 - x, lambda k, x, q, p: ((2 * k - 1 - x) * q - (k - 1) * p) / k
+        ),
+        "The Laguerre polynomial",
+    ),
+    (
+        "legendre_polynomial_p",
+        _Polynomial(
+            lambda x: x,
+            lambda k, x, q, p: ((2 * k - 1) * x * q - (k - 1) * p) / k,
+            ends=(_sign, np.ones_like),
+        ),
+        "The Legendre polynomial",
+    ),
 ):
-    _define(_name, lambda n, x, of=_function: of(n.astype(np.int64), x), _text)
+    _define(_name, _polynomial, _text)

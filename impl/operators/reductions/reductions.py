@@ -217,7 +217,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of the elements that are not NaN (torch.nanmean).
 
-    Raises RuntimeError for a `dtype` of integers.
+    Raises RuntimeError for integers and bools, also as `dtype`.
     """
     if input.dtype.category < FLOATING:
         raise RuntimeError(

@@ -1,0 +1,57 @@
+"""The operator database of an oracle as a source of programs: the sweep's samples, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from conformance.backends import Backend
+from conformance.fuzz.draft import Draft
+from conformance.sweep.entries import table
+from conformance.sweep.sample import Sample
+
+DTYPES = ("float64", "float32", "float32", "complex128", "int64", "bool", "float16", "bfloat16")
+LARGEST = 64  # elements of a tensor: its values stand in the program's text
+KEPT = 24  # samples of an entry
+
+
+class Database:
+    """The samples of an oracle's operator database; an oracle may have none."""
+
+    def __init__(self, oracle: Backend) -> None:
+        self.oracle = oracle
+        self._samples = lru_cache(maxsize=256)(self._read)
+
+    def draw(self, draft: Draft) -> bool:
+        """Add one sample of the database to the draft; False where there is none."""
+        choices = draft.choices
+        name, dtypes = choices.pick(_entries())
+        found = self._samples(name, choices.pick([d for d in DTYPES if d in dtypes] or dtypes))
+        if not found:
+            return False
+        sample = choices.pick(found)
+        for argument in sample.arguments:
+            draft.attempt(argument.given().source())
+        statement = sample.forward().split("\n")[0]
+        if not draft.attempt(statement):
+            draft.refuse(statement)
+        return True
+
+    def _read(self, name: str, dtype: str) -> tuple[Sample, ...]:
+        found = []
+        try:
+            for sample in self.oracle.samples(name, dtype):
+                if all(a.array.size <= LARGEST for a in sample.arguments):
+                    found.append(sample)
+                if len(found) == KEPT:
+                    break
+        except Exception:  # an entry that this version of the database lacks
+            return ()
+        return tuple(found)
+
+
+
+@lru_cache(maxsize=1)
+def _entries() -> Sequence[tuple[str, Sequence[str]]]:
+    """The entries of the database, each with the dtypes that it has samples of."""
+    return tuple(table().items())

@@ -1,0 +1,48 @@
+"""The setting up of a search: both sides of a comparison in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+from conformance import backends
+from conformance.execution.execute import quiet, silent, trace
+from conformance.fuzz.coverage import Coverage
+from conformance.fuzz.examiner import Examiner, Run
+from conformance.fuzz.programs import Source, named
+from conformance.fuzz.share import Search
+from conformance.isolation.port import is_port
+from conformance.program.program import ProgramError
+from conformance.run.judge import child
+from conformance.settings.settings import Settings
+
+
+def search_of(settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> Search:
+    """A search with these settings; the lines that the corpus reaches are no news to it.
+
+    A port's programs run in its own process. Raises BackendError.
+    """
+    oracle = _found(settings.oracle, settings)
+    run: Run
+    if is_port(settings.backend):
+        process = child(settings)
+        run, claimed, backend = process.trace, process.identity().levels, None
+    else:
+        backend = _found(settings.backend, settings)
+        run, claimed = partial(trace, backend=backend), backend.levels
+    coverage = Coverage(settings.backend)
+    for statements in corpus:
+        with suppress(ProgramError), coverage.watched(), quiet(), silent():
+            run(named(statements, ""))
+    examiner = Examiner(
+        partial(trace, backend=oracle), run, settings.selection.levels, claimed
+    )
+    return Search(Source(oracle, backend), examiner, coverage, settings.seed, corpus)
+
+
+def _found(name: str, settings: Settings) -> backends.Backend:
+    found = backends.find(name, settings.imports)
+    found.seed = settings.seed
+    found.default_dtype = settings.default_dtype
+    return found

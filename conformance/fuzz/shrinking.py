@@ -1,0 +1,126 @@
+"""Shrinking: a smaller program with the same cause."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+
+BUDGET = 220
+"""Programs that are tried at most."""
+
+_LEAVES = ("torch.tensor(1.0{})", "torch.tensor([1.0, 2.0]{})", "torch.ones(2, 2{})")
+
+
+def shrunk(statements: Sequence[str], still: Callable[[list[str]], bool]) -> list[str]:
+    """The smallest program found of which `still` says that it shows the same."""
+    return _Shrinking(still).run(list(statements))
+
+
+class _Shrinking:
+    def __init__(self, still: Callable[[list[str]], bool]) -> None:
+        self.still = still
+        self.left = BUDGET
+
+    def run(self, statements: list[str]) -> list[str]:
+        size = None
+        while size != (size := _size(statements)) and self.left:
+            statements = self._without(statements)
+            statements = self._simpler(statements)
+        return statements
+
+    def _holds(self, statements: list[str]) -> bool:
+        if not self.left or not statements:
+            return False
+        self.left -= 1
+        return self.still(statements)
+
+    def _without(self, statements: list[str]) -> list[str]:
+        """Drop statements, the last first."""
+        for at in range(len(statements) - 1, -1, -1):
+            fewer = statements[:at] + statements[at + 1 :]
+            if self._holds(fewer):
+                statements = fewer
+        return statements
+
+    def _simpler(self, statements: list[str]) -> list[str]:
+        """Replace each statement with simpler ones, as long as one of them will do."""
+        at = 0
+        while at < len(statements):
+            for simple in simpler(statements[at]):
+                tried = statements[:at] + simple + statements[at + 1 :]
+                if _size(tried) < _size(statements) and self._holds(tried):
+                    statements = tried
+                    break
+            else:
+                at += 1
+        return statements
+
+
+def _size(statements: Sequence[str]) -> int:
+    return sum(len(s) + 10 for s in statements)
+
+
+def simpler(statement: str) -> Iterator[list[str]]:
+    """Simpler statements in the place of one, the simplest first."""
+    try:
+        tree = ast.parse(statement)
+    except (SyntaxError, ValueError):
+        return
+    node = tree.body[0] if tree.body else None
+    if isinstance(node, ast.With | ast.FunctionDef | ast.Try):
+        lines = textwrap.dedent("\n".join(statement.split("\n")[1:])).split("\n")
+        yield lines[:1]
+        yield [ast.unparse(inner) for inner in node.body if not isinstance(inner, ast.Global)]
+        yield from _fewer(statement, tree)
+        return
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        name = node.targets[0].id
+        if "torch.tensor" in statement or "torch.zeros" in statement:
+            for leaf in _LEAVES:
+                for flag in (", requires_grad=True", ""):
+                    yield [f"{name} = {leaf.format(flag)}"]
+            if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+                yield [f"{name} = {ast.unparse(node.value.func.value)}"]
+            if isinstance(node.value, ast.Subscript):
+                yield [f"{name} = {ast.unparse(node.value.value)}"]
+    yield from _fewer(statement, tree)
+
+
+def _fewer(statement: str, tree: ast.Module) -> Iterator[list[str]]:
+    """The statement without one argument, or with a shorter list or a simpler number."""
+    count = sum(1 for _ in ast.walk(tree))
+    for position in range(count):
+        for change in (_drop_keyword, _drop_argument, _halve, _zero):
+            copy = ast.parse(statement)
+            node = next(n for k, n in enumerate(ast.walk(copy)) if k == position)
+            if change(node):
+                yield [ast.unparse(copy)]
+
+
+def _drop_keyword(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and node.keywords:
+        node.keywords.pop()
+        return True
+    return False
+
+
+def _drop_argument(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and node.args:
+        node.args.pop()
+        return True
+    return False
+
+
+def _halve(node: ast.AST) -> bool:
+    if isinstance(node, ast.List) and len(node.elts) > 1:
+        node.elts = node.elts[: len(node.elts) // 2]
+        return True
+    return False
+
+
+def _zero(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value != 1.0:
+        node.value = 1.0
+        return True
+    return False
