@@ -146,7 +146,7 @@ def find(name: str, imports: Sequence[str] = ()) -> Backend:
     module = _imported(module_name, f"backend {name!r}")
     if not colon:
         return _from_namespace(name, module)
-    return _from_object(name, _attribute(name, module, path))
+    return from_object(name, _attribute(name, module, path))
 
 
 def _oracle(name: str) -> Backend:
@@ -198,7 +198,7 @@ def _attribute(name: str, module: Any, path: str) -> Any:
     return found
 
 
-def _from_object(name: str, found: Any) -> Backend:
+def from_object(name: str, found: Any) -> Backend:
     if isinstance(found, Backend):
         return found
     if isinstance(found, type) and issubclass(found, Backend):

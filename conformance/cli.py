@@ -16,6 +16,7 @@ from conformance.settings.options import (
     BACKENDS,
     COUNTED,
     ENDING,
+    MUTANTS,
     ORACLE,
     RECORDING,
     RUN,
@@ -46,6 +47,13 @@ exit codes:
   0  the site has every program's trace
   2  wrong usage or input: a chapter, recording or run file is damaged
   3  some program has no trace in the recording; the site says so where it would stand
+"""
+
+MUTANT_EXIT_CODES = """\
+exit codes:
+  0  every mutant is noticed by a program of a rule, or by a sample of an operator
+  1  a mutant survived, only a whole program noticed it, or it could not be applied
+  2  wrong usage or input
 """
 
 EXAMPLES = """\
@@ -158,6 +166,12 @@ def _parser() -> argparse.ArgumentParser:
         "4*popen or socket=HOST:PORT; repeatable",
     )
     spread_over(drawing)
+    mutating = command(
+        "mutants", "mutants:mutants", "put mistakes into a backend, and see which rules notice them"
+    )
+    mutating.epilog = MUTANT_EXIT_CODES
+    add_options(mutating.add_argument, MUTANTS)
+    spread_over(mutating)
     one = command("show", "programs:show_program", "show one program, both traces side by side")
     one.add_argument("program", metavar="ID", help="such as SEED-03.2 or op/amax/ties/float64")
     add_options(one.add_argument, (*BACKENDS, *SUITE, *COUNTED))

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("conformance", "frameworks", "impl", "reference", "reports")
+PACKAGES = ("conformance", "frameworks", "impl", "mutants", "reference", "reports")
 WORKFLOWS = ("quick", "nightly")
 ACTION = "./.github/actions/tox"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-ROOMS = ("impl", "reference", "conformance", "reports", "frameworks")
+ROOMS = ("impl", "reference", "conformance", "reports", "frameworks", "mutants")
 
 # Dependencies beyond the standard library and the package itself. torch has its own table below.
 MAY_IMPORT = {
@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "conformance": {"numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it"},
     "reports": {"conformance", "jinja2", "markupsafe", "msgspec", "pygments", "markdown_it"},
     "frameworks": {"conformance", "numpy", "ml_dtypes"},
+    "mutants": {"conformance", "markdown_it"},
 }
 # The module of `frameworks` for each library, which no other module imports.
 LIBRARIES = {

@@ -25,7 +25,7 @@ from pathlib import Path
 
 DEFAULT = (
     *("impl", "conformance", "reports", "reference"),
-    *("frameworks", "benchmarks", "examples", "tests", "tools"),
+    *("frameworks", "mutants", "benchmarks", "examples", "tests", "tools"),
 )
 """Paths checked when the command names none, relative to the current folder."""
 

@@ -20,7 +20,7 @@ def report(options: argparse.Namespace) -> int:
 
     with one_paragraph():
         run = read_run(options.run_file)
-    _write("reports.run", "reports", run, options.output)
+    write_page("reports.run", "reports", run, options.output)
     state = "" if run.complete else " (the run was interrupted)"
     print(f"report: {options.output}{state}")
     return 0
@@ -31,12 +31,12 @@ def frameworks(options: argparse.Namespace) -> int:
 
     with one_paragraph():
         runs = [read_run(path) for path in options.run_files]
-    _write("reports.frameworks", "tables", runs, options.output)
+    write_page("reports.frameworks", "tables", runs, options.output)
     print(f"frameworks: {options.output}")
     return 0
 
 
-def _write(module: str, what: str, shown: Any, output: Path) -> None:
+def write_page(module: str, what: str, shown: Any, output: Path) -> None:
     """Let a module write the page of these runs; raises WrongInput where it cannot."""
     check_writable(output)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
@@ -43,6 +44,13 @@ def count(text: str) -> int:
     """A positive whole number; raises ArgumentTypeError for anything else."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def number(text: str) -> int:
+    """A whole number from 0 on; raises ArgumentTypeError for anything else."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, such as $(date +%j)")
     return int(text)
 
 
@@ -198,6 +206,69 @@ OUTPUT = (
 )
 
 RUN = (*BACKENDS, *SUITE, *SELECTION, *SHARE, *OUTPUT)
+
+MUTANT_TIMEOUT = 10.0
+"""Seconds that one program may take on a mutant, which may have been made to hang."""
+
+MUTANTS = (
+    Option(
+        "backend",
+        "the backend that mistakes are put into: impl, or package.module:attribute",
+        {"default": "impl", "metavar": "NAME"},
+    ),
+    Option(
+        "catalogue",
+        "the module whose function `catalogue` returns the mutants; default: the backend's own",
+        {"default": None, "metavar": "MODULE"},
+    ),
+    Option(
+        "oracle",
+        "right by definition: torch, or a recording of it, for which no torch is needed",
+        {"default": RECORDING, "metavar": "NAME"},
+    ),
+    *(option for option in BACKENDS if option.name == "import"),
+    Option(
+        "timeout",
+        "seconds that one program may take on a mutant; one that takes longer has noticed it",
+        {"type": seconds, "default": MUTANT_TIMEOUT, "metavar": "S"},
+    ),
+    *SUITE,
+    Option("mutant", "only this mutant; repeatable", {**MANY, "metavar": "NAME"}),
+    Option("area", "only mutants of this area; repeatable", {**MANY, "metavar": "AREA"}),
+    Option(
+        "shard",
+        "only this part of the selected mutants, such as 2/8",
+        {"type": shard, "default": None, "metavar": "K/N"},
+    ),
+    Option(
+        "tenth",
+        "only a tenth of the selected mutants, another for each number: $(date +%%j) for a day's",
+        {"type": number, "default": None, "metavar": "NUMBER"},
+    ),
+    Option(
+        "all",
+        "run all programs of rules on every mutant, not only up to the first that notices it",
+        {"action": "store_true"},
+    ),
+    Option(
+        "samples",
+        "let samples of all operators notice what no rule does, which takes a minute for each; "
+        "otherwise only samples of operators that a mutant says it breaks",
+        {"action": "store_true"},
+    ),
+    Option(
+        "check",
+        "only check that every mutant can be applied, and that its own program shows it",
+        {"action": "store_true"},
+    ),
+    Option("json", "write what is found here", {"type": Path, "default": None, "metavar": "FILE"}),
+    Option(
+        "report",
+        "write an HTML page about it here",
+        {"type": Path, "default": None, "metavar": "FILE.html"},
+    ),
+)
+"""The options of an examination of mutants."""
 
 
 def add_options(

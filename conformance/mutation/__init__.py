@@ -1,0 +1,1 @@
+"""Mutation testing of the suite: which mistakes of an implementation its rules notice."""
