@@ -1,0 +1,130 @@
+"""The choice among the signatures of a function, and the call with what they read."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from importlib import resources
+
+from impl.arg_parser.messages import invalid_combination
+from impl.arg_parser.parameter import MISSING
+from impl.arg_parser.signature import Mismatch, Signature
+from impl.core.sizes import Size
+
+_CONTAINERS = (tuple, list, Size)
+
+
+@functools.cache
+def signatures() -> dict[str, list[str]]:
+    """The texts of torch's signatures, by public name: `sum`, `Tensor.sum`, `linalg.norm`."""
+    table: dict[str, list[str]] = {}
+    text = resources.files(__package__).joinpath("signatures.txt").read_text()
+    for line in text.splitlines():
+        name, _, rest = line.partition("(")
+        table.setdefault(name, []).append(rest.replace(")|", "|") if "|dep" in rest else rest[:-1])
+    return table
+
+
+class ArgParser:
+    """The parser of one public function or method, which calls its implementation.
+
+    Follows `PythonArgParser` of PyTorch's `python_arg_parser.cpp`.
+    """
+
+    def __init__(self, name: str, call, texts: list[str], method: bool) -> None:
+        self.name = name
+        self.call = call
+        self.texts = texts
+        self.method = method
+        self.takes_nothing = method and texts == [""]  # METH_NOARGS, in C
+        # The types of arguments with which the implementation may be called as it was spelled.
+        self.accepted: set = set()
+
+    @functools.cached_property
+    def signatures(self) -> list[Signature]:
+        """The signatures in the order in which they are tried, deprecated ones last."""
+        found = [Signature(self.name, text) for text in self.texts]
+        return sorted(found, key=lambda signature: signature.deprecated)
+
+    @functools.cached_property
+    def spelled(self) -> inspect.Signature:
+        """The implementation's own signature."""
+        return inspect.signature(self.call)
+
+    def parse(self, args: tuple, named: dict):
+        """Match the arguments with the signatures, and call the implementation.
+
+        Raises TypeError, in torch's words, where none of the signatures fits.
+        """
+        if named:
+            key = (*map(_kind, args), MISSING, *named, *map(_kind, named.values()))
+        else:
+            key = tuple(map(_kind, args))
+        if key in self.accepted:
+            return self.call(*args, **named)
+        own, rest = (args[:1], args[1:]) if self.method else ((), args)
+        if self.takes_nothing and (rest or named):
+            what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
+            raise TypeError(f"TensorBase.{self.name}() takes no {what}")
+        try:
+            signature, found = self._matched(rest, named)
+        except Mismatch as error:
+            raise TypeError(*error.args) from None
+        values = {p: p.converted(v, self.name) for p, v in found.items()}
+        if all(values[p] is found[p] for p in found) and self._binds((*own, *rest), named):
+            if not any(p.depends_on_value(v) for p, v in found.items()):
+                self.accepted.add(key)
+                if len(key) == 1:  # so that the fast path makes no tuple
+                    self.accepted.add(key[0])
+            return self.call(*args, **named)
+        return self._call(signature, own, values)
+
+    def _matched(self, args: tuple, named: dict) -> tuple[Signature, dict]:
+        if len(self.signatures) == 1:
+            (signature,) = self.signatures
+            return signature, signature.match(args, named)
+        for signature in self.signatures:
+            try:
+                return signature, signature.match(args, named)
+            except Mismatch:
+                continue
+        count = len(args) + len(named)
+        visible = [s for s in self.signatures if not s.deprecated]
+        plausible = [s for s in visible if s.min_arguments <= count <= len(s.parameters)]
+        if len(plausible) == 1:
+            plausible[0].match(args, named)
+        raise invalid_combination(self.name, visible, args, named)
+
+    def _binds(self, args: tuple, named: dict) -> bool:
+        try:
+            self.spelled.bind(*args, **named)
+        except TypeError:
+            return False
+        return True
+
+    def _call(self, signature: Signature, own: tuple, values: dict):
+        """Call with the values, those of positional parameters by their positions."""
+        if signature.deprecated:
+            warnings.warn(self._deprecation(signature), UserWarning, stacklevel=4)
+        positional = [p for p in signature.parameters if not p.keyword_only]
+        while positional and positional[-1] not in values:
+            positional.pop()
+        args = [*own, *(values.get(p, p.default) for p in positional)]
+        named = {p.name: v for p, v in values.items() if p.keyword_only}
+        if not self._binds(tuple(args), named):
+            given = {p.name for p in values if p.keyword_only and values[p] != p.default}
+            named = {name: value for name, value in named.items() if name in given}
+        return self.call(*args, **named)
+
+    def _deprecation(self, signature: Signature) -> str:
+        lines = [f"This overload of {self.name} is deprecated:", f"\t{self.name}{signature}"]
+        lines.append("Consider using one of the following signatures instead:")
+        lines += [f"\t{self.name}{s}" for s in self.signatures if not s.deprecated]
+        return "\n".join(lines)
+
+
+def _kind(value):
+    """What decides whether a value fits: its type, for lists with the types of the elements."""
+    kind = type(value)
+    return (kind, *map(type, value)) if kind in _CONTAINERS else kind
