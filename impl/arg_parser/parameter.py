@@ -127,7 +127,7 @@ class Parameter:
 
 
 def _default(text: str, kind: str):
-    if kind in ("dtype", "layout"):
+    if kind in ("dtype", "layout", "memory_format"):
         return None if text == "None" else text
     return ast.literal_eval(text)
 
