@@ -5,7 +5,7 @@ Follows `format_invalid_args` of PyTorch's `invalid_arguments.cpp`.
 
 from __future__ import annotations
 
-from impl.arg_parser.parameter import Parameter, type_name
+from impl.arg_parser.parameter import type_name
 from impl.arg_parser.signature import Signature
 
 
@@ -16,53 +16,64 @@ def invalid_combination(
     begin = f"{name}() received an invalid combination of arguments - "
     if len(signatures) == 1:
         (signature,) = signatures
-        unknown = _unknown_keywords(signature, named)
+        pieces = _pieces(signature)
+        unknown = _unknown_keywords(pieces, named)
         if unknown:
             return TypeError(f"{begin}got unrecognized keyword arguments: {', '.join(unknown)}")
-        matched = _counts_match(signature, args, named)
-        got = _compared(signature, args, named) if matched else _given(args, named)
+        matched = len(args) + len(named) == len(pieces)
+        got = _compared(pieces, args, named) if matched else _given(args, named)
         return TypeError(f"{begin}got {got}, but expected {signature}")
     lines = [f"{begin}got {_given(args, named)}, but expected one of:"]
     for signature in signatures:
         lines.append(f" * {signature}")
-        if _counts_match(signature, args, named):
-            unknown = _unknown_keywords(signature, named)
+        pieces = _pieces(signature)
+        if len(args) + len(named) == len(pieces):
+            unknown = _unknown_keywords(pieces, named)
             if unknown:
                 reason = f"some of the keywords were incorrect: {', '.join(unknown)}"
             else:
-                compared = _compared(signature, args, named)
+                compared = _compared(pieces, args, named)
                 reason = f"some of the arguments have invalid types: {compared}"
             lines.append(f"      didn't match because {reason}")
     return TypeError("\n".join(lines) + "\n")
 
 
-def _counts_match(signature: Signature, args: tuple, named: dict) -> bool:
-    return len(args) + len(named) == len(signature.parameters)
+def _pieces(signature: Signature) -> list[tuple[str, str]]:
+    """The printed signature cut at its commas, each piece at its last space: type and name.
+
+    torch reads back what it prints, so that the star counts as a parameter, and a parameter with a
+    default has the default for its name.
+    """
+    text = str(signature)
+    if text == "no arguments":
+        return []
+    return [(p.rpartition(" ")[0] or p, p.rpartition(" ")[2]) for p in text[1:-1].split(", ")]
 
 
 def _given(args: tuple, named: dict) -> str:
     shown = [type_name(a) for a in args]
-    shown += [f"{name}={type_name(value)}" for name, value in reversed(named.items())]
-    closing = ")" if args or not named else ", )"
-    return f"({', '.join(shown)}{closing}"
+    shown += [f"{name}={type_name(value)}" for name, value in _unordered(named)]
+    return f"({', '.join(shown)}{')' if args or not named else ', )'}"
 
 
-def _unknown_keywords(signature: Signature, named: dict) -> list[str]:
-    start = max(len(signature.parameters) - len(named), 0)
-    names = {p.name for p in signature.parameters[start:]}
-    return [name for name in reversed(named) if name not in names]
+def _unordered(named: dict) -> list:
+    """The keywords in the order of the C++ map that torch puts them into: mostly the last first."""
+    return list(named.items())[::-1]
 
 
-def _compared(signature: Signature, args: tuple, named: dict) -> str:
+def _unknown_keywords(pieces: list[tuple[str, str]], named: dict) -> list[str]:
+    names = {name for _, name in pieces[max(len(pieces) - len(named), 0) :]}
+    return [name for name, _ in _unordered(named) if name not in names]
+
+
+def _compared(pieces: list[tuple[str, str]], args: tuple, named: dict) -> str:
     """The types of the arguments, those that do not fit between exclamation marks."""
     shown = []
-    for i, parameter in enumerate(signature.parameters):
-        keyword = i >= len(args)
-        value = named[parameter.name] if keyword else args[i]
-        text = (f"{parameter.name}=" if keyword else "") + _described(value)
-        shown.append(text if _fits(parameter, value) else f"!{text}!")
-    closing = ")" if args else ", )"
-    return f"({', '.join(shown)}{closing}"
+    for i, (kind, name) in enumerate(pieces):
+        value = args[i] if i < len(args) else named[name]
+        text = ("" if i < len(args) else f"{name}=") + _described(value)
+        shown.append(text if _fits(kind, value) else f"!{text}!")
+    return f"({', '.join(shown)}{')' if args or not named else ', )'}"
 
 
 def _described(value) -> str:
@@ -75,9 +86,7 @@ def _described(value) -> str:
     return f"{type_name(value)} of ({elements}{comma})"
 
 
-def _fits(parameter: Parameter, value) -> bool:
+def _fits(kind: str, value) -> bool:
     """Whether the names of the types are the same, which is all that this message looks at."""
     name = type_name(value)
-    if parameter.printed == "float":
-        return name in ("float", "int")
-    return name == parameter.printed
+    return name in ("float", "int") if kind == "float" else name == kind

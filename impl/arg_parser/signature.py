@@ -107,11 +107,10 @@ class Signature:
     def _wrong_type(self, parameter: Parameter, value, position: int | None) -> Mismatch:
         place = "" if position is None else f" (position {position + 1})"
         expected = f"{self.name}(): argument '{parameter.name}'{place} must be {parameter.printed}, "
-        if position is not None and parameter.kind == "SymInt[]" and value:
-            if isinstance(value, tuple | list):
-                return Mismatch(
-                    f"{expected}but found element of type {type_name(value[0])} at pos 0"
-                )
+        lists = ("int[]", "SymInt[]")
+        if position is not None and parameter.kind in lists and isinstance(value, tuple | list):
+            first = type_name(value[0])  # an empty list fits
+            return Mismatch(f"{expected}but found element of type {first} at pos 0")
         return Mismatch(f"{expected}not {type_name(value)}")
 
     def _extra_keyword(self, args: tuple, named: dict) -> Mismatch:
