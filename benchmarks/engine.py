@@ -249,8 +249,8 @@ times. After the backward of 100,000 additions {left:,} bytes more are allocated
 
 - *NumPy* is the same arithmetic with its backward written out by hand, without any tape.
 - *pages kept* tells glibc not to give freed memory back (`MALLOC_TRIM_THRESHOLD_`,
-  `MALLOC_MMAP_THRESHOLD_`), for all libraries; without it, arrays of megabytes are mapped, and their
-  pages faulted in, again and again.
+  `MALLOC_MMAP_THRESHOLD_`), for all libraries; without it, arrays of megabytes are mapped, and
+  their pages faulted in, again and again.
 - Where a library has no figure it cannot do the workload, or is not asked to.
 
 ## What was tried
