@@ -33,7 +33,7 @@ def refused_calls(signature: Signature, *, first: bool) -> list[str]:
         for value in wrong:
             calls.append(signature.write(arguments | {parameter.name: value}))
         if wrong and not parameter.keyword_only and signature.spellable:
-            calls.append(signature.write(arguments | {parameter.name: wrong[0]}, by_keyword=True))
+            calls.append(signature.write_keyword(arguments | {parameter.name: wrong[0]}, parameter))
         calls += _out_of_range(signature, parameter)
     return list(dict.fromkeys(calls)) or [f"{signature.function}(nothing=1)"]
 
@@ -43,8 +43,7 @@ def _whole(signature: Signature) -> list[str]:
     required = [p.name for p in signature.parameters if p.default is None]
     calls = [
         f"{signature.function}()",
-        _appended(signature.call, "nothing=1"),
-        _appended(signature.call, "nothing=1, more='a'"),
+        _appended(signature.write(arguments), "nothing=1"),
     ]
     for name in required if signature.spellable else ():
         calls.append(signature.write({k: v for k, v in arguments.items() if k != name}))
@@ -54,7 +53,7 @@ def _whole(signature: Signature) -> list[str]:
     calls.append(f"{signature.function}({', '.join([*positional, *fillers])})")
     if positional and signature.spellable:
         twice = f"{signature.parameters[0].name}={positional[0]}"
-        calls.append(_appended(signature.call, twice))
+        calls.append(_appended(signature.write(arguments), twice))
     return calls
 
 

@@ -27,7 +27,7 @@ def accepted_calls(signature: Signature) -> list[str]:
 
 def _spellings(signature: Signature) -> Iterator[str]:
     arguments = signature.arguments
-    yield signature.call
+    yield signature.write(arguments)
     if signature.spellable:
         yield signature.write(arguments, by_keyword=True)
         yield from _numpy_names(signature)

@@ -74,7 +74,7 @@ class Signature:
 
     @cached_property
     def function(self) -> str:
-        """The source of the function that the call calls: `torch.sum`, `x.sum`."""
+        """The source of the function that the call calls: `torch.sum`, `x.sum`, `x.clone().sin_`."""
         return ast.unparse(self._parsed.func)
 
     @cached_property
@@ -96,6 +96,12 @@ class Signature:
     def _parsed(self) -> ast.Call:
         parsed = ast.parse(self.call, mode="eval").body
         assert isinstance(parsed, ast.Call)
+        if self.name.endswith("_"):  # what it writes is a copy, so that each call sees the same
+            target = parsed.func if isinstance(parsed.func, ast.Attribute) else None
+            if target is not None and ast.unparse(target.value) in TENSORS:
+                target.value = _clone(target.value)
+            elif parsed.args and ast.unparse(parsed.args[0]) in TENSORS:
+                parsed.args[0] = _clone(parsed.args[0])
         return parsed
 
     @property
@@ -113,6 +119,18 @@ class Signature:
             if value is not None:
                 parts.append(value if in_place else f"{parameter.name}={value}")
         return f"{self.function}({', '.join(parts)})"
+
+    def write_keyword(self, arguments: dict[str, str], chosen: Parameter) -> str:
+        """The call with one positional parameter by keyword, and so those after it."""
+        before = list(self.parameters[: self.parameters.index(chosen)])
+        parts = [arguments[p.name] for p in before if p.name in arguments]
+        rest = [p for p in self.parameters if p not in before and p.name in arguments]
+        parts += [f"{p.name}={arguments[p.name]}" for p in rest]
+        return f"{self.function}({', '.join(parts)})"
+
+
+def _clone(tensor: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(tensor, "clone", ast.Load()), [], [])
 
 
 def read_table() -> list[Signature]:

@@ -44,10 +44,8 @@ def _pieces(signature: Signature) -> list[tuple[str, str]]:
     torch reads back what it prints, so that the star counts as a parameter, and a parameter with a
     default has the default for its name.
     """
-    text = str(signature)
-    if text == "no arguments":
-        return []
-    return [(p.rpartition(" ")[0] or p, p.rpartition(" ")[2]) for p in text[1:-1].split(", ")]
+    pieces = str(signature)[1:-1].split(", ")
+    return [(p.rpartition(" ")[0] or p, p.rpartition(" ")[2]) for p in pieces]
 
 
 def _given(args: tuple, named: dict) -> str:

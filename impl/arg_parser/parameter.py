@@ -15,6 +15,8 @@ from impl.core.devices import device
 from impl.core.dtypes import bool_, complex128, dtype, float64, int64
 from impl.core.memory_formats import layout, memory_format
 from impl.core.sizes import Size
+from impl.core.storage import Storage
+from impl.factories.creation import tensor
 from impl.factories.generator import Generator
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -51,6 +53,7 @@ _TORCH_NAMES = {
     layout: "torch.layout",
     memory_format: "torch.memory_format",
     Generator: "torch._C.Generator",
+    Storage: "torch.storage.UntypedStorage",
 }
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the name of such a type has no module
@@ -59,8 +62,9 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the name of such a type has no modul
 def type_name(value) -> str:
     """The name of a value's type in C, as messages show it: `int`, `numpy.int64`, `torch.Size`."""
     kind = type(value)
-    if kind in _TORCH_NAMES:
-        return _TORCH_NAMES[kind]
+    for known, name in _TORCH_NAMES.items():
+        if isinstance(value, known):
+            return name
     if isinstance(value, Tensor):
         return kind.__name__
     if kind.__module__ == "builtins" or kind.__flags__ & _HEAP_TYPE:
@@ -222,7 +226,7 @@ _CHECKS = {
     "Tensor|Number": _is_tensor_or_number,
     "Tensor[]": _is_tensor_list,
     "int": is_int,
-    "int[]": _is_list(is_int),
+    "int[]": _is_list(is_index),
     "SymInt": is_index,
     "SymInt[]": _is_list(is_index),
     "float": is_float,
@@ -233,12 +237,14 @@ _CHECKS = {
     "bool": _is_a(bool),
     "bool[]": _is_a(tuple, list),
     "str": _is_a(str),
-    "dtype": lambda value, size: isinstance(value, dtype) or value in PYTHON_DTYPES,
+    "dtype": lambda value, size: (
+        isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_DTYPES)
+    ),
     "layout": _is_a(layout),
     "device": lambda value, size: isinstance(value, device | str) or is_int(value),
     "memory_format": _is_a(memory_format),
     "Generator": _is_a(Generator),
-    "Storage": lambda value, size: type(value).__name__.endswith("Storage"),
+    "Storage": _is_a(Storage),
     "object": lambda value, size: True,
     "name": _is_a(str),
     "name[]": _is_a(tuple, list),
@@ -280,7 +286,15 @@ def _dtype(value, parameter, function):
 
 
 def _tensor_or_number(value, parameter, function):
-    return value.item() if isinstance(value, np.generic) else value
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, Tensor) or parameter.name in ("input", "other"):
+        return number
+    return scalar_tensor(number)  # `out` and the like: a tensor that nothing else holds
+
+
+def scalar_tensor(number) -> Tensor:
+    """A 0-dim tensor of a Python number: bool, int64, float64 or complex128."""
+    return tensor(number, dtype=PYTHON_DTYPES[type(number)])
 
 
 _CONVERSIONS = {

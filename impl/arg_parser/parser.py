@@ -8,11 +8,14 @@ import warnings
 from importlib import resources
 
 from impl.arg_parser.messages import invalid_combination
-from impl.arg_parser.parameter import MISSING
+from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
+from impl.tensor.tensor import Tensor
 
 _CONTAINERS = (tuple, list, Size)
+_NUMPY_KEYWORDS = {other for names in NUMPY_NAMES.values() for other in names}
+_OTHER_DEVICES = ("cudnn_enabled", "cudnn_enable", "pin_memory")  # they do nothing on the CPU
 
 
 @functools.cache
@@ -49,8 +52,10 @@ class ArgParser:
 
     @functools.cached_property
     def spelled(self) -> inspect.Signature:
-        """The implementation's own signature."""
-        return inspect.signature(self.call)
+        """The implementation's own signature, without a `**named` that takes any keyword."""
+        own = inspect.signature(self.call)
+        known = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        return own.replace(parameters=known)
 
     def parse(self, args: tuple, named: dict):
         """Match the arguments with the signatures, and call the implementation.
@@ -72,13 +77,18 @@ class ArgParser:
         except Mismatch as error:
             raise TypeError(*error.args) from None
         values = {p: p.converted(v, self.name) for p, v in found.items()}
-        if all(values[p] is found[p] for p in found) and self._binds((*own, *rest), named):
+        direct = self._spelled_alike(named) and all(values[p] is found[p] for p in found)
+        if direct and not signature.deprecated and self._binds((*own, *rest), named):
             if not any(p.depends_on_value(v) for p, v in found.items()):
                 self.accepted.add(key)
                 if len(key) == 1:  # so that the fast path makes no tuple
                     self.accepted.add(key[0])
             return self.call(*args, **named)
         return self._call(signature, own, values)
+
+    def _spelled_alike(self, named: dict) -> bool:
+        """Whether the keywords are torch's own names, not NumPy's."""
+        return not named or not _NUMPY_KEYWORDS.intersection(named)
 
     def _matched(self, args: tuple, named: dict) -> tuple[Signature, dict]:
         if len(self.signatures) == 1:
@@ -96,7 +106,7 @@ class ArgParser:
             plausible[0].match(args, named)
         raise invalid_combination(self.name, visible, args, named)
 
-    def _binds(self, args: tuple, named: dict) -> bool:
+    def _binds(self, args, named: dict) -> bool:
         try:
             self.spelled.bind(*args, **named)
         except TypeError:
@@ -104,18 +114,29 @@ class ArgParser:
         return True
 
     def _call(self, signature: Signature, own: tuple, values: dict):
-        """Call with the values, those of positional parameters by their positions."""
+        """Call with the values, those of positional parameters by their places."""
         if signature.deprecated:
             warnings.warn(self._deprecation(signature), UserWarning, stacklevel=4)
+            signature = self.signatures[0]  # which has the same parameters in another order
+        given = {p.name: value for p, value in values.items()}
         positional = [p for p in signature.parameters if not p.keyword_only]
-        while positional and positional[-1] not in values:
+        named = {p.name: given[p.name] for p in signature.parameters[len(positional) :] if p.name in given}
+        while positional and positional[-1].name not in given:
             positional.pop()
-        args = [*own, *(values.get(p, p.default) for p in positional)]
-        named = {p.name: v for p, v in values.items() if p.keyword_only}
-        if not self._binds(tuple(args), named):
-            given = {p.name for p in values if p.keyword_only and values[p] != p.default}
-            named = {name: value for name, value in named.items() if name in given}
+        args = [*own, *(given.get(p.name, p.default) for p in positional)]
+        if not self._binds(args, named):
+            while positional and self._is_without_effect(positional[-1], args[-1]):
+                positional.pop()
+                args.pop()
+            effect = [p for p in values if not self._is_without_effect(p, values[p])]
+            named = {p.name: named[p.name] for p in effect if p.name in named}
         return self.call(*args, **named)
+
+    def _is_without_effect(self, parameter: Parameter, value) -> bool:
+        """Whether an argument may be left out: its default, or a switch of another device."""
+        if parameter.name in _OTHER_DEVICES:
+            return True
+        return not isinstance(value, Tensor) and value == parameter.default
 
     def _deprecation(self, signature: Signature) -> str:
         lines = [f"This overload of {self.name} is deprecated:", f"\t{self.name}{signature}"]

@@ -18,6 +18,7 @@ def publish(namespaces: dict) -> None:
         call = getattr(owner, short, None)
         if call is not None:
             title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
+            title = "log_sigmoid" if title == "logsigmoid" else title  # its name in ATen
             setattr(owner, short, parsed(call, title, texts, method=owner is Tensor))
 
 

@@ -70,6 +70,8 @@ class Signature:
                 left -= 1
             else:
                 position += 1
+        if position < len(args):
+            raise self._extra_positional(args)
         if left:
             raise self._extra_keyword(args, named)
         return found
@@ -81,7 +83,7 @@ class Signature:
                 shown.append("*")
                 star = True
             shown.append(parameter.declaration())
-        return f"({', '.join(shown)})" if shown else "no arguments"
+        return f"({', '.join(shown)})"
 
     def _extra_positional(self, args: tuple) -> Mismatch:
         given, most = len(args), self.max_positional
