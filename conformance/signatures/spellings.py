@@ -32,9 +32,7 @@ def _spellings(signature: Signature) -> Iterator[str]:
         yield signature.write(arguments, by_keyword=True)
         yield from _numpy_names(signature)
     explicit = arguments | {
-        p.name: p.default
-        for p in signature.parameters
-        if p.default and p.name not in arguments
+        p.name: p.default for p in signature.parameters if p.default and p.name not in arguments
     }
     yield signature.write(explicit)
     if signature.spellable:

@@ -36,7 +36,7 @@ _SEPARATOR = re.compile(r", (?![^(\[]*[)\]])")  # not within a default such as (
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its kind ("int", "Tensor", "int[]"), whether None passes, its default's source."""
+    """A parameter: its kind ("int", "int[]"), whether None passes, the source of its default."""
 
     name: str
     kind: str
@@ -74,7 +74,7 @@ class Signature:
 
     @cached_property
     def function(self) -> str:
-        """The source of the function that the call calls: `torch.sum`, `x.sum`, `x.clone().sin_`."""
+        """The source of the called function: `torch.sum`, `x.sum`, `x.clone().sin_`."""
         return ast.unparse(self._parsed.func)
 
     @cached_property
@@ -90,13 +90,13 @@ class Signature:
     @property
     def uninitialised(self) -> bool:
         """Whether the result's elements are whatever the memory held."""
-        return "empty" in self.name or "resize" in self.name
+        return "empty" in self.name or "resize" in self.name or self.name == "Tensor.new"
 
     @cached_property
     def _parsed(self) -> ast.Call:
         parsed = ast.parse(self.call, mode="eval").body
         assert isinstance(parsed, ast.Call)
-        if self.name.endswith("_"):  # what it writes is a copy, so that each call sees the same
+        if self.name.endswith("_"):  # it writes a copy, so that each call sees the same tensor
             target = parsed.func if isinstance(parsed.func, ast.Attribute) else None
             if target is not None and ast.unparse(target.value) in TENSORS:
                 target.value = _clone(target.value)
@@ -110,7 +110,7 @@ class Signature:
         return not any(keyword.iskeyword(p.name) for p in self.parameters)
 
     def write(self, arguments: dict[str, str], by_keyword: bool = False) -> str:
-        """The call with these arguments: positional ones by place, up to the first that is absent."""
+        """The call with these arguments, by place up to the first that is absent."""
         parts: list[str] = []
         in_place = not by_keyword
         for parameter in self.parameters:

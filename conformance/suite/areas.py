@@ -4,5 +4,14 @@ from __future__ import annotations
 
 CHAPTER_AREAS = ("leaves", "ties", "seeds", "accumulation", "aliasing", "inplace")
 
-AREAS = (*CHAPTER_AREAS, "programs", "operators", "signatures", "conventions", "laws", "sweep", "fuzz")
+AREAS = (
+    *CHAPTER_AREAS,
+    "programs",
+    "operators",
+    "signatures",
+    "conventions",
+    "laws",
+    "sweep",
+    "fuzz",
+)
 """The suite's areas in its order; a run of other chapters may have more."""

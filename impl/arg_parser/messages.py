@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from impl.arg_parser.parameter import type_name
 from impl.arg_parser.signature import Signature
+from impl.arg_parser.unordered_map import unordered
 
 
 def invalid_combination(
     name: str, signatures: list[Signature], args: tuple, named: dict
 ) -> TypeError:
-    """The TypeError that lists the signatures, and what keeps each of the right length from fitting."""
+    """The TypeError that lists the signatures, and why each of the right length does not fit."""
     begin = f"{name}() received an invalid combination of arguments - "
     if len(signatures) == 1:
         (signature,) = signatures
@@ -50,18 +51,13 @@ def _pieces(signature: Signature) -> list[tuple[str, str]]:
 
 def _given(args: tuple, named: dict) -> str:
     shown = [type_name(a) for a in args]
-    shown += [f"{name}={type_name(value)}" for name, value in _unordered(named)]
+    shown += [f"{name}={type_name(named[name])}" for name in unordered(named)]
     return f"({', '.join(shown)}{')' if args or not named else ', )'}"
-
-
-def _unordered(named: dict) -> list:
-    """The keywords in the order of the C++ map that torch puts them into: mostly the last first."""
-    return list(named.items())[::-1]
 
 
 def _unknown_keywords(pieces: list[tuple[str, str]], named: dict) -> list[str]:
     names = {name for _, name in pieces[max(len(pieces) - len(named), 0) :]}
-    return [name for name, _ in _unordered(named) if name not in names]
+    return [name for name in unordered(named) if name not in names]
 
 
 def _compared(pieces: list[tuple[str, str]], args: tuple, named: dict) -> str:

@@ -75,9 +75,9 @@ def type_name(value) -> str:
 class Parameter:
     """One parameter of a signature: `int[1]? dim=None`.
 
-    `kind` is the type without its size and question mark (a list ends in "[]"), `size` the number in
-    the brackets (then one number stands for a list), `nullable` whether None is accepted, `default`
-    the default's value (MISSING: the parameter is required).
+    `kind` is the type without its size and question mark (a list ends in "[]"), `size` the number
+    in the brackets (then one number stands for a list), `nullable` whether None is accepted,
+    `default` the default's value (MISSING: the parameter is required).
     """
 
     def __init__(self, text: str, keyword_only: bool) -> None:
@@ -142,11 +142,11 @@ def _shown(default) -> str:
     return str(default)
 
 
-# --- what each kind accepts ------------------------------------------------------------------
+# --- the values that each kind accepts -------------------------------------------------------
 
 
 def is_int(value, size: int = 0) -> bool:
-    """Whether a value passes for `int`: integers, NumPy's too, and 0-dim integer tensors; no bool."""
+    """Whether a value passes for `int`: integers, NumPy's too, 0-dim integer tensors; no bool."""
     if isinstance(value, Tensor):
         return _is_number_tensor(value) and not (
             value.dtype.is_floating_point or value.dtype.is_complex or value.dtype is bool_
@@ -251,7 +251,7 @@ _CHECKS = {
 }
 
 
-# --- what they become ------------------------------------------------------------------------
+# --- conversions ------------------------------------------------------------------------------
 
 
 def _int(value, parameter, function) -> int:

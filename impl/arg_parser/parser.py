@@ -1,4 +1,4 @@
-"""The choice among the signatures of a function, and the call with what they read."""
+"""The choice among the signatures of a function, and the call with the arguments read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from impl.arg_parser.messages import invalid_combination
 from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
-from impl.tensor.tensor import Tensor
 
 _CONTAINERS = (tuple, list, Size)
 _NUMPY_KEYWORDS = {other for names in NUMPY_NAMES.values() for other in names}
@@ -56,6 +55,11 @@ class ArgParser:
         own = inspect.signature(self.call)
         known = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
         return own.replace(parameters=known)
+
+    @functools.cached_property
+    def _keyword_only(self) -> set[str]:
+        """The parameters that the implementation takes by keyword only."""
+        return {p.name for p in self.spelled.parameters.values() if p.kind is p.KEYWORD_ONLY}
 
     def parse(self, args: tuple, named: dict):
         """Match the arguments with the signatures, and call the implementation.
@@ -120,10 +124,17 @@ class ArgParser:
             signature = self.signatures[0]  # which has the same parameters in another order
         given = {p.name: value for p, value in values.items()}
         positional = [p for p in signature.parameters if not p.keyword_only]
-        named = {p.name: given[p.name] for p in signature.parameters[len(positional) :] if p.name in given}
+        named = {
+            p.name: given[p.name]
+            for p in signature.parameters[len(positional) :]
+            if p.name in given
+        }
         while positional and positional[-1].name not in given:
             positional.pop()
         args = [*own, *(given.get(p.name, p.default) for p in positional)]
+        keyword_only = self._keyword_only
+        while positional and positional[-1].name in keyword_only:
+            named[positional.pop().name] = args.pop()
         if not self._binds(args, named):
             while positional and self._is_without_effect(positional[-1], args[-1]):
                 positional.pop()
@@ -136,7 +147,8 @@ class ArgParser:
         """Whether an argument may be left out: its default, or a switch of another device."""
         if parameter.name in _OTHER_DEVICES:
             return True
-        return not isinstance(value, Tensor) and value == parameter.default
+        default = parameter.default
+        return type(value) is type(default) and value == default
 
     def _deprecation(self, signature: Signature) -> str:
         lines = [f"This overload of {self.name} is deprecated:", f"\t{self.name}{signature}"]
@@ -146,6 +158,6 @@ class ArgParser:
 
 
 def _kind(value):
-    """What decides whether a value fits: its type, for lists with the types of the elements."""
+    """The criterion by which a value fits: its type, for lists with the types of the elements."""
     kind = type(value)
     return (kind, *map(type, value)) if kind in _CONTAINERS else kind

@@ -108,7 +108,9 @@ class Signature:
 
     def _wrong_type(self, parameter: Parameter, value, position: int | None) -> Mismatch:
         place = "" if position is None else f" (position {position + 1})"
-        expected = f"{self.name}(): argument '{parameter.name}'{place} must be {parameter.printed}, "
+        expected = (
+            f"{self.name}(): argument '{parameter.name}'{place} must be {parameter.printed}, "
+        )
         lists = ("int[]", "SymInt[]")
         if position is not None and parameter.kind in lists and isinstance(value, tuple | list):
             first = type_name(value[0])  # an empty list fits
