@@ -42,7 +42,7 @@ def invalid_combination(
 def _pieces(signature: Signature) -> list[tuple[str, str]]:
     """The printed signature cut at its commas, each piece at its last space: type and name.
 
-    torch reads back what it prints, so that the star counts as a parameter, and a parameter with a
+    torch reads its own text back, so that the star counts as a parameter, and a parameter with a
     default has the default for its name.
     """
     pieces = str(signature)[1:-1].split(", ")

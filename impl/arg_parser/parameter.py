@@ -1,4 +1,4 @@
-"""Parameters of signatures: the values that each kind accepts, and what they are converted to.
+"""Parameters of signatures: the values that each kind accepts, and their conversion.
 
 The rules are those of `FunctionParameter::check` in PyTorch's `python_arg_parser.cpp`.
 """

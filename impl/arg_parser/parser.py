@@ -14,7 +14,7 @@ from impl.core.sizes import Size
 
 _CONTAINERS = (tuple, list, Size)
 _NUMPY_KEYWORDS = {other for names in NUMPY_NAMES.values() for other in names}
-_OTHER_DEVICES = ("cudnn_enabled", "cudnn_enable", "pin_memory")  # they do nothing on the CPU
+_OTHER_DEVICES = ("cudnn_enabled", "cudnn_enable")  # they do nothing on the CPU
 
 
 @functools.cache
