@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math as _math
+import sys as _sys
 
 from impl import (
     amp,
@@ -34,6 +35,7 @@ from impl import (
 )
 from impl import operators as _operators
 from impl.amp import GradScaler
+from impl.arg_parser.publish import publish as _publish
 from impl.compiler import compile
 from impl.core.context import (
     are_deterministic_algorithms_enabled,
@@ -130,3 +132,12 @@ newaxis = None
 
 globals().update(_creation.LEGACY_TYPES)
 globals().update(_FUNCTIONS)
+_publish(
+    {
+        "": _sys.modules[__name__],
+        "linalg": linalg,
+        "fft": fft,
+        "special": special,
+        "nn.functional": nn.functional,
+    }
+)

@@ -1,19 +1,17 @@
 """`torch.special`: special functions, many of them aliases of functions in `torch`."""
 
 from impl.core.registry import FUNCTIONS, tensor_ops
-from impl.operators.pointwise.arithmetic import require_tensor
 from impl.operators.pointwise.entropy import xlog1py
 from impl.operators.pointwise.gamma import zeta
 from impl.operators.pointwise.normal_distribution import ndtr
 from impl.operators.pointwise.polynomials import POLYNOMIALS
-from impl.tensor.tensor import Tensor
 
-# Functions of `torch` taken unchanged, and those whose errors have the name in `torch.special`.
-_SAME = ("log_softmax", "logsumexp", "polygamma", "softmax", "xlogy")
-_UNCHANGED = (
-    "digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "logit", "sinc",
+# Functions of `torch`, by their names in `torch.special`.
+_SAME = (
+    "digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "log_softmax", "logit",
+    "logsumexp", "polygamma", "sinc", "softmax", "xlogy",
 )  # fmt: skip
-_RENAMED = {name: name for name in _UNCHANGED} | {
+_RENAMED = {
     "expit": "sigmoid",
     "gammainc": "igamma",
     "gammaincc": "igammac",
@@ -30,33 +28,10 @@ _OWN = (
 )  # fmt: skip
 
 
-def round(input, *, decimals=0, out=None):
-    """Round to the nearest multiple of 10 ** -decimals (torch.special.round)."""
-    require_tensor("special_round", input)
-    return FUNCTIONS["round"](input, decimals=decimals, out=out)
-
-
-def _renamed(name: str, other: str):
-    """The function `other` of `torch` under its name in `torch.special`, which its errors have."""
-    function = FUNCTIONS[other]
-    tensors = ("input", "other") if other in ("igamma", "igammac") else ("input",)
-
-    def call(*args, **options):
-        for place, (parameter, value) in enumerate(zip(tensors, args, strict=False), 1):
-            if not isinstance(value, Tensor):
-                raise TypeError(
-                    f"special_{name}(): argument '{parameter}' (position {place}) must be Tensor, "
-                    f"not {type(value).__name__}"
-                )
-        return function(*args, **options)
-
-    call.__name__ = call.__qualname__ = f"special_{name}"
-    call.__doc__ = function.__doc__
-    return call
-
+round = FUNCTIONS["round"]
 
 globals().update({name: FUNCTIONS[name] for name in _SAME})
-globals().update({name: _renamed(name, other) for name, other in _RENAMED.items()})
+globals().update({name: FUNCTIONS[other] for name, other in _RENAMED.items()})
 globals().update({name: getattr(tensor_ops, f"special_{name}") for name in _OWN})
 globals().update(POLYNOMIALS)
 

@@ -71,11 +71,19 @@ def lines() -> Iterator[str]:
                 yield f"Tensor.{name}"
     for name in torch.nn.__all__ if hasattr(torch.nn, "__all__") else dir(torch.nn):
         found = getattr(torch.nn, name)
-        if not EXCLUDED.search(name) and inspect.isclass(found) and issubclass(found, torch.nn.Module):
+        if (
+            not EXCLUDED.search(name)
+            and inspect.isclass(found)
+            and issubclass(found, torch.nn.Module)
+        ):
             yield from of_function(f"torch.nn.{name}", found.__init__, skip=True)
     for name in dir(torch.optim):
         found = getattr(torch.optim, name)
-        if not EXCLUDED.search(name) and inspect.isclass(found) and issubclass(found, torch.optim.Optimizer):
+        if (
+            not EXCLUDED.search(name)
+            and inspect.isclass(found)
+            and issubclass(found, torch.optim.Optimizer)
+        ):
             yield from of_function(f"torch.optim.{name}", found.__init__, skip=True)
 
 

@@ -117,7 +117,9 @@ def value(draft: Draft, argument: Argument, of: str | None) -> str:
             tensors = [tensor(draft, name) for _ in range(choices.integer(1, 3))]
             return f"[{', '.join(tensors)}]" if choices.chance(0.7) else f"({', '.join(tensors)},)"
         case "Scalar":
-            return choices.pick(operands.NUMPY[:4]) if choices.chance(0.03) else operands.number(draft)
+            return (
+                choices.pick(operands.NUMPY[:4]) if choices.chance(0.03) else operands.number(draft)
+            )
         case "int" if name in DIMENSION or name.startswith("dim"):
             return operands.dimension(draft, of)
         case "int[]" if name in DIMENSION or name.startswith("dim"):

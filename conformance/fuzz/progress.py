@@ -94,7 +94,9 @@ class Tally:
     def summarise(self, lines: int) -> None:
         """Print how many programs had which outcome, the rate, the coverage, and the exit code."""
         seconds = max(self._drawing, 1e-6)
-        text = f"{self.drawn} programs: {self._counts()}; {self.drawn / seconds:.0f} programs a second"
+        text = (
+            f"{self.drawn} programs: {self._counts()}; {self.drawn / seconds:.0f} programs a second"
+        )
         self._print(text if self.drawn else "no program was compared")
         if lines:
             share = len(self.lines) / lines

@@ -164,16 +164,13 @@ class Search:
     def shrink(self, statements: Sequence[str], cause: Cause) -> list[str]:
         """The smallest program found that diverges for the same cause."""
 
-
         def still(tried: list[str]) -> bool:
             return self.examiner.examine(named(tried, "")).cause == cause
 
         return shrunk(statements, still)
 
 
-def _enter(
-    found: dict[Cause, Found], cause: Cause, statements: list[str], index: int
-) -> None:
+def _enter(found: dict[Cause, Found], cause: Cause, statements: list[str], index: int) -> None:
     """Count the divergence, and keep its program if it is the shortest of its cause."""
     earlier = found.get(cause)
     if earlier is None:

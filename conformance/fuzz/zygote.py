@@ -153,7 +153,9 @@ def _work(work: Callable[[], dict[str, Any]], path: str) -> None:
         code = 0
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        import traceback; traceback.print_exc()
+        import traceback
+
+        traceback.print_exc()
     finally:
         os._exit(code)
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
-from conformance import samples
+from conformance import samples, signatures
 from conformance.base.levels import LEVELS
 from conformance.program.program import Program, ProgramError
 from conformance.suite import conventions, docstrings, laws
@@ -163,6 +163,7 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
     programs += [
         *read_whole_programs(),
         *_samples(),
+        *signatures.programs(),
         *conventions.programs(),
         *laws.programs(),
         *sweep.programs(),

@@ -153,7 +153,7 @@ class TensorBase:
             return memory_format.describes(self._raw.shape, self.stride())
         return self._strides is None or is_contiguous(self._raw.shape, self._strides)
 
-    def is_pinned(self) -> bool:
+    def is_pinned(self, device=None) -> bool:
         """False: there is no pinned memory."""
         return False
 

@@ -64,12 +64,14 @@ def randint(size, low, high, *, generator=None, dtype=None) -> Tensor:
 
 @publish
 @factory
-def randint_like(input, low, high=None, *, dtype=None) -> Tensor:
+def randint_like(
+    input, low, high=None, *, generator=None, dtype=None, memory_format=None
+) -> Tensor:
     """Random integers in the sizes and dtype of `input` (torch.randint_like)."""
     if high is None:
         low, high = 0, low
-    result = shaped_like(input, dtype)
-    draw_integers(result, int(low), int(high), None)
+    result = shaped_like(input, dtype, memory_format)
+    draw_integers(result, int(low), int(high), generator)
     return result
 
 

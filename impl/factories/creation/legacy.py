@@ -9,6 +9,7 @@ import numpy as np
 from impl.core import dtypes
 from impl.core.dtypes import dtype
 from impl.core.sizes import sizes_of
+from impl.core.storage import Storage
 from impl.factories.creation.constants import empty_strided, full
 from impl.factories.creation.from_data import COPY_WARNING, copy_of
 from impl.factories.creation.literals import array_of
@@ -65,6 +66,8 @@ def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Te
         len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray))
     ):
         (data,) = args
+        if isinstance(data, Storage):
+            return new(np.empty(0, d.numpy)).set_(data)
         if isinstance(data, Tensor):
             if data.dtype is not d:
                 raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")

@@ -25,8 +25,7 @@ def arange(start, end=None, step=1, *, dtype=None):
     if end is None:
         start, end = 0, start
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    if dtype is not None and (dtype.is_complex or dtype is dtypes.bool_):
-        raise not_implemented("arange_cpu", dtype)
+    _require_arithmetic("arange_cpu", dtype)
     if any(isinstance(v, complex) for v in (start, end, step)):
         kind = dtypes.float64.numpy
         start, end, step = (storable(v, kind).item() for v in (start, end, step))
@@ -66,6 +65,7 @@ def range(start, end=None, step=1, *, dtype=None):
     )
     if end is None:
         start, end = 0, start
+    _require_arithmetic("range_cpu", dtype)
     _check_step(start, end, step)
     count = math.floor((end - start) / step) + 1
     return (start + step * np.arange(count, dtype=np.float64)).astype(type_of(dtype))
@@ -81,6 +81,8 @@ def linspace(start, end, steps, *, dtype=None):
     """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    if dtype is dtypes.bool_:
+        raise not_implemented("linspace_cpu", dtype)
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
     d = type_of(dtype)
     if dtype is None and isinstance(start + end, complex):
@@ -107,6 +109,11 @@ def logspace(start, end, steps, base=10.0, *, dtype=None):
     """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
     exponents = linspace(start, end, steps, dtype=dtypes.float64)._raw
     return np.power(base, exponents).astype(type_of(dtype))
+
+
+def _require_arithmetic(kernel: str, dtype) -> None:
+    if dtype is not None and (dtype.is_complex or dtype is dtypes.bool_):
+        raise not_implemented(kernel, dtype)
 
 
 def _triangle_indices(name: str, of):

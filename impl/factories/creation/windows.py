@@ -24,13 +24,13 @@ def _window(shape):
     """Decorate what makes a window's elements of their numbers and of how many there are; further
     parameters are the window's settings. Publishes the factory of the window.
 
-    It raises RuntimeError for a dtype that is not real floating point and for a negative length.
+    It raises RuntimeError for a dtype that is not floating point and for a negative length.
     """
     name = shape.__name__
 
     def window(window_length, periodic=True, *settings, dtype=None, **named) -> Tensor:
         dtype = dtype or get_default_dtype()
-        if dtype.category < dtypes.FLOATING or dtype.is_complex:
+        if dtype.category < dtypes.FLOATING:
             raise RuntimeError(
                 f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.c_name}, "
                 "device=cpu, layout=Strided (default), requires_grad=false (default), "

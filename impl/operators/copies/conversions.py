@@ -49,7 +49,9 @@ def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=prese
 
 
 def _keeps(tensor: Tensor, format) -> bool:
-    return format is preserve_format or format.is_kept_by(tensor._raw.shape, tensor.stride())
+    return format in (None, preserve_format) or format.is_kept_by(
+        tensor._raw.shape, tensor.stride()
+    )
 
 
 @formula_operation

@@ -313,6 +313,18 @@ def instance_norm(
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
+    return _instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
+    )
+
+
+@function("instance_norm", method=False)
+def _instance_norm(
+    input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled
+) -> Tensor:
+    """`functional.instance_norm` in torch's own order of arguments, also for one element per
+    channel (torch.instance_norm)."""
+    shape = input._raw.shape
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
@@ -326,13 +338,3 @@ def instance_norm(
         if running is not None and repeated is not None:
             running.view(running.shape).copy_(repeated.view(shape[:2]).mean(0))
     return result.view(shape)
-
-
-@function("instance_norm", method=False)
-def _instance_norm(
-    input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled
-):
-    """`functional.instance_norm` with torch's own order of arguments (torch.instance_norm)."""
-    return instance_norm(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
-    )

@@ -175,7 +175,11 @@ binary_cross_entropy_backward.gradient(
     complex=NoComplex("log_sigmoid_cpu"),
 )
 def binary_cross_entropy_with_logits(
-    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction
+    self: Array,
+    target: Array,
+    weight: Array | None = None,
+    pos_weight: Array | None = None,
+    reduction=NONE,
 ) -> Array:
     loss = _logits(self, target, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction).astype(target.dtype)

@@ -28,7 +28,7 @@ def _saved(condition, values):
 
 @function(method=False)
 @fp32
-def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=MEAN) -> Tensor:
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> Tensor:
     """max(0, margin - target * (input1 - input2)), reduced (torch.margin_ranking_loss)."""
     difference = input1 - input2
     return _reduced(tensor_ops.add_scalar(-target * difference, margin).clamp_min_(0), reduction)
@@ -36,7 +36,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=MEAN) -> T
 
 @function(method=False)
 @fp32
-def hinge_embedding_loss(input, target, margin=1.0, reduction=MEAN) -> Tensor:
+def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1, both where it is
     neither; reduced (torch.hinge_embedding_loss)."""
     short = tensor_ops.sub(margin, input).clamp_min_(0)
@@ -47,7 +47,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=MEAN) -> Tensor:
 
 @function(method=False)
 @fp32
-def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=MEAN) -> Tensor:
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=NONE) -> Tensor:
     """1 - cos of the angle where the target is 1, max(0, cos - margin) where it is -1, reduced.
 
     The inputs are (N, D) and the target (N,), or (D,) and (). Raises RuntimeError for other shapes
@@ -90,7 +90,7 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
 @function(method=False)
 @fp32
 def triplet_margin_loss(
-    anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=MEAN
+    anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=NONE
 ) -> Tensor:
     """max(0, margin + the distance of anchor and positive - that of anchor and negative), reduced;
     with `swap` the latter is no larger than that of positive and negative.

@@ -16,7 +16,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import no_derivative, require_full_precision
-from impl.operators.losses.losses import MEAN, SUM
+from impl.operators.losses.losses import MEAN, NONE, SUM
 from impl.tensor.tensor import Tensor, new
 
 _CHECK = " (while checking arguments for ctc_loss_allocate_outputs)"
@@ -229,7 +229,7 @@ def _lengths(name: str, given) -> tuple[int, ...]:
 @function(method=False)
 @fp32
 def ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank=0, reduction=MEAN, zero_infinity=False
+    log_probs, targets, input_lengths, target_lengths, blank=0, reduction=NONE, zero_infinity=False
 ) -> Tensor:
     """Minus the log-likelihood of label sequences, given the log-probabilities (T, N, C) or (T, C)
     of the classes at each time; `targets` are (N, L), or the sequences one after another.

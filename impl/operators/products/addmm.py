@@ -176,6 +176,8 @@ def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
             )
+        if kind != np.bool_ and isinstance(factor, bool):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     column, row, base = vec1.astype(kind), vec2.astype(kind), base.astype(kind)
     if kind in REDUCED:  # rounded at each step
         term = np.multiply.outer(column * storable(alpha, kind), row)

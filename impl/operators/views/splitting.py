@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as _python
 
 from impl.core.dims import existing_dim, wrap_dim
+from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.dispatch import view_operator
 from impl.dispatch.definition import function
@@ -222,6 +223,11 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
     size = shape[dim]
     how = next(h for h in (indices_or_sections, sections, indices) if h is not None)
     if isinstance(how, Tensor):
+        if how.dtype is not int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{how.dtype.legacy}"
+            )
         how = how.tolist()
     if isinstance(how, int):
         if how <= 0:

@@ -13,7 +13,7 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.grad_mode import no_grad
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import sizes_of
@@ -223,8 +223,9 @@ def unsqueeze_copy(input, dim):
 
 @_published
 def view_copy(input, size):
-    """A copy with other sizes (torch.view_copy). Raises RuntimeError when they do not fit."""
-    return _view(input, sizes_of((size,)))
+    """A copy with other sizes, or of the memory as another dtype (torch.view_copy). Raises
+    RuntimeError when they do not fit."""
+    return input.view(size) if isinstance(size, dtype) else _view(input, sizes_of((size,)))
 
 
 @operator(out=True)

@@ -1,0 +1,310 @@
+"""Parameters of signatures: the values that each kind accepts, and their conversion.
+
+The rules are those of `FunctionParameter::check` in PyTorch's `python_arg_parser.cpp`.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import Any
+
+import numpy as np
+
+from impl.core.devices import device
+from impl.core.dtypes import bool_, complex128, dtype, float64, int64
+from impl.core.memory_formats import layout, memory_format
+from impl.core.sizes import Size
+from impl.core.storage import Storage
+from impl.factories.creation import tensor
+from impl.factories.generator import Generator
+from impl.tensor.tensor import Tensor, requires_grad
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
+"""The value of a parameter that was not given; no value of a caller is it."""
+
+NUMPY_NAMES = {
+    "dim": ("axis",),
+    "keepdim": ("keepdims",),
+    "input": ("x", "a", "x1"),
+    "other": ("x2",),
+}
+"""The names that NumPy has for torch's parameters, which torch accepts as keywords."""
+
+PYTHON_DTYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
+
+_PRINTED = {
+    "Tensor": "Tensor",
+    "Tensor|Number": "Tensor",
+    "SymInt": "int",
+    "dtype": "torch.dtype",
+    "layout": "torch.layout",
+    "device": "torch.device",
+    "memory_format": "torch.memory_format",
+    "Generator": "torch.Generator",
+    "Storage": "torch.Storage",
+}
+_PRINTED_LISTS = {"Tensor": "Tensors", "Number": "Scalars"}
+
+_TORCH_NAMES = {
+    Size: "torch.Size",
+    dtype: "torch.dtype",
+    device: "torch.device",
+    layout: "torch.layout",
+    memory_format: "torch.memory_format",
+    Generator: "torch._C.Generator",
+    Storage: "torch.storage.UntypedStorage",
+}
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the name of such a type has no module
+
+
+def type_name(value) -> str:
+    """The name of a value's type in C, as messages show it: `int`, `numpy.int64`, `torch.Size`."""
+    kind = type(value)
+    for known, name in _TORCH_NAMES.items():
+        if isinstance(value, known):
+            return name
+    if isinstance(value, Tensor):
+        return kind.__name__
+    if kind.__module__ == "builtins" or kind.__flags__ & _HEAP_TYPE:
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+class Parameter:
+    """One parameter of a signature: `int[1]? dim=None`.
+
+    `kind` is the type without its size and question mark (a list ends in "[]"), `size` the number
+    in the brackets (then one number stands for a list), `nullable` whether None is accepted,
+    `default` the default's value (MISSING: the parameter is required).
+    """
+
+    def __init__(self, text: str, keyword_only: bool) -> None:
+        declared, _, default = text.partition("=")
+        kind, self.name = declared.rsplit(" ", 1)
+        self.nullable = kind.endswith("?")
+        kind = kind.rstrip("?")
+        kind, bracket, size = kind.partition("[")
+        self.size = int(size[:-1] or 0) if bracket else 0
+        self.element = kind
+        self.kind = kind + "[]" if bracket else kind
+        self.keyword_only = keyword_only
+        self.default = _default(default, kind) if default else MISSING
+        self.optional = bool(default)
+        self.numpy_names = NUMPY_NAMES.get(self.name, ())
+        self.printed = self._printed(bool(bracket))
+        self._accepts = _CHECKS[self.kind]
+        self._convert = _CONVERSIONS.get(self.kind)
+
+    def _printed(self, is_list: bool) -> str:
+        if is_list:
+            plural = _PRINTED_LISTS.get(self.element)
+            return f"tuple of {plural or _PRINTED.get(self.element, self.element) + 's'}"
+        return _PRINTED.get(self.kind, self.kind)
+
+    def declaration(self) -> str:
+        """The parameter as messages show it: `bool keepdim = False`."""
+        if not self.optional:
+            return f"{self.printed} {self.name}"
+        shown = f'"{self.default}"' if isinstance(self.default, str) else _shown(self.default)
+        return f"{self.printed} {self.name} = {shown}"
+
+    def accepts(self, value) -> bool:
+        """Whether a value that was given fits."""
+        if value is None and self.nullable:
+            return True
+        return self._accepts(value, self.size)
+
+    def depends_on_value(self, value) -> bool:
+        """Whether it takes more than the type of a value to say that it fits."""
+        return isinstance(value, Tensor) and not self.kind.startswith("Tensor")
+
+    def converted(self, value, function: str):
+        """A value that fits, as the implementations of operators take it.
+
+        Raises ValueError for integers beyond 64 bits, TypeError for elements that are no integers.
+        """
+        if value is None or self._convert is None:
+            return value
+        return self._convert(value, self, function)
+
+
+def _default(text: str, kind: str):
+    if kind in ("dtype", "layout", "memory_format"):
+        return None if text == "None" else text
+    return ast.literal_eval(text)
+
+
+def _shown(default) -> str:
+    if isinstance(default, tuple):
+        return "{" + ",".join(map(str, default)) + "}"
+    return str(default)
+
+
+# --- the values that each kind accepts -------------------------------------------------------
+
+
+def is_int(value, size: int = 0) -> bool:
+    """Whether a value passes for `int`: integers, NumPy's too, 0-dim integer tensors; no bool."""
+    if isinstance(value, Tensor):
+        return _is_number_tensor(value) and not (
+            value.dtype.is_floating_point or value.dtype.is_complex or value.dtype is bool_
+        )
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_index(value, size: int = 0) -> bool:
+    """Whether a value passes for `SymInt`: whatever has an `__index__`; no bool."""
+    if isinstance(value, bool | np.bool_):
+        return False
+    if isinstance(value, int | np.integer):
+        return True
+    if isinstance(value, Tensor):
+        return value.numel() == 1 and not (
+            value.dtype.is_floating_point or value.dtype.is_complex or requires_grad(value)
+        )
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def is_float(value, size: int = 0) -> bool:
+    """Whether a value passes for `float`: numbers, NumPy's too, and 0-dim tensors."""
+    if isinstance(value, Tensor):
+        return _is_number_tensor(value)
+    return isinstance(value, float | int | np.generic)
+
+
+def is_number(value, size: int = 0) -> bool:
+    """Whether a value passes for `Number`: as for `float`, and complex numbers."""
+    return isinstance(value, complex) or is_float(value)
+
+
+def _is_number_tensor(tensor: Tensor) -> bool:
+    return tensor.dim() == 0 and not requires_grad(tensor)
+
+
+def _is_tensor(value, size: int) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _is_tensor_or_number(value, size: int) -> bool:
+    return isinstance(value, Tensor | float | int | complex | np.generic)
+
+
+def _is_list(check):
+    """A list is judged by its first element; with a size, one element stands for the list."""
+
+    def accepts(value, size: int) -> bool:
+        if isinstance(value, tuple | list):
+            return not value or check(value[0])
+        return size > 0 and check(value)
+
+    return accepts
+
+
+def _is_tensor_list(value, size: int) -> bool:
+    if not isinstance(value, tuple | list):
+        return False
+    for position, element in enumerate(value):
+        if not (isinstance(element, Tensor) or (element is None and size < 0)):
+            raise TypeError(
+                f"expected Tensor as element {position} in argument 0, but got {type_name(element)}"
+            )
+    return True
+
+
+def _is_a(*kinds):
+    return lambda value, size: isinstance(value, kinds)
+
+
+_CHECKS = {
+    "Tensor": _is_tensor,
+    "Tensor|Number": _is_tensor_or_number,
+    "Tensor[]": _is_tensor_list,
+    "int": is_int,
+    "int[]": _is_list(is_index),
+    "SymInt": is_index,
+    "SymInt[]": _is_list(is_index),
+    "float": is_float,
+    "float[]": _is_list(is_float),
+    "complex": is_number,
+    "Number": is_number,
+    "Number[]": _is_list(is_number),
+    "bool": _is_a(bool),
+    "bool[]": _is_a(tuple, list),
+    "str": _is_a(str),
+    "dtype": lambda value, size: (
+        isinstance(value, dtype) or (isinstance(value, type) and value in PYTHON_DTYPES)
+    ),
+    "layout": _is_a(layout),
+    "device": lambda value, size: isinstance(value, device | str) or is_int(value),
+    "memory_format": _is_a(memory_format),
+    "Generator": _is_a(Generator),
+    "Storage": _is_a(Storage),
+    "object": lambda value, size: True,
+    "name": _is_a(str),
+    "name[]": _is_a(tuple, list),
+}
+
+
+# --- conversions ------------------------------------------------------------------------------
+
+
+def _int(value, parameter, function) -> int:
+    number = value if type(value) is int else operator.index(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return number
+
+
+def _ints(value, parameter, function):
+    if not isinstance(value, tuple | list):
+        return _int(value, parameter, function)
+    if all(type(element) is int for element in value):
+        return value
+    numbers = []
+    for place, element in enumerate(value, 1):
+        if not (is_index(element) or isinstance(element, bool)):
+            raise TypeError(
+                f"{function}(): argument '{parameter.name}' failed to unpack the object at pos "
+                f'{place} with error "type must be tuple of ints,but got {type_name(element)}"'
+            )
+        numbers.append(operator.index(element))
+    return tuple(numbers)
+
+
+def _number(value, parameter, function):
+    return value.item() if isinstance(value, Tensor | np.generic) else value
+
+
+def _dtype(value, parameter, function):
+    return value if isinstance(value, dtype) else PYTHON_DTYPES[value]
+
+
+def _tensor_or_number(value, parameter, function):
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, Tensor) or parameter.name in ("input", "other"):
+        return number
+    return scalar_tensor(number)  # `out` and the like: a tensor that nothing else holds
+
+
+def scalar_tensor(number) -> Tensor:
+    """A 0-dim tensor of a Python number: bool, int64, float64 or complex128."""
+    return tensor(number, dtype=PYTHON_DTYPES[type(number)])
+
+
+_CONVERSIONS = {
+    "Tensor|Number": _tensor_or_number,
+    "int": _int,
+    "int[]": _ints,
+    "SymInt": _int,
+    "SymInt[]": _ints,
+    "float": _number,
+    "Number": _number,
+    "complex": _number,
+    "dtype": _dtype,
+}

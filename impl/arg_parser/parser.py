@@ -1,0 +1,163 @@
+"""The choice among the signatures of a function, and the call with the arguments read."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from importlib import resources
+
+from impl.arg_parser.messages import invalid_combination
+from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter
+from impl.arg_parser.signature import Mismatch, Signature
+from impl.core.sizes import Size
+
+_CONTAINERS = (tuple, list, Size)
+_NUMPY_KEYWORDS = {other for names in NUMPY_NAMES.values() for other in names}
+_OTHER_DEVICES = ("cudnn_enabled", "cudnn_enable")  # they do nothing on the CPU
+
+
+@functools.cache
+def signatures() -> dict[str, list[str]]:
+    """The texts of torch's signatures, by public name: `sum`, `Tensor.sum`, `linalg.norm`."""
+    table: dict[str, list[str]] = {}
+    text = resources.files(__package__).joinpath("signatures.txt").read_text()
+    for line in text.splitlines():
+        name, _, rest = line.partition("(")
+        table.setdefault(name, []).append(rest.replace(")|", "|") if "|dep" in rest else rest[:-1])
+    return table
+
+
+class ArgParser:
+    """The parser of one public function or method, which calls its implementation.
+
+    Follows `PythonArgParser` of PyTorch's `python_arg_parser.cpp`.
+    """
+
+    def __init__(self, name: str, call, texts: list[str], method: bool) -> None:
+        self.name = name
+        self.call = call
+        self.texts = texts
+        self.method = method
+        self.takes_nothing = method and texts == [""]  # METH_NOARGS, in C
+        # The types of arguments with which the implementation may be called as it was spelled.
+        self.accepted: set = set()
+
+    @functools.cached_property
+    def signatures(self) -> list[Signature]:
+        """The signatures in the order in which they are tried, deprecated ones last."""
+        found = [Signature(self.name, text) for text in self.texts]
+        return sorted(found, key=lambda signature: signature.deprecated)
+
+    @functools.cached_property
+    def spelled(self) -> inspect.Signature:
+        """The implementation's own signature, without a `**named` that takes any keyword."""
+        own = inspect.signature(self.call)
+        known = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        return own.replace(parameters=known)
+
+    @functools.cached_property
+    def _keyword_only(self) -> set[str]:
+        """The parameters that the implementation takes by keyword only."""
+        return {p.name for p in self.spelled.parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+    def parse(self, args: tuple, named: dict):
+        """Match the arguments with the signatures, and call the implementation.
+
+        Raises TypeError, in torch's words, where none of the signatures fits.
+        """
+        if named:
+            key = (*map(_kind, args), MISSING, *named, *map(_kind, named.values()))
+        else:
+            key = tuple(map(_kind, args))
+        if key in self.accepted:
+            return self.call(*args, **named)
+        own, rest = (args[:1], args[1:]) if self.method else ((), args)
+        if self.takes_nothing and (rest or named):
+            what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
+            raise TypeError(f"TensorBase.{self.name}() takes no {what}")
+        try:
+            signature, found = self._matched(rest, named)
+        except Mismatch as error:
+            raise TypeError(*error.args) from None
+        values = {p: p.converted(v, self.name) for p, v in found.items()}
+        direct = self._spelled_alike(named) and all(values[p] is found[p] for p in found)
+        if direct and not signature.deprecated and self._binds((*own, *rest), named):
+            if not any(p.depends_on_value(v) for p, v in found.items()):
+                self.accepted.add(key)
+                if len(key) == 1:  # so that the fast path makes no tuple
+                    self.accepted.add(key[0])
+            return self.call(*args, **named)
+        return self._call(signature, own, values)
+
+    def _spelled_alike(self, named: dict) -> bool:
+        """Whether the keywords are torch's own names, not NumPy's."""
+        return not named or not _NUMPY_KEYWORDS.intersection(named)
+
+    def _matched(self, args: tuple, named: dict) -> tuple[Signature, dict]:
+        if len(self.signatures) == 1:
+            (signature,) = self.signatures
+            return signature, signature.match(args, named)
+        for signature in self.signatures:
+            try:
+                return signature, signature.match(args, named)
+            except Mismatch:
+                continue
+        count = len(args) + len(named)
+        visible = [s for s in self.signatures if not s.deprecated]
+        plausible = [s for s in visible if s.min_arguments <= count <= len(s.parameters)]
+        if len(plausible) == 1:
+            plausible[0].match(args, named)
+        raise invalid_combination(self.name, visible, args, named)
+
+    def _binds(self, args, named: dict) -> bool:
+        try:
+            self.spelled.bind(*args, **named)
+        except TypeError:
+            return False
+        return True
+
+    def _call(self, signature: Signature, own: tuple, values: dict):
+        """Call with the values, those of positional parameters by their places."""
+        if signature.deprecated:
+            warnings.warn(self._deprecation(signature), UserWarning, stacklevel=4)
+            signature = self.signatures[0]  # which has the same parameters in another order
+        given = {p.name: value for p, value in values.items()}
+        positional = [p for p in signature.parameters if not p.keyword_only]
+        named = {
+            p.name: given[p.name]
+            for p in signature.parameters[len(positional) :]
+            if p.name in given
+        }
+        while positional and positional[-1].name not in given:
+            positional.pop()
+        args = [*own, *(given.get(p.name, p.default) for p in positional)]
+        keyword_only = self._keyword_only
+        while positional and positional[-1].name in keyword_only:
+            named[positional.pop().name] = args.pop()
+        if not self._binds(args, named):
+            while positional and self._is_without_effect(positional[-1], args[-1]):
+                positional.pop()
+                args.pop()
+            effect = [p for p in values if not self._is_without_effect(p, values[p])]
+            named = {p.name: named[p.name] for p in effect if p.name in named}
+        return self.call(*args, **named)
+
+    def _is_without_effect(self, parameter: Parameter, value) -> bool:
+        """Whether an argument may be left out: its default, or a switch of another device."""
+        if parameter.name in _OTHER_DEVICES:
+            return True
+        default = parameter.default
+        return type(value) is type(default) and value == default
+
+    def _deprecation(self, signature: Signature) -> str:
+        lines = [f"This overload of {self.name} is deprecated:", f"\t{self.name}{signature}"]
+        lines.append("Consider using one of the following signatures instead:")
+        lines += [f"\t{self.name}{s}" for s in self.signatures if not s.deprecated]
+        return "\n".join(lines)
+
+
+def _kind(value):
+    """The criterion by which a value fits: its type, for lists with the types of the elements."""
+    kind = type(value)
+    return (kind, *map(type, value)) if kind in _CONTAINERS else kind

@@ -1,0 +1,50 @@
+"""Parsers before the public functions and methods: what `torch.sum` and `Tensor.sum` are."""
+
+from __future__ import annotations
+
+import functools
+
+from impl.arg_parser.parameter import MISSING
+from impl.arg_parser.parser import ArgParser, signatures
+from impl.tensor.tensor import Tensor
+
+
+def publish(namespaces: dict) -> None:
+    """Put a parser before each function of the modules, by the prefix of their names, that torch
+    has signatures of, and before the methods of tensors."""
+    for name, texts in signatures().items():
+        prefix, _, short = name.rpartition(".")
+        owner = Tensor if prefix == "Tensor" else namespaces[prefix]
+        call = getattr(owner, short, None)
+        if call is not None:
+            title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
+            title = "log_sigmoid" if title == "logsigmoid" else title  # its name in ATen
+            setattr(owner, short, parsed(call, title, texts, method=owner is Tensor))
+
+
+def parsed(call, name: str, texts: list[str], method: bool):
+    """A function that reads its arguments as torch does, and calls the implementation."""
+    parser = ArgParser(name, call, texts, method)
+    accepted, parse = parser.accepted, parser.parse
+
+    @functools.wraps(call)
+    def function(a=MISSING, b=MISSING, c=MISSING, /, *more, **named):
+        # Fast path: arguments of types that were accepted before are passed on as they are.
+        if not named and not more:
+            if b is MISSING:
+                if type(a) in accepted:
+                    return call(a)
+            elif c is MISSING:
+                if (type(a), type(b)) in accepted:
+                    return call(a, b)
+            elif (type(a), type(b), type(c)) in accepted:
+                return call(a, b, c)
+        return parse(_given(a, b, c, more), named)
+
+    return function
+
+
+def _given(a, b, c, more: tuple) -> tuple:
+    if c is not MISSING:
+        return (a, b, c, *more)
+    return () if a is MISSING else (a,) if b is MISSING else (a, b)
