@@ -19,6 +19,7 @@ from impl import (
     random,
     special,
     utils,
+    version,
 )
 from impl import operators as _operators
 from impl.amp import GradScaler

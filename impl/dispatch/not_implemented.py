@@ -49,12 +49,7 @@ def refuse_gradient(name: str, argument: str, tensor) -> None:
 
 def refuse_integer_result(input, dtype) -> None:
     """Raise RuntimeError for a `dtype` without gradients asked of a tensor that requires grad."""
-    if (
-        dtype is not None
-        and dtype.category < FLOATING
-        and STATE.enabled
-        and requires_grad(input)
-    ):
+    if dtype is not None and dtype.category < FLOATING and STATE.enabled and requires_grad(input):
         raise RuntimeError(f"Autograd not support dtype: {dtype.legacy}")
 
 

@@ -149,6 +149,8 @@ class Operator(TypePromotion):
             return batched_tensor.mapped(self.slow_path, args)
         if STATE.autocast is not None:
             args = cast_operands(self.autocast, args)
+        if self.validated_numbers:
+            args = self._with_numbers(args)
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
@@ -173,6 +175,23 @@ class Operator(TypePromotion):
             inference_mode.count_making(self, args, outputs)
         forward_rules.propagate(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
+
+    def _with_numbers(self, args):
+        """The arguments with numbers for 0-dim tensors in the place of one.
+
+        Raises TypeError for a tensor that has dimensions or requires grad.
+        """
+        for name in self.validated_numbers:
+            place = self.position[name]
+            value = args[place]
+            if isinstance(value, Tensor):
+                if value._raw.ndim or requires_grad(value):
+                    raise TypeError(
+                        f"{self.name}(): argument '{name}' must be Number, not "
+                        f"{type(value).__name__}"
+                    )
+                args = (*args[:place], value.item(), *args[place + 1 :])
+        return args
 
     def _unwrap(self, args, written: bool = False):
         raws = [*args]
@@ -312,6 +331,8 @@ class Operator(TypePromotion):
         """
         if STATE.batched and batched_tensor.holds(args):
             return batched_tensor.written(self.inplace, self.name, args)
+        if self.validated_numbers:
+            args = self._with_numbers(args)
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
@@ -357,8 +378,11 @@ class Operator(TypePromotion):
 
         Raises RuntimeError when grad mode is on and an argument or `out` requires grad.
         """
+        if self.validated_numbers:
+            args = self._with_numbers(args)
         raws, mask, _ = self._unwrap(args)
-        check_out(self.name, out, mask != 0)
+        listed = () if self.list_position is None else args[self.list_position]
+        check_out(self.name, out, mask != 0 or any(map(requires_grad, listed)))
         if self._validate_out is not None:
             self._validate_out(out._raw.dtype, *raws)
         if self.memory.disjoint:

@@ -128,7 +128,8 @@ def convolution_backward(
     if not input.size:
         bias = weight.shape[1] * groups if transposed else weight.shape[0]
         shapes = (input.shape, weight.shape, (bias,))
-        return tuple(np.zeros(s if m else 0, kind) for s, m in zip(shapes, output_mask, strict=True))
+        wanted = zip(shapes, output_mask, strict=True)
+        return tuple(np.zeros(shape if mask else 0, kind) for shape, mask in wanted)
     x, w, g = widened(input), widened(weight), widened(grad_output)
     results = [np.empty(0, x.dtype), np.empty(0, x.dtype), np.empty(0, x.dtype)]
     sliding, still = (g, x) if transposed else (x, g)
