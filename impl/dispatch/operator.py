@@ -176,23 +176,6 @@ class Operator(TypePromotion):
         forward_rules.propagate(self, args, outputs)
         return outputs[0] if len(self.outputs) == 1 else outputs
 
-    def _with_numbers(self, args):
-        """The arguments with numbers for 0-dim tensors in the place of one.
-
-        Raises TypeError for a tensor that has dimensions or requires grad.
-        """
-        for name in self.validated_numbers:
-            place = self.position[name]
-            value = args[place]
-            if isinstance(value, Tensor):
-                if value._raw.ndim or requires_grad(value):
-                    raise TypeError(
-                        f"{self.name}(): argument '{name}' must be Number, not "
-                        f"{type(value).__name__}"
-                    )
-                args = (*args[:place], value.item(), *args[place + 1 :])
-        return args
-
     def _unwrap(self, args, written: bool = False):
         raws = [*args]
         strided = False

@@ -213,10 +213,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
 
 @function()
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The mean of the elements that are not NaN (torch.nanmean).
-
-    Raises RuntimeError for a `dtype` of integers.
-    """
+    """The mean of the elements that are not NaN; no integers (torch.nanmean)."""
     if input.dtype.category < FLOATING:
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
