@@ -83,7 +83,8 @@ def operator(
             grows: in place, the target takes the result's shape.
             lays_out: an `out=` that is resized takes the strides of the kernel's result.
             exact_number: half precision does not round a last operand of one element first.
-            validated_numbers: the parameters that `checked` looks at when all operands are floats.
+            validated_numbers: the parameters that are numbers, which torch converts to the dtype of
+                the operands, and takes as 0-dim tensors too.
             takes_real_part: of a complex gradient for a real input the real part goes on.
             view_backward: the function of an array that returns its gradient as a view.
     """

@@ -149,6 +149,8 @@ class Operator(TypePromotion):
             return batched_tensor.mapped(self.slow_path, args)
         if STATE.autocast is not None:
             args = cast_operands(self.autocast, args)
+        if self.validated_numbers:
+            args = self._with_numbers(args)
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
@@ -316,6 +318,8 @@ class Operator(TypePromotion):
         """
         if STATE.batched and batched_tensor.holds(args):
             return batched_tensor.written(self.inplace, self.name, args)
+        if self.validated_numbers:
+            args = self._with_numbers(args)
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
@@ -361,6 +365,8 @@ class Operator(TypePromotion):
 
         Raises RuntimeError as `check_out` does.
         """
+        if self.validated_numbers:
+            args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)
         unknown = self.node_name == "NotImplemented"
         if unknown:

@@ -38,6 +38,26 @@ def same_dtype_out(out, value, *rest) -> None:
         )
 
 
+def exact_dtype_out(out, value, *rest) -> None:
+    """Raise RuntimeError when `out=` has another dtype than the first operand, for operators whose
+    result no TensorIterator casts (torchgen's structured kernels)."""
+    if out != value.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {BY_NUMPY[value.dtype].c_name}, but got "
+            f"{BY_NUMPY[out].c_name} instead"
+        )
+
+
+def only_bools(op) -> None:
+    """Have `op` refuse an `out=` that is not bool."""
+
+    def check(out, *operands) -> None:
+        if out.kind != "b":
+            raise RuntimeError(messages.OUT_BOOL_ONLY.format(op.name))
+
+    op.checks_out(check)
+
+
 def write_out(out: Tensor, value, strides=None) -> None:
     """Store a result in `out`, which is resized to its shape (with a warning unless empty).
 

@@ -47,11 +47,11 @@ def _attach(operator, name: str, getter) -> None:
 
 def _read(node, name: str) -> Any:
     kept, part = _kept_as(node._operator, name)
+    names = node._plan.names
+    if kept not in names:  # was never saved, which freeing does not change
+        return () if part is not None else None
     if node._saved is None:
         raise RuntimeError(messages.FREED)
-    names = node._plan.names
-    if kept not in names:
-        return () if part is not None else None
     value = node._saved[names.index(kept)]
     return _shown(node, name, value) if part is None else part(value)
 

@@ -20,7 +20,7 @@ from impl.dispatch.derivatives import DerivativeInfo
 from impl.dispatch.facts import (
     NoComplex,
 )
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -32,6 +32,7 @@ class TypePromotion(DerivativeInfo):
     promote: str | None  # None, "arithmetic" or "float"; see `impl.dispatch.definition.operator`
     complex: NoComplex | None
     exact_number: bool
+    validated_numbers: tuple[str, ...]
 
     def _refuse_complex(self, raws) -> None:
         present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
@@ -80,6 +81,23 @@ class TypePromotion(DerivativeInfo):
                 # Through an array, so that an integer out of range wraps around as torch's does.
                 raws[i] = np.asarray(value).astype(target.numpy)[()]
         return rounded
+
+    def _with_numbers(self, args):
+        """The arguments with numbers for 0-dim tensors in the place of one.
+
+        Raises TypeError for a tensor that has dimensions or requires grad.
+        """
+        for name in self.validated_numbers:
+            place = self.position[name]
+            value = args[place]
+            if isinstance(value, Tensor):
+                if value._raw.ndim or requires_grad(value):
+                    raise TypeError(
+                        f"{self.name}(): argument '{name}' must be Number, not "
+                        f"{type(value).__name__}"
+                    )
+                args = (*args[:place], value.item(), *args[place + 1 :])
+        return args
 
     def promotes_in_backward(self, args, output) -> bool:
         """Whether NumPy would promote the formulas' arguments in another way than torch does.

@@ -138,6 +138,7 @@ class Rereading(ViewOperator):
 
     def __init__(self, reread, kernel, node: str) -> None:
         self.reread = reread
+        self.__name__ = self.__qualname__ = reread.__name__
         self.multiple = False
         Operator.__init__(self, kernel, node, None, False, ("result",), True)
 

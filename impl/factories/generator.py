@@ -235,8 +235,9 @@ default_generator = Generator()
 
 
 def manual_seed(seed) -> Generator:
-    """Seed the default generator, and return it (torch.manual_seed)."""
-    return default_generator.manual_seed(seed)
+    """Seed the default generator by an integer, or a number that is cut to one, and return it
+    (torch.manual_seed)."""
+    return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:

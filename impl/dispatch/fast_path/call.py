@@ -126,11 +126,13 @@ class FastCall:
         self._add(f"if {self._condition(tensors)}:")
         self.indent += 1
         raws = [f"r{i}" if i in op.tensor_positions else x for i, x in enumerate(self.names)]
-        if self.validates:
+        if op.validated_numbers and not self.constants:
             usual = " and ".join(
                 f"type({n}) in (float, int) and -1e38 < {n} < 1e38" for n in op.validated_numbers
             )
-            self._add(f"{usual and f'if not ({usual}): '}op.validate({', '.join(raws)})")
+            self._add(f"if not ({usual}): return {self.general}")
+        elif self.validates:
+            self._add(f"op.validate({', '.join(raws)})")
         kinds = inspect.signature(self.scope["kernel"]).parameters
         given = [
             f"{name}={raw}" if kinds[name].kind is inspect.Parameter.KEYWORD_ONLY else raw

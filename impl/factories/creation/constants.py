@@ -123,7 +123,7 @@ def full_like(input, fill_value, *, dtype=None, memory_format=None) -> Tensor:
 
 
 @publish
-@factory
+@factory(out=True)
 def eye(n, m=None, *, dtype=None):
     """Ones on the diagonal, zeros elsewhere (torch.eye). Raises RuntimeError for negative sizes."""
     for name, value in (("n", n), ("m", m)):

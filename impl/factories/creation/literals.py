@@ -12,9 +12,18 @@ from impl.kernels.casting import converted, in_range, overflow
 from impl.tensor.tensor import Tensor
 
 
+def _is_sequence(data) -> bool:
+    """Whether data is nested: a list, an array, or any other sequence, such as a deque."""
+    if isinstance(data, (list, tuple, range, np.ndarray, Tensor)):
+        return True
+    if isinstance(data, (bool, int, float, complex, np.generic, str, bytes, dict)):
+        return False
+    return hasattr(data, "__len__") and hasattr(data, "__getitem__")
+
+
 def _shape_of(data) -> tuple[int, ...]:
     shape = []
-    while isinstance(data, (list, tuple, range, np.ndarray, Tensor)):
+    while _is_sequence(data):
         if isinstance(data, Tensor):
             if data._raw.ndim:
                 shape += data._raw.shape

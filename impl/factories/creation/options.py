@@ -6,12 +6,13 @@ import functools
 
 import numpy as np
 
-from impl.core import dtypes
+from impl.core import dtypes, messages
 from impl.core.devices import check_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
 from impl.core.sizes import sizes_of
-from impl.dispatch.out import store
+from impl.core.state import STATE
+from impl.dispatch.out import write_out
 from impl.tensor.tensor import Tensor, new
 
 
@@ -41,7 +42,12 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
 
     @functools.wraps(make)
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
-        target = named.pop("out", None) if out else None
+        target = named.get("out")
+        if target is not None:
+            _check_target(name, target, named.get("dtype"))
+            if out:
+                del named["out"]
+                named["dtype"] = target.dtype
         if sized is not None:
             sizes_first, named = sized(name, *args[method:], **named)
             size = sizes_first[0]
@@ -57,13 +63,25 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         result = make(*args, **named)
         if not isinstance(result, Tensor):
             result = new(result if result.ndim else result[()])
-        if target is not None:
-            result = store(name, target, result)
+        if target is not None and result is not target:
+            write_out(target, result._raw)
+            result = target
         return _require(result) if requires_grad else result
 
     if method:
         setattr(Tensor, make.__name__, call)
     return call
+
+
+def _check_target(name: str, out: Tensor, dtype) -> None:
+    """Raise RuntimeError for an `out=` of another dtype than asked for, and a leaf that requires
+    grad."""
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(
+            f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
+        )
+    if out._requires_grad and STATE.enabled:
+        raise RuntimeError(messages.OUT_GRADIENT.format(f"aten::{name}"))
 
 
 def one_by_one(name: str, *sizes, size=None, **named):

@@ -104,7 +104,7 @@ def linspace(start, end, steps, *, dtype=None):
 
 
 @publish
-@factory
+@factory(out=True)
 def logspace(start, end, steps, base=10.0, *, dtype=None):
     """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
     exponents = linspace(start, end, steps, dtype=dtypes.float64)._raw

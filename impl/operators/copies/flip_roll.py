@@ -10,6 +10,7 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.out import exact_dtype_out
 from impl.tensor.allocation import preserved
 
 
@@ -130,6 +131,7 @@ def _triangle(name: str, keep):
     kernel.__doc__ = f"One triangle of the last two dimensions, zeros elsewhere (torch.{name})."
     op = operator(inplace=True, out=True, memory=MemoryOverlap(within=True))(kernel)
     op.gradient(self=lambda F, grad, diagonal: getattr(F, name)(grad, diagonal)).forward("linear")
+    op.checks_out(exact_dtype_out)
     return op
 
 

@@ -145,12 +145,14 @@ class Sampling:
 
 def _crossed(combine: np.ufunc, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The pairs of a dimension's taps with the next dimension's, combined for each point."""
-    return combine(left[:, None], right).reshape(-1, left.shape[1])
+    pairs = combine(left[:, None], right)
+    return pairs.reshape(left.shape[0] * right.shape[0], left.shape[1])
 
 
 def rows_of(images: np.ndarray) -> np.ndarray:
     """(n, channels, ...) as rows of channels."""
-    return np.moveaxis(widened(images), 1, -1).reshape(-1, images.shape[1])
+    rows = images.shape[0] * math.prod(images.shape[2:])
+    return np.moveaxis(widened(images), 1, -1).reshape(rows, images.shape[1])
 
 
 def images_of(rows: np.ndarray, shape, dtype) -> np.ndarray:

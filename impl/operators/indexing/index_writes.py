@@ -9,6 +9,7 @@ from impl.core.dtypes import BY_NUMPY, COMPLEX, category_of_number
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, check_along, with_dims
@@ -96,6 +97,7 @@ def _index_add_source(F, grad, dim, index, source, source_dim, alpha):
     return picked if alpha == 1 else F.mul_scalar(picked, alpha)
 
 
+index_add.checks_out(exact_dtype_out)
 index_add.gradient(self=lambda F, grad: grad, source=_index_add_source)
 index_add.forward("linear")
 
@@ -161,6 +163,7 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     return result if self.ndim else result[0]
 
 
+index_copy.checks_out(exact_dtype_out)
 index_copy.gradient(
     self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0),
     source=_selected,

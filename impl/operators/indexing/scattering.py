@@ -11,6 +11,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import no_derivative
+from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, along, check_along, with_dims
@@ -197,6 +198,7 @@ def scatter_add(self: Array, dim, index: Array, src: Array) -> Array:
     return scattered(self, dim, index, src, add_at)
 
 
+scatter_add.checks_out(exact_dtype_out)
 scatter_add.gradient(
     self=lambda F, grad: grad,
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),

@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.dispatch.definition import Array, operator
+from impl.dispatch.out import exact_dtype_out
 from impl.kernels.reduced_precision import accumulate_dtype
 from impl.operators.linalg.norms import norm_backward, norm_tangent, raw_norm, require_identity
 
@@ -69,6 +70,7 @@ def _renorm_tangent(F, tangent, value, p, dim, maxnorm):
     return F.where(length > maxnorm, F.cast_to(scaled, F.dtype_of(tangent)), tangent)
 
 
+renorm.checks_out(exact_dtype_out)
 renorm.gradient(
     self=lambda F, grad, self, p, dim, maxnorm: _renorm_backward(F, grad, self, p, dim, maxnorm)
 )

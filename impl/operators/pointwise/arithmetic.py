@@ -240,6 +240,7 @@ sub.forward(lambda F, self_t, other_t, alpha: self_t - times(F, other_t, alpha))
     elementwise=True,
     function=False,
     method=False,
+    validated_numbers=("alpha",),
     takes_real_part=True,
 )
 def rsub(self: Array, other: Array, *, alpha=1) -> Array:
@@ -253,6 +254,7 @@ def rsub(self: Array, other: Array, *, alpha=1) -> Array:
     function=False,
     method=False,
     torch_name="rsub",
+    validated_numbers=("alpha",),
     takes_real_part=True,
 )
 def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:

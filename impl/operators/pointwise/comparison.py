@@ -10,6 +10,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import only_bools
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
@@ -96,6 +97,10 @@ def isposinf(self: Array) -> Array:
 def isneginf(self: Array) -> Array:
     """Whether each element is -inf (torch.isneginf)."""
     return np.isinf(self) & (self < 0)
+
+
+only_bools(isposinf)
+only_bools(isneginf)
 
 
 # -- logic -------------------------------------------------------------------------------------

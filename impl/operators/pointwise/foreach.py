@@ -14,6 +14,7 @@ _NAMES = (
     *("mul", "neg", "pow", "reciprocal", "sigmoid", "sign", "sqrt", "sub", "tanh"),
 )
 _ONLY_NEW = ("maximum", "minimum")
+_WITH_VALUE = ("addcdiv", "addcmul")  # whose last operand may be the number of that name
 
 
 def _publish(name: str, in_place: bool) -> None:
@@ -29,7 +30,11 @@ def _publish(name: str, in_place: bool) -> None:
                     f"{len(tensors)} and {len(column)}"
                 )
         call = getattr(Tensor, spelled)
-        results = [call(*row, **options) for row in zip(tensors, *columns, strict=True)]
+        rows = zip(tensors, *columns, strict=True)
+        if name in _WITH_VALUE and len(columns) == 3:
+            results = [call(*row, value=value, **options) for *row, value in rows]
+        else:
+            results = [call(*row, **options) for row in rows]
         return results if in_place else tuple(results)
 
     each.__name__ = each.__qualname__ = f"_foreach_{spelled}"

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.messages import OUT_BOOL_ONLY
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import no_derivative, refuse_bool, require_floating
 from impl.dispatch.operator import Operator
-from impl.dispatch.out import same_dtype_out
+from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
@@ -126,16 +125,6 @@ def signbit(self: Array) -> Array:
     if self.dtype.kind in "iub":
         return self < 0
     return np.signbit(self)
-
-
-def only_bools(op) -> None:
-    """Have `op` refuse an `out=` that is not bool."""
-
-    def check(out, *operands) -> None:
-        if out.kind != "b":
-            raise RuntimeError(OUT_BOOL_ONLY.format(op.name))
-
-    op.checks_out(check)
 
 
 only_bools(signbit)

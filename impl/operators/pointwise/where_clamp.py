@@ -16,6 +16,7 @@ from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, alias, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import same_dtype_out
 from impl.dispatch.overloads import OUT, refusal
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import kept_where
@@ -232,6 +233,7 @@ def _clamped_tangent(F, self_t, self, min_t, min, max_t, max):
     return F.where(min > max, max_t, F.where(self < min, min_t, F.where(self > max, max_t, self_t)))
 
 
+clamp_numbers.checks_out(same_dtype_out)
 clamp_numbers.gradient(self=_of_value)
 clamp_tensors.gradient(self=_of_value, min=_of_minimum, max=_of_maximum)
 clamp_tensors.forward(_clamped_tangent)

@@ -11,6 +11,7 @@ from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import multiplied
+from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import check_numbers, storable
 from impl.kernels.reduced_precision import widened
 from impl.operators.products.matmul import (
@@ -84,7 +85,13 @@ def _same_dtype(base, mat1, mat2) -> None:
         )
 
 
-@operator(out=True, numbers=False, autocast="lower_precision_fp", writes=1)
+@operator(
+    out=True,
+    numbers=False,
+    validated_numbers=("beta", "alpha"),
+    autocast="lower_precision_fp",
+    writes=1,
+)
 def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (mat1 @ mat2), self broadcast to the product (torch.addmm).
 
@@ -113,6 +120,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
     return _scaled_sum(beta, base, alpha, _exact_product(mat1, mat2))
 
 
+addmm.checks_out(exact_dtype_out)
 addmm.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     mat1=lambda F, grad, mat2, mat1_layout, alpha: left_gradient(F, grad, mat2, mat1_layout, alpha),
@@ -127,7 +135,7 @@ addmm.forward(
 )
 
 
-@operator(out=True, numbers=False)
+@operator(out=True, numbers=False, validated_numbers=("beta", "alpha"))
 def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (mat @ vec), self broadcast to the product (torch.addmv)."""
     if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
@@ -147,6 +155,7 @@ def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     return _scaled_sum(beta, base, alpha, product(mat, vec))
 
 
+addmv.checks_out(exact_dtype_out)
 addmv.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     mat=lambda F, grad, vec_conj, alpha: multiplied(F, F.outer(grad, vec_conj), alpha),
@@ -165,7 +174,7 @@ def _check_vectors(vec1, vec2) -> None:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {value.ndim}-D")
 
 
-@operator(out=True, numbers=False, elementwise=True)
+@operator(out=True, numbers=False, validated_numbers=("beta", "alpha"), elementwise=True)
 def addr(self: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * outer(vec1, vec2), self broadcast to it (torch.addr)."""
     _check_vectors(vec1, vec2)
@@ -212,6 +221,7 @@ addr.forward(
 @operator(
     out=True,
     numbers=False,
+    validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
     saved_as=SavedAs(
         parts=("batch1_sym_argsize_0", "batch1_sym_argsize_1", "batch2_sym_argsize_2")
@@ -269,7 +279,13 @@ addbmm.forward(
 )
 
 
-@operator(out=True, numbers=False, autocast="lower_precision_fp", writes=1)
+@operator(
+    out=True,
+    numbers=False,
+    validated_numbers=("beta", "alpha"),
+    autocast="lower_precision_fp",
+    writes=1,
+)
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
     base = self
@@ -287,6 +303,7 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Ar
     return _scaled_sum(beta, base, alpha, _exact_product(batch1, batch2))
 
 
+baddbmm.checks_out(exact_dtype_out)
 baddbmm.gradient(
     self=lambda F, grad, beta: multiplied(F, grad, beta),
     batch1=lambda F, grad, batch2, alpha: multiplied(

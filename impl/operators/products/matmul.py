@@ -13,6 +13,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.formula_helpers import multiplied
 from impl.dispatch.not_implemented import refuse_bool
+from impl.dispatch.out import exact_dtype_out
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.tensor.lazy_conj import conj_neg_bits, lazily_conjugated
 from impl.tensor.tensor import new
@@ -126,6 +127,7 @@ def check_multipliable(mat1, mat2) -> None:
         )
 
 
+mm.checks_out(exact_dtype_out)
 mm.gradient(
     self=lambda F, grad, mat2, self_layout: left_gradient(F, grad, mat2, self_layout),
     mat2=lambda F, grad, self, mat2_layout: right_gradient(F, grad, self, mat2_layout),
@@ -187,6 +189,7 @@ def check_batch_sizes(batch1, batch2) -> None:
         )
 
 
+bmm.checks_out(exact_dtype_out)
 bmm.gradient(
     self=lambda F, grad, mat2: F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))),
     mat2=lambda F, grad, self: F.bmm(F.conj(F.transpose(self, 1, 2)), grad),
@@ -228,6 +231,7 @@ def reject_vector_dtypes(base, mat, vec) -> None:
     )
 
 
+mv.checks_out(exact_dtype_out)
 mv.gradient(
     self=lambda F, grad, vec_conj: F.outer(grad, vec_conj),
     vec=lambda F, grad, self_conj: F.mv_fitting(F.t(self_conj), grad),

@@ -14,7 +14,7 @@ from impl.core.strides import element_strides
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating, refuse_bool
-from impl.dispatch.out import store
+from impl.dispatch.out import exact_dtype_out, store
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.allocation import preserved
@@ -40,6 +40,7 @@ def _check_cross(self, other, dim) -> None:
         raise RuntimeError(f"expected scalar type {one} but found {two}")
 
 
+linalg_cross.checks_out(exact_dtype_out)
 linalg_cross.gradient(
     self=lambda F, grad, other, dim: F.linalg_cross(F.conj(other), grad, dim),
     other=lambda F, grad, self, dim: F.linalg_cross(grad, F.conj(self), dim),
