@@ -310,14 +310,17 @@ def repeats(operator: Operator, plain: Sample) -> Iterator[Sample]:
 
 
 def _images(operator: Operator, sample: Sample) -> Iterator[Sample]:
-    """A case with four- or five-dimensional tensors, with their channels innermost in memory."""
-    shapes = {
-        name: shape_and_values(sample.inputs[name])[0]
-        if name in sample.inputs
-        else tensor_input(name, operator.inputs).shape
-        for name in fields_of(sample.call)
-    }
-    images = [name for name, shape in shapes.items() if strides_of(shape, "channels-last")]
+    """A case with four- or five-dimensional tensors, with their channels innermost in memory.
+
+    One of less dimensions than in the plain call lacks the batch, and has no such format.
+    """
+    images = []
+    for name in fields_of(sample.call):
+        plain = shape = tensor_input(name, operator.inputs).shape
+        if name in sample.inputs:
+            shape, _ = shape_and_values(sample.inputs[name])
+        if strides_of(shape, "channels-last") and len(shape) >= len(plain):
+            images.append(name)
     if images:
         yield replace(
             sample,
