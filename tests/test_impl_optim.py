@@ -72,3 +72,73 @@ def test_each_optimizer_has_the_module_of_torch(name):
     assert kind.__module__ == module.__name__
     assert getattr(module, name) is kind
     assert getattr(impl.optim, name.lower()) is module
+
+
+def hooks_called(library) -> list:
+    """The order in which the hooks of a step, of saving and of loading are called."""
+    called: list = []
+    params = [library.tensor([1.0], requires_grad=True)]
+    optimizer = library.optim.SGD(params, lr=0.5)
+    module = importlib.import_module(f"{library.__name__}.optim.optimizer")
+    handles = [
+        module.register_optimizer_step_pre_hook(lambda *_: called.append("all before")),
+        module.register_optimizer_step_post_hook(lambda *_: called.append("all after")),
+    ]
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: called.append((len(args), kwargs)))
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o,), {"closure": lambda: 7}))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: called.append((len(args), [*kwargs])))
+    called.append(optimizer.step())
+    for handle in handles:
+        handle.remove()
+    optimizer.step(None)
+    for prepend in (False, True):
+        for kind in ("", "load_"):
+            before = getattr(optimizer, f"register_{kind}state_dict_pre_hook")
+            after = getattr(optimizer, f"register_{kind}state_dict_post_hook")
+            before(lambda *args, p=prepend: called.append(("before", len(args), p)), prepend)
+            after(lambda *args, p=prepend: called.append(("after", len(args), p)), prepend)
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
+    saved = optimizer.state_dict()
+    optimizer.load_state_dict(saved)
+    return [*called, sorted(saved)]
+
+
+def test_hooks_are_called_in_the_order_of_torch():
+    torch = pytest.importorskip("torch")
+    assert hooks_called(impl) == hooks_called(torch)
+
+
+def refused(library) -> str:
+    optimizer = library.optim.SGD([library.tensor([1.0], requires_grad=True)])
+    optimizer.register_step_pre_hook(lambda *args: 5)
+    with pytest.raises(RuntimeError) as caught:
+        optimizer.step()
+    return str(caught.value).rpartition(">")[2]
+
+
+def test_a_hook_that_returns_something_else_is_refused():
+    torch = pytest.importorskip("torch")
+    assert refused(impl) == refused(torch)
+
+
+def meta_gradients(library, name: str) -> list:
+    """The gradients of a loss after a differentiable step, for the start and the gradient of it."""
+    start = library.tensor([1.0, -2.0, 0.5, 3.0], dtype=library.float64, requires_grad=True)
+    gradient = library.tensor([0.5, -1.0, 2.0, 0.25], dtype=library.float64, requires_grad=True)
+    param = start.clone()
+    param.grad = gradient * 1.0
+    param.retain_grad()
+    optimizer = getattr(library.optim, name)([param], lr=0.1, differentiable=True)
+    optimizer.step()
+    grads = library.autograd.grad((param**2).sum(), (start, gradient), allow_unused=True)
+    return [None if g is None else g.tolist() for g in grads]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in NAMES if "differentiable" in inspect.signature(getattr(impl.optim, n)).parameters],
+)
+def test_a_step_can_be_differentiated(name):
+    torch = pytest.importorskip("torch")
+    for ours, theirs in zip(meta_gradients(impl, name), meta_gradients(torch, name), strict=True):
+        assert ours == (theirs and pytest.approx(theirs, rel=1e-6))

@@ -84,7 +84,7 @@ def _rms(tensor: Tensor) -> float:
     return norm.item() / tensor.numel() ** 0.5
 
 
-def _second_moments(state: dict[str, Any], grad: Tensor, weight: float, least: float) -> Tensor:
+def _second_moments(state: dict[str, Any], grad: Any, weight: float, least: float) -> Tensor:
     """Move the averages of g² towards those of this gradient, and return their estimate."""
     if grad.ndim <= 1:
         state["variance"].lerp_(grad * grad, weight)

@@ -2,6 +2,7 @@
 
 from impl.nn.utils import parametrizations, parametrize, rnn, stateless
 from impl.nn.utils.clip_grad import (
+    clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value_,
     clip_grads_with_norm_,
@@ -18,6 +19,7 @@ from impl.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from impl.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
+    "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",

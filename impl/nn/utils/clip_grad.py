@@ -61,6 +61,23 @@ def clip_grad_norm_(
     return total
 
 
+def clip_grad_norm(
+    parameters,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """`clip_grad_norm_` by its old name, deprecated (torch.nn.utils.clip_grad_norm)."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
 @no_grad()
 def clip_grads_with_norm_(
     parameters, max_norm: float, total_norm, foreach: bool | None = None

@@ -7,11 +7,12 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY
 from impl.core.grad_mode import no_grad
 from impl.core.registry import tensor_ops
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.kernels.reduced_precision import add_each_at, widened
 from impl.tensor import memory_overlap
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 def _check_rows(indices, count: int) -> None:
@@ -100,11 +101,16 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     return weight
 
 
+def check_sparse(name: str, weight: Tensor, sparse: bool) -> None:
+    """Raise NotImplementedError if a sparse gradient of the table is wanted."""
+    if sparse and STATE.enabled and requires_grad(weight):
+        raise NotImplementedError(f"{name} with sparse=True: a sparse gradient of its weight")
+
+
 @function("embedding", method=False)
 def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """`functional.embedding` with torch's own order of arguments (torch.embedding)."""
-    if sparse:
-        raise NotImplementedError("embedding with sparse gradients")
+    check_sparse("embedding", weight, sparse)
     return tensor_ops.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 

@@ -17,7 +17,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import no_derivative, not_differentiated
 from impl.kernels.reduced_precision import widened
-from impl.operators.indexing.embedding import embedding_renorm_
+from impl.operators.indexing.embedding import check_sparse, embedding_renorm_
 from impl.tensor import memory_overlap
 from impl.tensor.tensor import Tensor
 
@@ -238,8 +238,7 @@ def _embedding_bag(
                 f"but got {padding_idx}"
             )
         padding_idx = wrap_dim(padding_idx, rows)
-    if sparse:
-        raise NotImplementedError("embedding_bag with sparse gradients")
+    check_sparse("embedding_bag", weight, sparse)
     if BY_NUMPY[indices._raw.dtype].category < FLOATING and indices.dtype is not offsets.dtype:
         indices, offsets = indices.long(), offsets.long()
     return tensor_ops.embedding_bag_op(

@@ -22,14 +22,14 @@ from impl.dispatch.not_implemented import (
 )
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
-from impl.operators.reductions.reductions import accumulate
+from impl.operators.reductions.reductions import accumulate, in_dtype
 from impl.tensor.tensor import new
 
 
 def _working(raw, dtype):
     """The array in the dtype of the result: `dtype`, or int64 for integers."""
     if dtype is not None:
-        return raw.astype(dtype.numpy)
+        return in_dtype(raw, dtype)
     return raw.astype(np.int64) if BY_NUMPY[raw.dtype].category <= INTEGRAL else raw
 
 

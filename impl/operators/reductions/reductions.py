@@ -7,9 +7,11 @@ and spread by expansion; products divide by the element where no element is zero
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, int64
 from impl.core.registry import tensor_ops
@@ -18,8 +20,17 @@ from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import refuse_integer_result
 from impl.dispatch.out import store
 from impl.kernels import vectorized
+from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
 from impl.kernels.sum_to import sum_to
+
+
+def in_dtype(raw, dtype):
+    """The operand of a reduction in the dtype that was asked for; the real part, with a warning, of
+    complex numbers."""
+    if raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
+    return converted(raw, dtype.numpy)
 
 
 def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
@@ -61,7 +72,7 @@ def reduced_size(shape, dims=None) -> int:
 @operator(node="SumBackward0", function=False, method=False, writes=1)
 def sum_all(self: Array, dtype=None) -> Array:
     if dtype is not None:
-        self = self.astype(dtype.numpy)
+        self = in_dtype(self, dtype)
     elif BY_NUMPY[self.dtype].category <= INTEGRAL:
         self = self.astype(np.int64)
     return accumulate(np.sum, self)
@@ -76,7 +87,7 @@ sum_all.forward("linear")
 )
 def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     if dtype is not None:
-        self = self.astype(dtype.numpy)
+        self = in_dtype(self, dtype)
     elif BY_NUMPY[self.dtype].category <= INTEGRAL:
         self = self.astype(np.int64)
     return accumulate(np.sum, self, wrap_dims(dim, self.ndim), keepdim)
@@ -115,7 +126,7 @@ def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
     saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel")),
 )
 def mean_all(self: Array, dtype=None) -> Array:
-    return mean_of(self if dtype is None else self.astype(dtype.numpy), None, False)
+    return mean_of(self if dtype is None else in_dtype(self, dtype), None, False)
 
 
 def mean_of(raw, dims, keepdim: bool):
@@ -145,7 +156,7 @@ mean_all.forward("linear")
     saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel"), dim_as_tuple=True),
 )
 def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
-    raw = self if dtype is None else self.astype(dtype.numpy)
+    raw = self if dtype is None else in_dtype(self, dtype)
     return mean_of(raw, wrap_dims(dim, self.ndim), keepdim)
 
 
@@ -186,7 +197,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     complex=NoComplex(text="nansum on CPU does not support complex inputs", error=RuntimeError),
 )
 def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
-    raw = self if dtype is None else self.astype(dtype.numpy)
+    raw = self if dtype is None else in_dtype(self, dtype)
     if BY_NUMPY[raw.dtype].category <= INTEGRAL:
         raw = raw.astype(np.int64) if dtype is None else raw
     else:
