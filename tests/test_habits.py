@@ -22,7 +22,9 @@ PACKAGES = ("conformance", "frameworks", "impl", "mutants", "reference", "report
 WORKFLOWS = ("quick", "nightly")
 ACTION = "./.github/actions/tox"
 
-MANUAL: dict[str, str] = {}
+MANUAL: dict[str, str] = {
+    "mutation-tool": "some mutations change nothing: its survivors are for reading",
+}
 """Environments of tox that no workflow runs, each with the reason."""
 
 

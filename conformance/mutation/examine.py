@@ -126,7 +126,8 @@ class Examiner:
         finding = Finding(*about)
         trial = Trial(mutant.name, mutant.apply, self.ground.timeout)
         try:
-            self._check(mutant, trial)
+            if mutant.shows:
+                self._check(mutant, trial)
             if suite:
                 trial.knows(self.ground.programs, self.ground.expected)
                 self._try(mutant, trial, finding)

@@ -22,8 +22,8 @@ class Mutant:
     """One mistake, as an implementer would make it.
 
     `breaks` names the rules, areas or operators that it breaks, the likeliest first; `shows` is a
-    program whose trace differs. `apply` changes the implementation in the process that calls it,
-    and returns the namespace of the changed one.
+    program whose trace differs, empty for a generated mutant. `apply` changes the implementation in
+    the process that calls it, and returns the namespace of the changed one.
     """
 
     name: str
