@@ -16,7 +16,7 @@ import torch
 
 F = torch.nn.functional
 
-# What depends on memory that is not initialised, on files, on other devices, or on the machine.
+# Names that depend on uninitialised memory, on files, on other devices, or on the machine.
 EXCLUDED = re.compile(
     r"^_|empty|^resize|cudnn|miopen|mkldnn|fbgemm|quant|^q_|sparse|crow_|ccol_|col_ind|row_ind|"
     r"int_repr|pin_memory|record_stream|from_file|^share_memory|storage|^seed|vulkan|xpu|^cuda$|"
@@ -71,11 +71,19 @@ def lines() -> Iterator[str]:
                 yield f"Tensor.{name}"
     for name in torch.nn.__all__ if hasattr(torch.nn, "__all__") else dir(torch.nn):
         found = getattr(torch.nn, name)
-        if not EXCLUDED.search(name) and inspect.isclass(found) and issubclass(found, torch.nn.Module):
+        if (
+            not EXCLUDED.search(name)
+            and inspect.isclass(found)
+            and issubclass(found, torch.nn.Module)
+        ):
             yield from of_function(f"torch.nn.{name}", found.__init__, skip=True)
     for name in dir(torch.optim):
         found = getattr(torch.optim, name)
-        if not EXCLUDED.search(name) and inspect.isclass(found) and issubclass(found, torch.optim.Optimizer):
+        if (
+            not EXCLUDED.search(name)
+            and inspect.isclass(found)
+            and issubclass(found, torch.optim.Optimizer)
+        ):
             yield from of_function(f"torch.optim.{name}", found.__init__, skip=True)
 
 
@@ -174,8 +182,8 @@ def of_function(name: str, function: Callable[..., Any], skip: bool) -> Iterator
 
 def of_annotation(parameter: inspect.Parameter) -> str:
     """The type of a parameter of Python, by its annotation or else its default."""
-    if parameter.name in BY_NAME and BY_NAME[parameter.name]:
-        return BY_NAME[parameter.name]
+    if kind := BY_NAME.get(parameter.name):
+        return kind
     note, default = parameter.annotation, parameter.default
     text = note if isinstance(note, str) else getattr(note, "__name__", "") or str(note)
     if not isinstance(note, str | type):

@@ -50,7 +50,6 @@ class Database:
         return tuple(found)
 
 
-
 @lru_cache(maxsize=1)
 def _entries() -> Sequence[tuple[str, Sequence[str]]]:
     """The entries of the database, each with the dtypes that it has samples of."""

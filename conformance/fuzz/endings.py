@@ -16,9 +16,7 @@ def seed_of(draft: Draft, root: str) -> str:
     shape, dtype = draft.shape(root), draft.dtype(root)
     if choices.chance(0.04):
         dtype = operands.drawn_dtype(draft)
-    return operands.new_tensor(
-        draft, shape=shape, dtype=dtype, requires_grad=choices.chance(0.1)
-    )
+    return operands.new_tensor(draft, shape=shape, dtype=dtype, requires_grad=choices.chance(0.1))
 
 
 def backward(draft: Draft, root: str) -> str:

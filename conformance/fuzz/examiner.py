@@ -69,7 +69,9 @@ class Examiner:
         cause = cause_of(program, verdict, self.levels)
         if cause is None:
             unsupported = verdict.outcome == "unsupported"
-            return Examined("unsupported" if unsupported else "conforms", reason=verdict.reason or "")
+            return Examined(
+                "unsupported" if unsupported else "conforms", reason=verdict.reason or ""
+            )
         if cause in known:
             return Examined("diverges", cause)
         return self._confirmed(program, verdict, cause, expected)
@@ -84,7 +86,9 @@ class Examiner:
         if cause_of(program, again, self.levels) != cause:
             return Examined("unsteady")
         divergence = verdict.divergences.get("values")
-        counted = [verdict.divergences[level] for level in self.levels if level in verdict.divergences]
+        counted = [
+            verdict.divergences[level] for level in self.levels if level in verdict.divergences
+        ]
         if divergence is not None and min(d.step for d in counted) == divergence.step:
             others = [d for d in counted if d is not divergence and d.step == divergence.step]
             if not others and is_rounding(program, divergence, expected, self.oracle):

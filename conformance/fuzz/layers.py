@@ -94,7 +94,9 @@ def optimiser(draft: Draft, signature: Signature) -> None:
         x = choices.pick(leaves)
         total = choices.pick(("({x} * {x}).sum()", "{x}.sin().sum()", "({x} - 1).abs().sum()"))
         if "LBFGS" in built:
-            draft.attempt(f"def closure():\n    l = {total.format(x=x)}\n    l.backward()\n    return l")
+            draft.attempt(
+                f"def closure():\n    l = {total.format(x=x)}\n    l.backward()\n    return l"
+            )
             draft.attempt("o.step(closure)")
         else:
             draft.attempt(f"{total.format(x=x)}.backward()")

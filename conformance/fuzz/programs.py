@@ -18,7 +18,7 @@ from conformance.fuzz.modes import wrapped
 from conformance.fuzz.moves import MOVES
 from conformance.fuzz.mutations import mutated
 from conformance.fuzz.operands import new_tensor
-from conformance.fuzz.operators import Signature, offered, signatures
+from conformance.fuzz.operators import offered, signatures
 from conformance.fuzz.program_builder import COTANGENTS, LAYOUTS, SPECIAL, ProgramBuilder
 from conformance.fuzz.themes import MOVED
 from conformance.program.givens import Given

@@ -35,9 +35,7 @@ def search_of(settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> Searc
     for statements in corpus:
         with suppress(ProgramError), coverage.watched(), quiet(), silent():
             run(named(statements, ""))
-    examiner = Examiner(
-        partial(trace, backend=oracle), run, settings.selection.levels, claimed
-    )
+    examiner = Examiner(partial(trace, backend=oracle), run, settings.selection.levels, claimed)
     return Search(Source(oracle, backend), examiner, coverage, settings.seed, corpus)
 
 

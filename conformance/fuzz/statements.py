@@ -26,7 +26,13 @@ READ = (
     *("{x}.is_contiguous(memory_format=torch.channels_last)", "{x}.dtype", "{x}.element_size()"),
     *("{x}.grad_fn.next_functions", "{x}.grad_fn.name()", "repr({x}.grad_fn)", "dir({x}.grad_fn)"),
     *("{x}.grad_fn.metadata", "{x}.grad_fn(torch.ones_like({x}))", "{x}.retains_grad"),
-    *("f'{{{x}:.3f}}'", "repr([{x}])", "{x}.untyped_storage().nbytes()", "{x}.type()", "{x}.nbytes"),
+    *(
+        "f'{{{x}:.3f}}'",
+        "repr([{x}])",
+        "{x}.untyped_storage().nbytes()",
+        "{x}.type()",
+        "{x}.nbytes",
+    ),
     *("{x}.shape.numel()", "repr({x}.shape)", "{x}._backward_hooks", "{x}.name", "{x}.itemsize"),
     *("np.asarray({x})", "np.sum({x})", "np.add({x}, 1)", "{x}.__array__()", "repr({x}.dtype)"),
 )

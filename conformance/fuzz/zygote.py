@@ -19,11 +19,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from conformance.base.levels import LEVELS
 from conformance.backends import BackendError
+from conformance.base.levels import LEVELS
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.setup import search_of
-from conformance.fuzz.share import Report, Search, Share
+from conformance.fuzz.share import Search, Share
 from conformance.isolation.process import IsolationError
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
@@ -108,10 +108,11 @@ class _Forks:
         statements, cause = request["shrink"], Cause(**request["cause"])
 
         def shrink() -> dict[str, Any]:
-            return {"shrunk": self.search.shrink(statements, cause)}
+            smaller, found = self.search.shrink(statements, cause)
+            return {"shrunk": smaller, "cause": vars(found)}
 
         done = self._forked(shrink, patience=20)
-        return done if isinstance(done, dict) else {"shrunk": statements}
+        return done if isinstance(done, dict) else {"shrunk": statements, "cause": vars(cause)}
 
     def _note(self, index: int, phase: str) -> None:
         self.state[:] = _STATE.pack(index, _PHASES.index(phase))
@@ -153,7 +154,6 @@ def _work(work: Callable[[], dict[str, Any]], path: str) -> None:
         code = 0
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        import traceback; traceback.print_exc()
     finally:
         os._exit(code)
 

@@ -358,8 +358,7 @@ class Operator(TypePromotion):
         Raises RuntimeError as `check_out` does.
         """
         raws, mask, _ = self._unwrap(args)
-        unknown = self.node_name == "NotImplemented"
-        if unknown:
+        if unknown := self.node_name == "NotImplemented":
             check_out(f"aten::{self.name}", out, False)
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))

@@ -145,9 +145,7 @@ for _letter, _polynomial in _CHEBYSHEV.items():
 for _name, _polynomial, _text in (
     (
         "hermite_polynomial_h",
-        _Polynomial(
-            lambda x: x + x, lambda k, x, q, p: (x + x) * q - 2 * (k - 1) * p, highest=512
-        ),
+        _Polynomial(lambda x: x + x, lambda k, x, q, p: (x + x) * q - 2 * (k - 1) * p, highest=512),
         "The physicist's Hermite polynomial",
     ),
     (
@@ -157,9 +155,7 @@ for _name, _polynomial, _text in (
     ),
     (
         "laguerre_polynomial_l",
-        _Polynomial(
-            lambda x: 1 - x, lambda k, x, q, p: ((2 * k - 1 - x) * q - (k - 1) * p) / k
-        ),
+        _Polynomial(lambda x: 1 - x, lambda k, x, q, p: ((2 * k - 1 - x) * q - (k - 1) * p) / k),
         "The Laguerre polynomial",
     ),
     (
