@@ -16,7 +16,7 @@ from command import conform, environment, heed_interruption
 from conformance.fuzz.themes import MOVED, THEMES
 
 IMPL = ("--oracle", "impl", "--theme", "pointwise")
-POINTWISE = (*IMPL, "--examples", "100", "--level", "values")
+POINTWISE = (*IMPL, "--examples", "400", "--level", "values")
 
 
 def fuzz(backend: str, *arguments, cwd, **changes: str) -> subprocess.CompletedProcess[str]:
@@ -98,7 +98,7 @@ def test_shards_draw_different_programs_and_all_of_them(tmp_path):
 
 
 def test_the_same_options_find_the_same_in_one_process_and_in_several(tmp_path):
-    options = (*POINTWISE, "--examples", "200", "--no-keep")
+    options = (*POINTWISE, "--examples", "600", "--no-keep")
     one, two = (
         fuzz("kinks:relu", *options, "-n", processes, cwd=tmp_path).stdout
         for processes in ("0", "2")

@@ -94,6 +94,8 @@ class _Forks:
         if "shrink" in request:
             return self._shrunk(request)
         share = Share(**request["share"])
+        if share.theme == "database":
+            self.search.source.database.load()
         skipped: dict[int, str] = {}
         while True:
             done = self._forked(lambda: self.search.share(share, skipped, self._note).to_json())
