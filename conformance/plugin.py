@@ -85,9 +85,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    for key in (_JUDGE, _WORKER):
-        if (held := config.stash.get(key, None)) is not None:  # type: ignore[arg-type]
-            held.close()
+    if (judge := config.stash.get(_JUDGE, None)) is not None:
+        judge.close()
+    if (mine := config.stash.get(_WORKER, None)) is not None:
+        mine.close()
 
 
 class Programs(pytest.File):
@@ -146,7 +147,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> list[Finding]:
-    """What a search over a share of random programs found; it is kept."""
+    """The findings of a search over a share of random programs; they are kept."""
     config = request.config
     judge = config.stash[_JUDGE]
     if judge.unavailable:

@@ -16,7 +16,7 @@ import torch
 
 F = torch.nn.functional
 
-# What depends on memory that is not initialised, on files, on other devices, or on the machine.
+# Names that depend on uninitialised memory, on files, on other devices, or on the machine.
 EXCLUDED = re.compile(
     r"^_|empty|^resize|cudnn|miopen|mkldnn|fbgemm|quant|^q_|sparse|crow_|ccol_|col_ind|row_ind|"
     r"int_repr|pin_memory|record_stream|from_file|^share_memory|storage|^seed|vulkan|xpu|^cuda$|"
@@ -182,8 +182,8 @@ def of_function(name: str, function: Callable[..., Any], skip: bool) -> Iterator
 
 def of_annotation(parameter: inspect.Parameter) -> str:
     """The type of a parameter of Python, by its annotation or else its default."""
-    if BY_NAME.get(parameter.name):
-        return BY_NAME[parameter.name]
+    if kind := BY_NAME.get(parameter.name):
+        return kind
     note, default = parameter.annotation, parameter.default
     text = note if isinstance(note, str) else getattr(note, "__name__", "") or str(note)
     if not isinstance(note, str | type):

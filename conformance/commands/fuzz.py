@@ -58,7 +58,7 @@ def fuzz(options: argparse.Namespace) -> int:
             crew.run(_handed_out(asked, themes, until), tally.ended)
             tally.complete = True
         except KeyboardInterrupt:
-            tally.console.print("interrupted: what was found is written as it was drawn")
+            tally.console.print("interrupted: the findings so far follow")
         tally.drawing_ends()
         tally.stop()
         _report(tally, crew, judge, keep_in)
@@ -94,7 +94,7 @@ def _handed_out(
 
 
 def _report(tally: Tally, crew: Crew, judge: Judge, keep_in: Path | None) -> None:
-    """Shrink, judge, keep and print what was found, in the order in which it was drawn."""
+    """Shrink, judge, keep and print the findings, in the order in which they were drawn."""
     mine = crew.workers[0]
     order = list(THEMES)
 
@@ -103,11 +103,11 @@ def _report(tally: Tally, crew: Crew, judge: Judge, keep_in: Path | None) -> Non
         return one[0].number, order.index(theme) if theme in order else -1
 
     for share, found in sorted(tally.causes.values(), key=lambda one: (*drawn(one), one[1].index)):
-        tally.add(finding(judge, mine, share, found, keep_in))
+        tally.add(finding(judge, mine, share, found, keep_in), found.cause)
     for share, statements, reason in tally.lost:
         if lost_finding(reason):
             sentence = f"a random program that ended its process: {reason}"
-            tally.add(described(judge, share, statements, sentence, keep_in))
+            tally.add(described(judge, share, statements, sentence, keep_in), reason)
 
 
 def _write(tally: Tally, place: Path) -> None:

@@ -8,7 +8,7 @@ from conformance.fuzz import operands
 from conformance.fuzz.draft import Draft
 from conformance.fuzz.operators import Argument, Signature
 
-# What an argument of this name means; the table of signatures knows only its type.
+# The texts that an argument of this name takes; the table of signatures knows only its type.
 TEXTS = {
     "reduction": ("'none'", "'mean'", "'sum'"),
     "padding_mode": ("'zeros'", "'border'", "'reflection'", "'reflect'", "'circular'"),
@@ -32,8 +32,10 @@ TEXTS = {
         *("'bilinear'", "'bicubic'", "'mean'", "'sum'", "'max'", "'reduced'", "'complete'"),
     ),
 }  # fmt: skip
-DIMENSION = ("dim", "dim0", "dim1", "axis", "axis0", "axis1", "start_dim", "end_dim", "dims")
-DIMENSION += ("source", "destination", "dim1", "dim2", "batch_dim", "axes", "tensor_dim")
+DIMENSION = (
+    *("dim", "dim0", "dim1", "dim2", "dims", "axis", "axis0", "axis1", "axes", "start_dim"),
+    *("end_dim", "source", "destination", "batch_dim", "tensor_dim"),
+)
 INDEX = ("index", "indices", "target", "targets", "offsets", "lengths", "indexes")
 MASK = ("mask", "condition", "attn_mask")
 WRONG_SHARE = 0.012
@@ -106,7 +108,7 @@ def out_tensor(draft: Draft) -> str:
 
 
 def value(draft: Draft, argument: Argument, of: str | None) -> str:
-    """A value for the argument: its type says of which kind, and its name what it means."""
+    """A value for the argument, by its type, and by its name where that has a meaning."""
     choices, name = draft.choices, argument.name
     if name in TEXTS and argument.type in ("str", "any"):
         return choices.pick(TEXTS[name])

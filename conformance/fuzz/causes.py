@@ -1,4 +1,4 @@
-"""Causes: what the divergences of random programs have in common, by which they are grouped."""
+"""Causes: the features of divergences by which random programs are grouped."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ class Cause:
     operator: str
     field: str
     kind: str
+
+    def resembles(self, other: Cause) -> bool:
+        """Whether the cause is the same, but for the operator that a pass goes through."""
+        ways = [c.operator.partition(" of ") for c in (self, other)]
+        same = ways[0][0] == ways[1][0] if ways[0][1] and ways[1][1] else ways[0] == ways[1]
+        return same and (self.field, self.kind) == (other.field, other.kind)
 
     def __str__(self) -> str:
         return f"{self.operator}: {self.field}: {self.kind}"
@@ -51,7 +57,7 @@ def _first(verdict: Verdict, levels: Sequence[str]) -> Divergence | None:
 
 
 def operator_of(source: str) -> str:
-    """The name of what a statement calls last, or the operator of Python that it applies."""
+    """The name of the function that a statement calls last, or the operator that it applies."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

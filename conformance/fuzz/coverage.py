@@ -45,7 +45,7 @@ class Coverage:
         found = 0
         for name, module in list(sys.modules.items()):
             if (getattr(module, "__file__", None) or "").startswith(self._folder):
-                loader = getattr(module.__spec__, "loader", None)
+                loader: Any = getattr(module.__spec__, "loader", None)
                 code = loader.get_code(name) if hasattr(loader, "get_code") else None
                 found += sum(len(_lines(inner)) for inner in _functions(code))
         return found

@@ -39,9 +39,10 @@ class Zygote:
         """The report of a share; raises SearchFailed."""
         return Report.from_json(self._asked({"share": vars(share)})["report"])
 
-    def shrink(self, statements: Sequence[str], cause: Cause) -> list[str]:
-        """A smaller program with the same cause; raises SearchFailed."""
-        return list(self._asked({"shrink": list(statements), "cause": vars(cause)})["shrunk"])
+    def shrink(self, statements: Sequence[str], cause: Cause) -> tuple[list[str], Cause]:
+        """A smaller program with the same cause, and its own cause; raises SearchFailed."""
+        answer = self._asked({"shrink": list(statements), "cause": vars(cause)})
+        return answer["shrunk"], Cause(**answer["cause"])
 
     def close(self) -> None:
         """End the process."""
@@ -109,7 +110,7 @@ class Here:
 
 
 def worker(settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> Zygote | Here:
-    """What draws shares under these settings: a zygote, or without isolation this process."""
+    """The worker for these settings: a zygote, or without isolation this process."""
     return (Zygote if settings.isolation else Here)(settings, corpus)
 
 

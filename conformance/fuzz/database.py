@@ -22,6 +22,11 @@ class Database:
         self.oracle = oracle
         self._samples = lru_cache(maxsize=256)(self._read)
 
+    def load(self) -> None:
+        """Import the oracle's database, which takes seconds, before programs are timed."""
+        name, dtypes = _entries()[0]
+        self._samples(name, dtypes[0])
+
     def draw(self, draft: Draft) -> bool:
         """Add one sample of the database to the draft; False where there is none."""
         choices = draft.choices

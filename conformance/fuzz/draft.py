@@ -23,11 +23,11 @@ IMPORTS = (
     ("operator.", "operator", "operator"),
     ("pickle.", "pickle", "pickle"),
 )
-"""What a statement uses, the module that has it, and the name it is imported as."""
+"""A piece of source, the module that it needs, and the name this is imported as."""
 
 
 class Draft:
-    """Statements, and what they bound on the oracle: the shapes and dtypes that arguments fit.
+    """Statements, and the values they bound on the oracle, whose shapes and dtypes arguments fit.
 
     `sizes` are the sizes of dimensions that this program prefers, so that tensors fit each other.
     """

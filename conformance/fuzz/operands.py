@@ -82,12 +82,12 @@ def drawn_elements(draft: Draft, dtype: str) -> list[str]:
     if dtype == "uint8":
         return [choices.pick(UNSIGNED) for _ in range(count)]
     if "int" in dtype:
-        pool = UNSIGNED[:3] if choices.chance(0.3) else WHOLE
-        return [choices.pick(pool) for _ in range(count)]
+        whole: tuple[str, ...] = UNSIGNED[:3] if choices.chance(0.3) else WHOLE
+        return [choices.pick(whole) for _ in range(count)]
     if "complex" in dtype:
         return [choices.pick(COMPLEX) for _ in range(count)]
-    pool = POSITIVE if choices.chance(0.3) else SIMPLE
-    found = [choices.pick(pool) for _ in range(count)]
+    positive = choices.chance(0.3)
+    found = [choices.pick(POSITIVE if positive else SIMPLE) for _ in range(count)]
     if choices.chance(0.1):
         found[choices.integer(0, count - 1)] = choices.pick(SPECIAL)
     return found
@@ -128,7 +128,8 @@ def laid_out(
 ) -> tuple[str, bool]:
     """A tensor of that shape in any layout, as source; and whether it is no view."""
     layout = draft.choices.weighted(LAYOUTS)
-    typed = "" if dtype in INFERRED and math.prod(shape) else f", dtype=torch.{dtype}"
+    empty = 0 in shape
+    typed = "" if dtype in INFERRED and not empty else f", dtype=torch.{dtype}"
 
     def made(sizes: tuple[int, ...]) -> str:
         if not math.prod(sizes):
@@ -154,7 +155,7 @@ def laid_out(
             return f"{made(shape)}.to(memory_format=torch.channels_last)", True
         case "overlapping" if len(shape) == 2 and shape[0] and shape[1]:
             return f"{made((sum(shape),))}.as_strided({shape}, (1, 1))", False
-        case "numpy" if dtype in ("float32", "float64", "int64") and math.prod(shape):
+        case "numpy" if dtype in ("float32", "float64", "int64") and not empty:
             return f"torch.from_numpy({made(shape)}.numpy())", True
     return made(shape), True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -23,7 +22,7 @@ SETTLED = ("conforms", "diverges", "rounding", "malformed")
 
 
 class Tally:
-    """What the shares of a search have reported so far, and what is printed of it."""
+    """The sum of the reports of a search's shares so far, and its output."""
 
     def __init__(self, made: Plan, console: Console, total: int | None) -> None:
         """``total`` is the number of programs; None for a search that ends with its time."""
@@ -69,8 +68,17 @@ class Tally:
             self._enter(share, found)
         self._progress()
 
-    def add(self, found: Finding) -> None:
-        """Print a finding."""
+    def add(self, found: Finding, cause: object) -> None:
+        """Print a finding, unless there is one of its cause.
+
+        One that shows in no fresh process is only mentioned.
+        """
+        if any(found.line["sentence"] == other.line["sentence"] for other in self.findings):
+            return
+        if found.line["outcome"] == "conforms":
+            self.outcomes["unsteady"] += 1
+            self._print(f"only after other programs: {cause}: {found.line['id']}")
+            return
         self.findings.append(found)
         line, text = found.line, found.message.encode("utf-8", "backslashreplace").decode()
         if is_known(line):
@@ -157,6 +165,3 @@ class Tally:
 def lost_finding(reason: str) -> bool:
     """Whether it was the backend on which a program ended its process."""
     return reason.startswith("backend")
-
-
-Line = dict[str, Any]

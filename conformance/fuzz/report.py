@@ -20,7 +20,7 @@ from conformance.settings.settings import Settings, command
 
 @dataclass(frozen=True)
 class Finding:
-    """What a search found: the line of a run file, and its description."""
+    """A cause with its program: the line of a run file, and its description."""
 
     line: dict[str, Any]
     message: str
@@ -29,12 +29,12 @@ class Finding:
 def finding(
     judge: Judge, mine: Zygote | Here, share: Share, found: Found, keep_in: Path | None
 ) -> Finding:
-    """Shrink the program of a cause, judge it once more, and keep it in the folder, if one is given."""
+    """Shrink the program of a cause, judge it once more, and keep it in a folder, if given."""
     try:
-        statements = mine.shrink(found.statements, found.cause)
+        statements, cause = mine.shrink(found.statements, found.cause)
     except SearchFailed:
-        statements = found.statements
-    sentence = f"a random program: {found.cause}"
+        statements, cause = found.statements, found.cause
+    sentence = f"a random program: {cause}"
     return described(judge, share, statements, sentence, keep_in, found.count)
 
 
@@ -50,7 +50,7 @@ def described(
     asked, program = judge.settings, named(statements, sentence)
     line = judge.line(program)
     show, note = again(asked, share), "it is not kept"
-    if keep_in is not None:
+    if keep_in is not None and line["outcome"] != "conforms":
         try:
             path = keep(program, keep_in)
         except OSError as error:

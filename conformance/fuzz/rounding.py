@@ -1,4 +1,4 @@
-"""Differences that rounding explains: they appear on the oracle alone, with inputs changed a bit."""
+"""Differences that rounding explains: the oracle alone shows them when inputs change a bit."""
 
 from __future__ import annotations
 

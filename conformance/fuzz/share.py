@@ -72,7 +72,7 @@ class Found:
 
 @dataclass
 class Report:
-    """What a share did: outcomes, what it found, what it reached, and what was lost.
+    """The report of a share: its outcomes, divergences, new lines and lost programs.
 
     `reached` are programs that reached lines which no earlier one had, with those lines;
     `lost` are the programs that ended the process, with the reason.
@@ -161,13 +161,22 @@ class Search:
         with self.source.oracle.session(), quiet(), silent():
             return self.source.draw(share.theme, choices, pool)
 
-    def shrink(self, statements: Sequence[str], cause: Cause) -> list[str]:
-        """The smallest program found that diverges for the same cause."""
+    def shrink(self, statements: Sequence[str], cause: Cause) -> tuple[list[str], Cause]:
+        """The smallest program found that diverges for the same cause, and its own cause.
+
+        Of a divergence in a pass the operator is a guess until the program is small.
+        """
+        last = cause
 
         def still(tried: list[str]) -> bool:
-            return self.examiner.examine(named(tried, "")).cause == cause
+            nonlocal last
+            found = self.examiner.examine(named(tried, "")).cause
+            if found is None or not found.resembles(cause):
+                return False
+            last = found
+            return True
 
-        return shrunk(statements, still)
+        return shrunk(statements, still), last
 
 
 def _enter(found: dict[Cause, Found], cause: Cause, statements: list[str], index: int) -> None:

@@ -94,6 +94,8 @@ class _Forks:
         if "shrink" in request:
             return self._shrunk(request)
         share = Share(**request["share"])
+        if share.theme == "database":
+            self.search.source.database.load()
         skipped: dict[int, str] = {}
         while True:
             done = self._forked(lambda: self.search.share(share, skipped, self._note).to_json())
@@ -108,10 +110,11 @@ class _Forks:
         statements, cause = request["shrink"], Cause(**request["cause"])
 
         def shrink() -> dict[str, Any]:
-            return {"shrunk": self.search.shrink(statements, cause)}
+            smaller, found = self.search.shrink(statements, cause)
+            return {"shrunk": smaller, "cause": vars(found)}
 
         done = self._forked(shrink, patience=20)
-        return done if isinstance(done, dict) else {"shrunk": statements}
+        return done if isinstance(done, dict) else {"shrunk": statements, "cause": vars(cause)}
 
     def _note(self, index: int, phase: str) -> None:
         self.state[:] = _STATE.pack(index, _PHASES.index(phase))
@@ -153,9 +156,6 @@ def _work(work: Callable[[], dict[str, Any]], path: str) -> None:
         code = 0
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        import traceback
-
-        traceback.print_exc()
     finally:
         os._exit(code)
 

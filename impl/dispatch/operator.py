@@ -368,8 +368,7 @@ class Operator(TypePromotion):
         if self.validated_numbers:
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)
-        unknown = self.node_name == "NotImplemented"
-        if unknown:
+        if unknown := self.node_name == "NotImplemented":
             check_out(f"aten::{self.name}", out, False)
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))
