@@ -1,4 +1,4 @@
-"""What random numbers are computed with: fused multiply-add, and the C library's functions."""
+"""The kernels of random numbers: fused multiply-add, and the C library's functions."""
 
 from __future__ import annotations
 

@@ -66,15 +66,15 @@ def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator |
     dtype = _floating(tensor, "check_uniform_bounds")
     source = generator or default_generator
     wide = dtype if dtype == np.float64 else np.dtype(np.float32)
-    low, high = wide.type(low), wide.type(high)
+    least, most = wide.type(low), wide.type(high)
 
     def numbers(count: int) -> np.ndarray:
         values = source.uniform(count, dtype)
         if (low, high) != (0, 1):
-            values = fused(values, high - low, low)
+            values = fused(values, most - least, least)
         values = values.astype(dtype, copy=False)
         # Rounding may reach the upper bound, which is exclusive.
-        values[values == dtype.type(high)] = low
+        values[values == dtype.type(high)] = least
         return values
 
     fill(tensor, numbers)

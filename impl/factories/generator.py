@@ -25,8 +25,8 @@ _DEFAULT_SEED = 67280421310721
 _STATE_WORDS = 624
 _STATE_BYTES = 5056
 BLOCK = 16384
-"""Numbers that are drawn at once: what is computed in between stays in the cache, and its memory
-is not given back and mapped again."""
+"""Numbers that are drawn at once: intermediate values stay in the cache, and their memory is not
+given back and mapped again."""
 
 
 class Generator:
@@ -199,7 +199,7 @@ class Generator:
         repeated = np.flatnonzero(places[1:] == places[:-1])
         before = np.full(count, -1)  # the step that took the same place before
         before[ordered[repeated + 1]] = ordered[repeated]
-        # The place that had at first what is at place i before step i: follow the last steps that
+        # The first place of the value that is at place i before step i: follow the last steps that
         # took it.
         origin = np.full(count, -1)
         origin[places] = ordered

@@ -16,9 +16,10 @@ _f = np.float32
 
 def _polynomial(x, coefficients):
     wide = x.astype(np.float64)
-    result = _f(coefficients[0])
-    for c in coefficients[1:]:
-        result = fused(result, wide, _f(c))
+    first, second, *others = map(_f, coefficients)
+    result = fused(first, wide, second)
+    for c in others:
+        result = fused(result, wide, c)
     return result
 
 

@@ -27,7 +27,7 @@ def fused(a: np.ndarray, b, c) -> np.ndarray:
     if not (b == 0 or 2.0**-900 < abs(b) < 2.0**900) or not math.isfinite(c):
         return np.array([_fused_number(x, b, c) for x in a.tolist()])
     result = np.empty_like(a)
-    for start in range(0, a.size, _BLOCK):  # so that what is computed in between stays in the cache
+    for start in range(0, a.size, _BLOCK):  # so that intermediate values stay in the cache
         block = slice(start, start + _BLOCK)
         result[block] = _fused_float64(a[block], float(b), float(c))
     return result

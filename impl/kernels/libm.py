@@ -55,4 +55,4 @@ def tan(x: np.ndarray) -> np.ndarray:
 
 
 def _each(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
-    return np.fromiter(map(function, memoryview(x)), np.float64, x.size)
+    return np.fromiter(map(function, x.data), np.float64, x.size)

@@ -49,14 +49,15 @@ def _plain_maxima(array, windows: Windows):
         array = np.pad(array, sides, constant_values=-np.inf)
     parts = [array[(..., *where)] for where in windows.slices()]
     best = parts[0].copy()
-    for part in parts[1:]:
+    small = np.min_scalar_type(len(parts)).type
+    which = np.zeros(best.shape, small)
+    for number, part in enumerate(parts[1:], 1):
+        # The number of the last part that was larger than all before it.
+        np.maximum(which, (part > best) * small(number), out=which)
         np.maximum(best, part, out=best)
     if array.dtype.kind == "f" and not (best > -np.inf).all():  # not so for NaN either
         return None
-    which = np.zeros(best.shape, np.intp)
-    for number in range(len(parts) - 1, -1, -1):
-        np.copyto(which, number, where=parts[number] == best)
-    return best, windows.first_offsets() + windows.offsets_in_plane()[which]
+    return best, windows.first_offsets() + windows.offsets_in_plane().take(which)
 
 
 def _first_places(raw, windows: Windows):

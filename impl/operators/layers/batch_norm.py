@@ -67,7 +67,7 @@ def native_batch_norm(
         count = elements(x.shape, dims)
         # bfloat16 is rounded here too; half precision is not.
         coarse = input.dtype if input.dtype == bfloat16.numpy else x.dtype
-        total = np.square(deviation).sum(dims).astype(coarse).astype(x.dtype)
+        total = np.square(deviation, out=deviation).sum(dims).astype(coarse).astype(x.dtype)
         spread = (total / number(count) + number(eps)).astype(coarse).astype(x.dtype)
         invstd = number(1) / np.sqrt(spread)
         _update(running_mean, mean, momentum)
@@ -82,7 +82,8 @@ def native_batch_norm(
         saved = np.empty(0, x.dtype), np.empty(0, x.dtype)
     scale = invstd if weight is None else invstd * widened(weight)
     shift = -mean * scale if bias is None else widened(bias) - mean * scale
-    result = x * _channels(scale, x.ndim) + _channels(shift, x.ndim)
+    result = x * _channels(scale, x.ndim)
+    result += _channels(shift, x.ndim)
     return formatted_as(result.astype(input.dtype, copy=False), input), *saved
 
 
@@ -131,8 +132,9 @@ def native_batch_norm_backward(
     if output_mask[0]:
         value = g
         if train:
-            slope = _channels(along * np.square(invstd) / number(n), x.ndim)
-            value = g - _channels(total / number(n), x.ndim) - centred * slope
+            value = g - _channels(total / number(n), x.ndim)
+            centred *= _channels(along * np.square(invstd) / number(n), x.ndim)
+            value -= centred
         made = (value * _channels(scale, x.ndim)).astype(input.dtype, copy=False)
         to_input = formatted_as(made, input)
     to_weight = (along * invstd).astype(kind, copy=False) if output_mask[1] else nothing
