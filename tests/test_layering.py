@@ -36,7 +36,8 @@ LIBRARIES = {
     "frameworks.torch_func": "torch",
 }
 MAY_IMPORT_TORCH = {
-    f"reference.{name}" for name in ("compiled", "docstrings", "opinfo", "oracle", "subjects")
+    f"reference.{name}"
+    for name in ("compiled", "docstrings", "names", "opinfo", "oracle", "subjects")
 }
 
 # Packages whose distribution has another name; markupsafe is a part of jinja2 in all but name.

@@ -99,7 +99,7 @@ def _published_cat(name: str):
         if out is not None:
             if isinstance(out, Tensor):
                 memory_overlap.check_memory(out, items, disjoint=True)
-            return cat.into(out, (items, dim))
+            return cat.call_out(out, (items, dim))
         return cat(items, dim)
 
     joined.__name__ = name
@@ -144,7 +144,7 @@ def stack_(tensors, dim=0, *, out=None):
     items = _tensor_list("stack", tensors)
     if not items:
         raise RuntimeError("stack expects a non-empty TensorList")
-    return stack.into(out, (items, dim)) if out is not None else stack(items, dim)
+    return stack.call_out(out, (items, dim)) if out is not None else stack(items, dim)
 
 
 def _at_least(tensor: Tensor, ndim: int) -> Tensor:

@@ -122,7 +122,7 @@ for _op in (conj_physical_copy, conj_physical_inplace, conj_physical_of_real):
 def conj_physical(input, *, out=None):
     """The conjugate in new memory; a real tensor is returned itself (torch.conj_physical)."""
     if out is not None:
-        return conj_physical_copy.into(out, (input,))
+        return conj_physical_copy.call_out(out, (input,))
     return conj_physical_copy(input) if _is_complex(input) else input
 
 

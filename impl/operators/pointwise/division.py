@@ -308,7 +308,7 @@ alias("div", "divide")
 
 def _true_divide(input, other, *, out=None):
     """`div` without rounding (torch.true_divide)."""
-    return true_div(input, other) if out is None else true_div.into(out, (input, other))
+    return true_div(input, other) if out is None else true_div.call_out(out, (input, other))
 
 
 def _true_divide_inplace(input, other):

@@ -117,7 +117,7 @@ def polygamma_(n, input, *, out=None):
     """The n-th derivative of digamma (torch.polygamma). Raises RuntimeError for a negative n."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return polygamma(n, input) if out is None else polygamma.into(out, (n, input))
+    return polygamma(n, input) if out is None else polygamma.call_out(out, (n, input))
 
 
 @operator(

@@ -77,7 +77,7 @@ def _select(condition, self, other, out):
             f"{BY_NUMPY[d].legacy}"
         )
     args = (condition, *_beside_number(self, other))
-    return where(*args) if out is None else where.into(out, args)
+    return where(*args) if out is None else where.call_out(out, args)
 
 
 def _beside_number(self, other):

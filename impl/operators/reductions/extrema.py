@@ -347,7 +347,7 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
         if other is not None:
             if out is None:
                 return elementwise(input, other)
-            return elementwise.into(out, (input, other))
+            return elementwise.call_out(out, (input, other))
         result = all_op(input) if dim is None else indexed(dim_op(input, dim, keepdim))
         return result if out is None else store(name, out, result)
 
