@@ -9,11 +9,14 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import random
 import sys
 import traceback
 import warnings
 from pathlib import Path
 from typing import Any
+
+import numpy
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -53,6 +56,8 @@ def _result(torch: Any, case: Any) -> dict[str, Any]:
     """The tensors that a case returns, or its error."""
     try:
         torch.set_default_dtype(torch.float64)
+        random.seed(0)
+        numpy.random.seed(0)
         torch.manual_seed(0)
         value = case()
         tensors = value if isinstance(value, (tuple, list)) else (value,)

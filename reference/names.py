@@ -1,4 +1,4 @@
-"""The table of torch's public names, and of those that impl lacks: `python -m reference.names FILE`.
+"""The table of torch's public names, present and missing: `python -m reference.names FILE`.
 
 `names.toml` has the reasons, by groups; a name that is missing without one is listed first.
 """
@@ -99,8 +99,9 @@ def page() -> str:
     lines = [
         "# torch's public names in impl",
         "",
-        f"`python -m reference.names docs/names.md` wrote this page, with torch {_version()}; the reasons stand in",
-        "`reference/names.toml`. Counted are names without an underscore that are no submodules.",
+        f"`python -m reference.names docs/names.md` wrote this page, with torch {_version()}; the",
+        "reasons stand in `reference/names.toml`. Counted are names without an underscore that are no",
+        "submodules.",
         "",
         "| in | public names | in impl | out of scope, with a reason | missing |",
         "|---|---:|---:|---:|---:|",

@@ -8,10 +8,8 @@ def adapted(make, steps=2):
     model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
     optimizer = make(model.parameters())
     x, y = torch.randn(5, 2), torch.randn(5, 1)
-    with higher.innerloop_ctx(model, optimizer, copy_initial_weights=False) as (
-        inner,
-        differentiable,
-    ):
+    loop = higher.innerloop_ctx(model, optimizer, copy_initial_weights=False)
+    with loop as (inner, differentiable):
         for _ in range(steps):
             differentiable.step((inner(x) - y).square().mean())
         loss = (inner(x + 1) - y).square().mean()

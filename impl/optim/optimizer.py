@@ -324,3 +324,13 @@ def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tens
         param.mul_(1 - lr * decay)
         return grad
     return grad.add(param, alpha=decay)
+
+
+class _RequiredParameter:
+    """The mark of an option without a default value."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
