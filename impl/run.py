@@ -24,6 +24,7 @@ _INNER = frozenset(
     ("core", "graph", "kernels", "tensor", "tape", "engine", "dispatch", "factories", "operators")
 )
 _VERSION = impl.__version__
+_MODULE = impl.Tensor.__module__
 _USAGE = """\
 usage: python -m impl.run SCRIPT [ARGUMENT ...]
        python -m impl.run -m MODULE [ARGUMENT ...]
@@ -69,7 +70,8 @@ def _found(name: str) -> importlib.machinery.ModuleSpec | None:
 def bind() -> None:
     """Make `import torch`, and that of each of its submodules, mean `impl` from now on.
 
-    `torch.__version__` becomes the version of torch that impl behaves as. A second call has no
+    `torch.__version__` becomes the version of torch that impl behaves as, and the class of tensors
+    torch.Tensor. A second call has no
     effect. Raises RuntimeError where the real torch was imported before.
     """
     bound = sys.modules.get("torch")
@@ -88,6 +90,8 @@ def bind() -> None:
             sys.modules["torch" + name[4:]] = module
     sys.meta_path.insert(0, _FINDER)
     impl.__version__ = version.__version__
+    # Programs tell a tensor's library by the module of its class.
+    impl.Tensor.__module__ = "torch"
 
 
 def unbind() -> None:
@@ -98,6 +102,7 @@ def unbind() -> None:
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
         del sys.modules[name]
     impl.__version__ = _VERSION
+    impl.Tensor.__module__ = _MODULE
 
 
 @contextmanager

@@ -31,6 +31,7 @@ _SAFE = {
     "builtins": {"bool", "bytearray", "complex", "float", "int", "set", "slice"},
     "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
     "impl.nn.modules.state": {"_State"},
+    "torch": {"Tensor"},
     "numpy": {"dtype", "ndarray"},
     "numpy._core.multiarray": {"_reconstruct", "scalar"},
     "numpy._core.numeric": {"_frombuffer"},

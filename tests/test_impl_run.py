@@ -156,3 +156,4 @@ def test_a_block_binds_torch_and_unbinds_it(monkeypatch):
         impl.run.bind()  # a second call has no effect
     assert not [name for name in sys.modules if name.split(".")[0] == "torch"]
     assert impl.__version__ == impl.run._VERSION
+    assert impl.Tensor.__module__ == "impl.tensor.tensor"

@@ -39,7 +39,8 @@ LIBRARIES = {
 # Modules that need a tool of an extra, which the tests do not install.
 TOOLS = {"mutants.generated": "cosmic_ray"}
 MAY_IMPORT_TORCH = {
-    f"reference.{name}" for name in ("compiled", "docstrings", "opinfo", "oracle", "subjects")
+    f"reference.{name}"
+    for name in ("compiled", "docstrings", "names", "opinfo", "oracle", "subjects")
 }
 
 # Packages whose distribution has another name; markupsafe is a part of jinja2 in all but name.

@@ -6,7 +6,7 @@ inputs, and differentiates the result with `autograd.grad`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from impl.autograd import forward_ad
@@ -224,7 +224,11 @@ def _batched_rows(application: FunctionalCall) -> tuple[tuple[Tensor, ...], ...]
     sizes = [o.numel() for o in outputs]
     flat = tuple(o.reshape(-1) for o in outputs)
     grads = _gradients(
-        flat, inputs, _basis(outputs), application.create_graph, is_grads_batched=True
+        flat,
+        inputs,
+        _construct_standard_basis_for(outputs, [t.numel() for t in outputs]),
+        application.create_graph,
+        is_grads_batched=True,
     )
     columns = []
     for gradient, tensor in zip(grads, inputs, strict=True):
@@ -256,7 +260,7 @@ def _forward_jacobian(func, inputs, vectorize: bool):
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
             "implemented for `vectorize=True`."
         )
-    basis = _basis(inputs)
+    basis = _construct_standard_basis_for(inputs, [t.numel() for t in inputs])
     count = sum(t.numel() for t in inputs)
     columns: list[list[Tensor]] = []
     many_outputs, primals = False, []
@@ -301,9 +305,14 @@ def _columns(tangents: list, primal: Tensor, stack) -> Any:
     return stack([zeros if tangent is None else tangent for tangent in tangents])
 
 
-def _basis(tensors: tuple[Tensor, ...]) -> tuple[Any, ...]:
-    """The identity matrix over all elements, as one block of columns for each tensor."""
-    sizes = [t.numel() for t in tensors]
+def _construct_standard_basis_for(
+    tensors: tuple[Tensor, ...], tensor_numels: Sequence[int]
+) -> tuple[Any, ...]:
+    """The identity matrix over all elements, as one block of columns for each tensor.
+
+    Minimisers import it under this name of torch's.
+    """
+    sizes = tensor_numels
     blocks, start = [], 0
     for tensor, size in zip(tensors, sizes, strict=True):
         block = tensor.new_zeros(sum(sizes), size)

@@ -391,6 +391,16 @@ def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tens
     return grad.add(param, alpha=decay)
 
 
+class _RequiredParameter:
+    """The mark of an option without a default value."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+
 __all__ = [
     "Optimizer",
     "UpdateRule",
