@@ -175,12 +175,14 @@ def function(
     method: bool = True,
     torch: bool = True,
     out: bool | str = False,
+    storing=store,
     batching: BatchingRule | None = None,
 ):
     """Publish a composite: a Python function written with operators, as torch composes it.
 
     With `out` the function of the namespace takes `out=`; as a text it is the name of what ATen
-    writes it with, which says so where that is refused. `batching` is how it is applied to batched
+    writes it with, which says so where that is refused; `storing` is how the result gets there, as
+    `impl.dispatch.out.store` does by default. `batching` is how it is applied to batched
     tensors, for composites that look at elements themselves or draw random numbers.
     """
 
@@ -190,7 +192,7 @@ def function(
         rule = RULES[batching] if batching else None
         if torch:
             named = out if isinstance(out, str) else public
-            call = taking_out(composite, named) if out else composite
+            call = taking_out(composite, named, storing) if out else composite
             FUNCTIONS[public] = rule(call) if rule else call
         if method:
             setattr(Tensor, public, rule(composite) if rule else composite)

@@ -133,6 +133,18 @@ def stored(name: str, out, result):
     return result if out is None else store_exactly(name, out, result)
 
 
+def storing_only(text: str, *dtypes):
+    """As `store`, but RuntimeError for an `out=` of another dtype than these; the text may name the
+    operator and the dtype."""
+
+    def storing(name: str, out, result):
+        if isinstance(out, Tensor) and out.dtype not in dtypes:
+            raise RuntimeError(text.format(name, out.dtype.legacy))
+        return store(name, out, result)
+
+    return storing
+
+
 def store_exactly(name: str, out, result):
     """Store the result of an operator, a tensor or a tuple of them, in `out=`; returns `out`.
 

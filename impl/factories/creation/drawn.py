@@ -51,7 +51,7 @@ def _bounds_and_sizes(name: str, low=None, high=None, size=None, **named):
 
 
 @publish
-@factory(sized=_bounds_and_sizes)
+@factory(sized=_bounds_and_sizes, out=True)
 def randint(size, low, high, *, generator=None, dtype=None) -> Tensor:
     """Random integers from low (0) up to but not including high (torch.randint).
 
@@ -84,7 +84,7 @@ _EXACT = {
 
 
 @publish
-@factory
+@factory(out=True)
 def randperm(n, *, generator=None, dtype=None):
     """The integers below `n` in a random order (torch.randperm).
 

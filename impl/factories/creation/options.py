@@ -42,11 +42,10 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
 
     @functools.wraps(make)
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
-        target = named.get("out")
+        target = named.pop("out", None) if out else named.get("out")
         if target is not None:
             _check_target(name, target, named.get("dtype"))
             if out:
-                del named["out"]
                 named["dtype"] = target.dtype
         if sized is not None:
             sizes_first, named = sized(name, *args[method:], **named)

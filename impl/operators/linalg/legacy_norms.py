@@ -85,7 +85,7 @@ def _left_for_jit(name: str, instead: str) -> None:
     )
 
 
-@function(method=False)
+@function(method=False, out=True)
 def frobenius_norm(input, dim, keepdim=False):
     """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
     deprecated)."""
@@ -98,7 +98,7 @@ def frobenius_norm(input, dim, keepdim=False):
     return norm_dims(input, 2, dims, keepdim)
 
 
-@function(method=False)
+@function(method=False, out=True)
 def nuclear_norm(input, dim=None, keepdim=False):
     """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
     deprecated)."""

@@ -8,6 +8,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import store_exactly
 from impl.tensor.tensor import Tensor, new
 
 
@@ -30,7 +31,7 @@ def lcm(self: Array, other: Array) -> Array:
     return np.lcm(self, other)
 
 
-@function(method=False, batching="by_example")
+@function(method=False, out=True, storing=store_exactly, batching="by_example")
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 

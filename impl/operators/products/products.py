@@ -184,7 +184,7 @@ def outer(input, vec2):
 tensor_ops.outer = outer
 
 
-@function()
+@function(out=True)
 def ger(input, vec2):
     """`outer` under its older name (torch.ger)."""
     return outer(input, vec2)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dtypes import FLOATING
+from impl.core.dtypes import FLOATING, int64
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import function
+from impl.dispatch.out import storing_only
 from impl.factories.draws import draw_exponential
 from impl.factories.generator import default_generator
 from impl.kernels.reduced_precision import widened
@@ -74,7 +75,12 @@ def _put_back(weights: Tensor, count: int, generator) -> Tensor:
     return new(drawn)
 
 
-@function("multinomial", batching="random")
+@function(
+    "multinomial",
+    out=True,
+    storing=storing_only("{0} expects Long tensor out, got: {1}", int64),
+    batching="random",
+)
 def multinomial(input, num_samples, replacement=False, *, generator=None):
     """`num_samples` class indices (int64) for each row of weights, (n,) or (m, n)
     (torch.multinomial).

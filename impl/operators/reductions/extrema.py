@@ -16,9 +16,16 @@ from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
-from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.definition import (
+    Array,
+    formula_operation,
+    function,
+    operator,
+    taking_out,
+    written,
+)
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.out import store, stored
+from impl.dispatch.out import store, store_exactly, stored
 from impl.dispatch.overloads import OUT, refusal
 from impl.operators.reductions.reductions import restore
 from impl.tensor.tensor import Tensor
@@ -384,6 +391,7 @@ def _argument(name: str, arg, words: str) -> None:
     )
     refused = NoComplex(text=f"{name}(): does not support complex input", error=RuntimeError)
     operator(complex=refused)(kernel)
+    FUNCTIONS[name] = taking_out(FUNCTIONS[name], storing=store_exactly)
 
 
 _argument("argmax", np.argmax, "maximum")

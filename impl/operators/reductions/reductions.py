@@ -13,12 +13,12 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, int64
+from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, bool_, dtype, int64, uint8
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import refuse_integer_result
-from impl.dispatch.out import store
+from impl.dispatch.out import store, storing_only
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
@@ -336,7 +336,7 @@ prod_dim.forward(
 )
 
 
-@function()
+@function(out=True)
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or over one dimension (torch.prod)."""
     refuse_integer_result(input, dtype)
@@ -382,6 +382,9 @@ def _logical(reduction, raw, dim, keepdim):
     return result.astype(np.uint8) if raw.dtype == np.uint8 else result
 
 
+_STORING = storing_only("{0} only supports bool tensor for result, got: {1}", bool_, uint8)
+
+
 @operator(function=False, method=False, writes=1)
 def all_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.all, self, dim, keepdim)
@@ -392,13 +395,13 @@ def any_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.any, self, dim, keepdim)
 
 
-@function("all")
+@function("all", out=True, storing=_STORING)
 def all_(input, dim=None, keepdim=False):
     """Whether every element is true (torch.all)."""
     return all_dim(input, dim, keepdim)
 
 
-@function("any")
+@function("any", out=True, storing=_STORING)
 def any_(input, dim=None, keepdim=False):
     """Whether some element is true (torch.any)."""
     return any_dim(input, dim, keepdim)

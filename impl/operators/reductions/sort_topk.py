@@ -17,7 +17,7 @@ from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import store
+from impl.dispatch.out import store, store_exactly
 from impl.operators.reductions.extrema import (
     evenly,
     first_nan_or,
@@ -121,7 +121,7 @@ def sort(input, dim=-1, descending=False, *, stable=None):
     return Sorted(sort_stable(input, dim, descending))
 
 
-@function(batching="by_example")
+@function(out=True, storing=store_exactly, batching="by_example")
 def argsort(input, dim=-1, descending=False, stable=False):
     """The indices that sort along `dim` (torch.argsort)."""
     return sort_stable(input.detach(), dim, descending)[1]
