@@ -14,7 +14,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY
-from impl.core.registry import tensor_ops
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.definition import (
     Array,
