@@ -247,7 +247,7 @@ def _read(source: str) -> set[str]:
     for node in ast.walk(tree) if tree else ():
         match node:
             case ast.Name(ctx=ast.Load()) | ast.AugAssign(target=ast.Name()):
-                names.add(getattr(node, "target", node).id)
+                names.add(ast.unparse(getattr(node, "target", node)))
     return names
 
 

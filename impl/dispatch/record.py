@@ -9,7 +9,13 @@ from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
 from impl.tensor.tensor import Tensor, requires_grad
 
-__all__ = ["Function", "check_write", "gradient_edges", "input_edges", "record_undifferentiable"]
+__all__ = [
+    "Function",
+    "check_write",
+    "edges_of",
+    "gradient_edges",
+    "record_undifferentiable",
+]
 
 # The node of an operation that torch records and has no derivative for.
 _NotImplemented: type[Error] = type("NotImplemented", (Error,), {})
@@ -24,14 +30,14 @@ def check_write(target: Tensor, differentiable: bool = False) -> None:
     check(target, differentiable or requires_grad(target))
 
 
+def edges_of(*tensors: Tensor) -> list:
+    """The edges of tensors; None for those that do not require grad."""
+    return [*map(gradient_edge, tensors)]
+
+
 def gradient_edges(*tensors: Tensor) -> list:
     """The edges of the tensors that require grad."""
-    return [edge for edge in map(gradient_edge, tensors) if edge is not None]
-
-
-def input_edges(*tensors: Tensor) -> list:
-    """The edge of each tensor, None for one that does not require grad."""
-    return list(map(gradient_edge, tensors))
+    return [edge for edge in edges_of(*tensors) if edge is not None]
 
 
 def record_undifferentiable(name: str, edges: list, out: Tensor) -> None:

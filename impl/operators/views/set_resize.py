@@ -11,7 +11,7 @@ from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import function
-from impl.dispatch.record import check_write, input_edges, record_undifferentiable
+from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.tensor import forward_grad, write
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.tensor import Tensor, requires_grad
@@ -61,7 +61,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     others = (source,) if isinstance(source, Tensor) else ()
     recorded = STATE.enabled and any(map(requires_grad, (self, *others)))
     check_write(self, recorded)
-    edges = input_edges(self, *others) if recorded else []
+    edges = edges_of(self, *others) if recorded else []
     if source is None:
         source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
     if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:

@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 
 from impl.factories.creation.drawn import randperm
 from impl.factories.generator import default_generator
-from impl.tensor.tensor import Tensor
 
 T = TypeVar("T")
 
@@ -35,7 +34,7 @@ class IterableDataset(Dataset[T], Iterable[T]):
 class TensorDataset(Dataset):
     """The slices of tensors along their first dimension (torch.utils.data.TensorDataset)."""
 
-    def __init__(self, *tensors: Tensor) -> None:
+    def __init__(self, *tensors: Any) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
@@ -60,7 +59,7 @@ class StackDataset(Dataset):
                 else "At least one dataset should be passed"
             )
         self.datasets: Any = args or kwargs
-        every = list(kwargs.values() or args)
+        every: list[Any] = list(kwargs.values() or args)
         self._length = len(every[0])
         if any(len(each) != self._length for each in every):
             raise ValueError("Size mismatch between datasets")
