@@ -222,3 +222,15 @@ def _require_tensors(name: str, *tensors) -> None:
                 f"{name}(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, "
                 f"not {type(tensor).__name__}"
             )
+
+
+@function()
+def _is_all_true(input):
+    """Whether every element of a bool tensor is true (torch._is_all_true)."""
+    return input.all()
+
+
+@function()
+def _is_any_true(input):
+    """Whether some element of a bool tensor is true (torch._is_any_true)."""
+    return input.any()

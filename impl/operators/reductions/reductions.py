@@ -407,10 +407,6 @@ def any_(input, dim=None, keepdim=False):
     return any_dim(input, dim, keepdim)
 
 
-for _name, _reduce in (("_is_all_true", all_dim), ("_is_any_true", any_dim)):
-    function(_name)(lambda input, reduce=_reduce: reduce(input))
-
-
 @function()
 def count_nonzero(input, dim=None):
     """How many elements differ from zero (torch.count_nonzero)."""
