@@ -306,7 +306,7 @@ What paid, roughly in the order of what it brought on chains (they began at 2.4 
 - *Draws by arrays*: NumPy's generator hands out the same words, its functions of complex numbers
   call the C library for each element (its real ones are vectorised, with other last bits), and a
   fused multiply-add is a product and a sum with more precision, computed again where a second
-  rounding could matter. A float32 normal number still takes NumPy ten times as long as AVX-512.
+  rounding could matter. A float32 normal number still takes NumPy twenty times as long as AVX-512.
 - *Rows in rounds*: the gradient of an index adds the next occurrence of every row at once, in a
   fifth of the time of `np.add.at`.
 
