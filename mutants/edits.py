@@ -6,6 +6,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,11 +38,14 @@ class Edit:
 
     def apply(self, source: str) -> str:
         """The source after the replacement; raises EditError."""
-        found = f"\n{source}".count(f"\n{self.old}")
-        if found != 1:
+        found = [match.span() for match in re.finditer(f"(?m)^{re.escape(self.old)}", source)]
+        if len(found) != 1:
             first = self.old.strip().splitlines()[0]
-            raise EditError(f"{self.file}: the lines to replace stand there {found} times: {first}")
-        return f"\n{source}".replace(f"\n{self.old}", f"\n{self.new}")[1:]
+            raise EditError(
+                f"{self.file}: the lines to replace stand there {len(found)} times: {first}"
+            )
+        begin, end = found[0]
+        return source[:begin] + self.new + source[end:]
 
 
 def edited(edits: Sequence[Edit]) -> ModuleType:

@@ -169,7 +169,7 @@ def test_ten_numbers_select_every_mutant_once(tmp_path: Path) -> None:
             cwd=tmp_path,
         )
         if done.returncode != 2:
-            seen.update(by_name(json.loads((tmp_path / "out.json").read_text())))
+            seen.update(list(by_name(json.loads((tmp_path / "out.json").read_text()))))
     assert seen == Counter(mutant.name for mutant in find_catalogue("made_mutants"))
 
 
