@@ -54,7 +54,7 @@ def assert_close(
 
 
 def _difference(actual: Any, expected: Any, given, equal_nan: bool, checks) -> str | None:
-    """What differs between two values, or None."""
+    """The message about a difference between two values, or None."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if actual.keys() != expected.keys():
             missing = sorted(expected.keys() - actual.keys())
@@ -128,7 +128,7 @@ def _tolerances(one: Tensor, other: Tensor) -> tuple[float, float]:
     return max(rtol for rtol, _ in each), max(atol for _, atol in each)
 
 
-def _told(one: Tensor, other: Tensor, close: np.ndarray, tolerances, scalars: bool) -> str:
+def _told(one: Any, other: Any, close: np.ndarray, tolerances, scalars: bool) -> str:
     """The message about elements that are not close."""
     rtol, atol = tolerances
     exact = not rtol and not atol

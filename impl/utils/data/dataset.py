@@ -1,4 +1,4 @@
-"""Data sets: what can be indexed, or iterated over, for examples (torch.utils.data.dataset)."""
+"""Data sets: sources of examples, by index or as a stream (torch.utils.data.dataset)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TensorDataset(Dataset):
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
             raise AssertionError("Size mismatch between tensors")
-        self.tensors = tensors
+        self.tensors: tuple[Any, ...] = tensors
 
     def __getitem__(self, index):
         return tuple(tensor[index] for tensor in self.tensors)
@@ -60,7 +60,7 @@ class StackDataset(Dataset):
                 else "At least one dataset should be passed"
             )
         self.datasets: Any = args or kwargs
-        every = list(kwargs.values() or args)
+        every: list[Any] = list(kwargs.values() or args)
         self._length = len(every[0])
         if any(len(each) != self._length for each in every):
             raise ValueError("Size mismatch between datasets")
