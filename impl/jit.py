@@ -1,4 +1,4 @@
-"""`torch.jit`: its decorators return what they decorate, and programs run as they are.
+"""`torch.jit`: its decorators return their functions, and programs run unchanged.
 
 There is no graph of a script, and no file of one.
 """

@@ -100,7 +100,7 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(pickle.Unpickler):
-    """A reader of what a `_Writer` wrote."""
+    """A reader of the files of a `_Writer`."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)

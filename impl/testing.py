@@ -54,7 +54,7 @@ def assert_close(
 
 
 def _difference(actual: Any, expected: Any, given, equal_nan: bool, checks) -> str | None:
-    """What differs between two values, or None."""
+    """The message about a difference between two values, or None."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if actual.keys() != expected.keys():
             missing = sorted(expected.keys() - actual.keys())

@@ -164,7 +164,7 @@ def _blocks(text: str) -> Iterator[str]:
 def _program_of(source: str, space: str) -> tuple[str, str | None]:
     """The source with the imports that it assumes, and the reason why it is no program.
 
-    Statements that cannot be run are left out, and so are those that read what they bind. The
+    Statements that cannot be run are left out, and so are those that read the names they bind. The
     values of memory that nothing was written to, and what follows from them, are unspecified.
     """
     tree = _parsed(source)
@@ -246,8 +246,8 @@ def _read(source: str) -> set[str]:
     tree = _parsed(source)
     for node in ast.walk(tree) if tree else ():
         match node:
-            case ast.Name(ctx=ast.Load()) | ast.AugAssign(target=ast.Name()):
-                names.add(ast.unparse(getattr(node, "target", node)))
+            case ast.Name(ctx=ast.Load(), id=name) | ast.AugAssign(target=ast.Name(id=name)):
+                names.add(name)
     return names
 
 
@@ -257,7 +257,7 @@ def _free(source: str) -> set[str]:
 
 
 def entries() -> dict[str, Any]:
-    """What stands in the suite's list: numbers by name, and reasons by ID."""
+    """The content of the suite's list: numbers by name, and reasons by ID."""
     examples: dict[str, list[int]] = {}
     left_out = {}
     for example in every():

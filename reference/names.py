@@ -100,7 +100,7 @@ def page() -> str:
         "# torch's public names in impl",
         "",
         f"`python -m reference.names docs/names.md` wrote this page, with torch {_version()}; the",
-        "reasons stand in `reference/names.toml`. Names without an underscore are counted, but no",
+        "reasons stand in `reference/names.toml`. Counted are names without an underscore, and no",
         "submodules.",
         "",
         "| in | public names | in impl | out of scope, with a reason | missing |",

@@ -59,6 +59,6 @@ def taken_over(run: Run, programs: Sequence[Program]) -> dict[str, dict[str, Any
         line["id"]: line
         for line in run.programs
         if (program := by_id.get(line["id"])) is not None
-        # Its line shows the source of what it stands for.
+        # The line of a placeholder shows the source of a program made by torch.
         and (is_made_by_torch(program) or line["source"] == program.paste())
     }

@@ -15,7 +15,7 @@ from conformance.sweep.sample import is_entry
 
 AREA = "docstrings"
 PREFIX = "doc/"
-"""What the ID of an example begins with."""
+"""The beginning of an example's ID."""
 
 
 def programs() -> Iterator[Program]:

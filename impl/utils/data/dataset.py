@@ -1,4 +1,4 @@
-"""Data sets: what can be indexed, or iterated over, for examples (torch.utils.data.dataset)."""
+"""Data sets: sources of examples, by index or as a stream (torch.utils.data.dataset)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TensorDataset(Dataset):
     def __init__(self, *tensors: Any) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
             raise AssertionError("Size mismatch between tensors")
-        self.tensors = tensors
+        self.tensors: tuple[Any, ...] = tensors
 
     def __getitem__(self, index):
         return tuple(tensor[index] for tensor in self.tensors)
