@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from impl.nn.modules.calling import Calling
 from impl.nn.modules.conversion import Convertible
@@ -64,7 +64,10 @@ class Module(Calling, Convertible, Stateful):
 
     def __init__(self, *args, **kwargs) -> None:
         if args or kwargs:
-            self._refuse_arguments(args, kwargs)
+            why = f"takes 1 positional argument but {len(args) + 1} were given"
+            if kwargs:
+                why = f"got an unexpected keyword argument '{next(iter(kwargs))}'"
+            raise TypeError(f"{type(self).__name__}.__init__() {why}")
         set_attribute = super().__setattr__
         set_attribute("training", True)
         set_attribute("_parameters", {})
@@ -73,12 +76,6 @@ class Module(Calling, Convertible, Stateful):
         set_attribute("_modules", {})
         self._init_hooks()
         self._init_state_hooks()
-
-    def _refuse_arguments(self, args: tuple, kwargs: dict[str, Any]) -> NoReturn:
-        name = f"{type(self).__name__}.__init__()"
-        if kwargs:
-            raise TypeError(f"{name} got an unexpected keyword argument '{next(iter(kwargs))}'")
-        raise TypeError(f"{name} takes 1 positional argument but {len(args) + 1} were given")
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(
