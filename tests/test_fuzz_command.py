@@ -114,7 +114,7 @@ def test_what_is_not_kept_is_not_written_and_can_be_drawn_again(tmp_path):
     assert done.returncode == 1, done.stdout + done.stderr
     assert "(pointwise), seed 2, levels values" in done.stdout
     assert list(tmp_path.iterdir()) == []
-    (command,) = re.findall(r"show it again: conform (.*)", done.stdout)
+    command = re.findall(r"show it again: conform (.*)", done.stdout)[0]
     again = conform(*command.split(), "--no-keep", cwd=tmp_path)
     assert again.returncode == 1
     assert pasted(again.stdout) == pasted(done.stdout)

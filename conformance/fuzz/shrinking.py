@@ -84,6 +84,9 @@ def simpler(statement: str) -> Iterator[list[str]]:
                 yield [f"{name} = {ast.unparse(node.value.func.value)}"]
             if isinstance(node.value, ast.Subscript):
                 yield [f"{name} = {ast.unparse(node.value.value)}"]
+        for inner in ast.walk(node.value):
+            if isinstance(inner, ast.Name) and inner.id != "torch" and inner is not node.value:
+                yield [f"{name} = {inner.id}"]
     yield from _fewer(statement, tree)
 
 
