@@ -52,7 +52,8 @@ class ViewCopy(ViewOperator):
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:
         copies = [new(np.array(v._raw, order="C")) for v in super().views(tensor, args)]
-        inference_mode.count_making(self, (tensor, *args), copies)
+        if tensor._inference:
+            inference_mode.count_making(self, (tensor, *args), copies)
         return copies
 
 
@@ -225,7 +226,9 @@ def unsqueeze_copy(input, dim):
 def view_copy(input, size):
     """A copy with other sizes, or of the memory as another dtype (torch.view_copy). Raises
     RuntimeError when they do not fit."""
-    return input.view(size) if isinstance(size, dtype) else _view(input, sizes_of((size,)))
+    if isinstance(size, dtype):
+        return input.view(size).clone()
+    return _view(input, sizes_of((size,)))
 
 
 @operator(out=True)
