@@ -6,12 +6,13 @@ import argparse
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
 
+from conformance.base import interruption
 from conformance.commands.processes import prepare_processes
 from conformance.commands.run import console_on
 from conformance.fuzz.corpus import read_corpus, write_corpus
@@ -58,6 +59,9 @@ def fuzz(options: argparse.Namespace) -> int:
             crew.run(_handed_out(asked, themes, until), tally.ended)
             tally.complete = True
         except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt):
+                interruption.check()  # this one is heeded: what follows is to end
+            crew.interrupt()
             tally.console.print("interrupted: the findings so far follow")
         tally.drawing_ends()
         tally.stop()

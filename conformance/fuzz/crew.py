@@ -53,7 +53,7 @@ class Zygote:
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             answer = self._started().ask(request, PATIENCE)
-        except IsolationError as error:
+        except (IsolationError, OSError, ValueError) as error:
             self.close()
             raise SearchFailed(str(error)) from None
         if "failed" in answer:
@@ -120,6 +120,7 @@ class Crew:
     def __init__(
         self, settings: Settings, corpus: Sequence[Sequence[str]] = (), processes: int = 1
     ) -> None:
+        self._settings, self._corpus, self._stopped = settings, corpus, False
         self.workers = [worker(settings, corpus) for _ in range(max(1, processes))]
 
     def run(
@@ -136,7 +137,7 @@ class Crew:
         def take(mine: Zygote | Here) -> None:
             while True:
                 with lock:
-                    share = next(shares, None)
+                    share = None if self._stopped else next(shares, None)
                 if share is None:
                     break
                 report = _reported(mine, share)
@@ -158,6 +159,12 @@ class Crew:
                 return
             for share, report in ready:
                 ended(share, report)
+
+    def interrupt(self) -> None:
+        """End all workers, which may be in the middle of a share, and begin with a new one."""
+        self._stopped = True
+        self.close()
+        self.workers = [worker(self._settings, self._corpus)]
 
     def close(self) -> None:
         """End all workers."""
