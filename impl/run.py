@@ -23,8 +23,8 @@ from impl import version
 _INNER = frozenset(
     ("core", "graph", "kernels", "tensor", "tape", "engine", "dispatch", "factories", "operators")
 )
-_VERSION = impl.__version__
-_MODULE = impl.Tensor.__module__
+# The version of impl, and the module of its tensors, while they are replaced by those of torch.
+_own: dict[str, str] = {}
 _USAGE = """\
 usage: python -m impl.run SCRIPT [ARGUMENT ...]
        python -m impl.run -m MODULE [ARGUMENT ...]
@@ -89,6 +89,7 @@ def bind() -> None:
         if name == "impl" or (name.startswith("impl.") and _is_public(name[5:])):
             sys.modules["torch" + name[4:]] = module
     sys.meta_path.insert(0, _FINDER)
+    _own.update(version=impl.__version__, module=impl.Tensor.__module__)
     impl.__version__ = version.__version__
     # Programs tell a tensor's library by the module of its class.
     impl.Tensor.__module__ = "torch"
@@ -101,8 +102,8 @@ def unbind() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _FINDER]
     for name in [name for name in sys.modules if name == "torch" or name.startswith("torch.")]:
         del sys.modules[name]
-    impl.__version__ = _VERSION
-    impl.Tensor.__module__ = _MODULE
+    impl.__version__ = _own["version"]
+    impl.Tensor.__module__ = _own["module"]
 
 
 @contextmanager
