@@ -115,6 +115,12 @@ def draw_integers(tensor: Tensor, low: int, high: int, generator: Generator | No
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
+    if tensor._raw.dtype.kind == "b" and high > 2:
+        raise RuntimeError(f"to - 1 is out of bounds for {tensor.dtype.name}")
+    if tensor._raw.dtype.kind == "c":
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
     source = generator or default_generator
     fill(tensor, lambda n: source.integers(low, high, n))
 

@@ -107,6 +107,10 @@ def linspace(start, end, steps, *, dtype=None):
 @factory(out=True)
 def logspace(start, end, steps, base=10.0, *, dtype=None):
     """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
+    if dtype is dtypes.bool_:
+        raise not_implemented("logspace_cpu", dtype)
+    if dtype is not None and dtype.category < dtypes.FLOATING:
+        start, end = int(start), int(end)
     exponents = linspace(start, end, steps, dtype=dtypes.float64)._raw
     return np.power(base, exponents).astype(type_of(dtype))
 

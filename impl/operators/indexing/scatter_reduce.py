@@ -87,7 +87,9 @@ def scatter_reduce(
     """
     reduce = _ALIASES.get(reduce, reduce)
     if reduce not in ("sum", "prod", "mean", *_EXTREMA):
-        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin.")
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
     _check_kernel(self, reduce, f"scatter_gather_tensor_cpu_reduce_{reduce}")
     combine = functools.partial(_reduced_at, reduce=reduce, include_self=include_self)
     return scattered(self, dim, index, src, combine)

@@ -105,7 +105,10 @@ def nuclear_norm(input, dim=None, keepdim=False):
     _left_for_jit("nuclear_norm", "matrix_norm(A, 'nuc', dim, keepdim)")
     if isinstance(dim, bool):
         dim, keepdim = None, dim
-    return matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim)
+    if dim is None:
+        dim = (-2, -1)
+    dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
+    return matrix_norm(input, "nuc", dims, keepdim)
 
 
 @function(method=False)

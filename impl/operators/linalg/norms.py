@@ -199,6 +199,8 @@ def _check_widening(name: str, given, wanted) -> None:
         raise RuntimeError(
             f"{name}: dtype should be floating point or complex, but got {wanted.legacy}"
         )
+    if wanted.is_complex and not given.is_complex:
+        raise RuntimeError(f"{name}: dtype should be real for real inputs, but got {wanted.legacy}")
     if dtypes.promote_types(given, wanted) is not wanted:
         raise RuntimeError(
             f"{name}: the dtype of the input ({given.legacy}) should be convertible without "
@@ -217,6 +219,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     _require_floating("linalg.matrix_norm", A)
+    if dtype is not None:
+        _check_widening("linalg.matrix_norm", A.dtype, dtype)
     if A._raw.ndim < 2:
         raise RuntimeError(
             "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."

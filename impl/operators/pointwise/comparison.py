@@ -10,7 +10,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import only_bools
+from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
@@ -161,6 +161,9 @@ def bitwise_not(self: Array) -> Array:
     if self.dtype.kind not in "iub":
         raise not_implemented("bitwise_not_cpu", BY_NUMPY[self.dtype])
     return np.invert(self)
+
+
+bitwise_not.checks_out(same_dtype_out)
 
 
 # -- whole tensors -----------------------------------------------------------------------------

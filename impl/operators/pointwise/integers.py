@@ -40,8 +40,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     raws = [v._raw if isinstance(v, Tensor) else v for v in (elements, test_elements)]
     common = result_dtype(raws)
     for raw in raws:
-        if isinstance(raw, (np.ndarray, np.generic)):
-            d = BY_NUMPY[raw.dtype]
+        if isinstance(raw, (np.ndarray, np.generic, bool)):
+            d = BY_NUMPY[np.asarray(raw).dtype]
             if d.category > FLOATING or d.name == "bool":
                 raise RuntimeError(f"Unsupported input type encountered for isin(): {d.legacy}")
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)

@@ -52,11 +52,11 @@ class _Polynomial:
         value = np.where(degree == 1, q, p)
         going = degree > 1
         if self.oscillating is not None:
-            going &= (degree <= self.oscillating[0]) | ~(np.abs(x) < 1)
+            going = going & ((degree <= self.oscillating[0]) | ~(np.abs(x) < 1))
         if self.ends is not None:
-            going &= np.abs(x) != 1
+            going = going & (np.abs(x) != 1)
         if self.highest is not None:
-            going &= degree <= self.highest
+            going = going & (degree <= self.highest)
         k = 2
         while going.any():
             p, q = q, self.step(x.dtype.type(k), x, q, p)

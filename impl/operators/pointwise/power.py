@@ -217,6 +217,11 @@ def float_power(input, exponent, *, out=None):
     """`pow` computed in float64, or complex128 (torch.float_power)."""
     _check_overload("float_power", input, exponent)
     wide, number = _widest(input, exponent)
+    if out is not None and out.dtype is not wide:
+        raise RuntimeError(
+            f"the output given to float_power has dtype {out.dtype.legacy} but the operation's "
+            f"result requires dtype {wide.legacy}"
+        )
     input = input.to(wide) if isinstance(input, Tensor) else number(input)
     exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
     return pow_(input, exponent, out=out)

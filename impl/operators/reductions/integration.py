@@ -74,8 +74,8 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
 
 @function(method=False)
 def trapz(y, x=None, *, dx=1, dim=-1):
-    """`trapezoid` under its older name (torch.trapz)."""
-    return trapezoid(y, x, dx=dx, dim=dim)
+    """`trapezoid` under its older name, where a bool passes for `dx` (torch.trapz)."""
+    return trapezoid(y, x, dx=float(dx) if isinstance(dx, bool) else dx, dim=dim)
 
 
 @function(method=False)
