@@ -96,9 +96,9 @@ def elu(input, alpha=1.0, inplace: bool = False) -> Tensor:
     return _apply(units.elu, units.elu_into, inplace, input, alpha, 1, 1)
 
 
-def elu_(input, alpha=1.0) -> Tensor:
+def elu_(input, alpha=1.0, scale=1, input_scale=1) -> Tensor:
     """`elu` in place."""
-    return units.elu_into.inplace(input, alpha, 1, 1)
+    return units.elu_into.inplace(input, alpha, scale, input_scale)
 
 
 def celu(input, alpha=1.0, inplace: bool = False) -> Tensor:

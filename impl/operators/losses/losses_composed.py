@@ -39,7 +39,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> T
 def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1, both where it is
     neither; reduced (torch.hinge_embedding_loss)."""
-    short = tensor_ops.sub(margin, input).clamp_min_(0)
+    short = tensor_ops.sub(float(margin), input).clamp_min_(0)
     apart = _saved(target != 1, short)
     near = _saved(target != -1, input)
     return _reduced(apart + near, reduction)

@@ -17,7 +17,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, bool_, dtype
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
-from impl.dispatch.not_implemented import refuse_integer_result
+from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
 from impl.dispatch.out import store, storing_only
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
@@ -197,6 +197,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     complex=NoComplex(text="nansum on CPU does not support complex inputs", error=RuntimeError),
 )
 def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
+    if dtype is not None and dtype.is_complex:
+        raise not_implemented("nansum_cpu", dtype)
     raw = self if dtype is None else in_dtype(self, dtype)
     if BY_NUMPY[raw.dtype].category <= INTEGRAL:
         raw = raw.astype(np.int64) if dtype is None else raw
