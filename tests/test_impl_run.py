@@ -156,4 +156,4 @@ def test_a_block_binds_torch_and_unbinds_it(monkeypatch):
         impl.run.bind()  # a second call has no effect
     assert not [name for name in sys.modules if name.split(".")[0] == "torch"]
     assert impl.__version__ == "0.1.0"
-    assert impl.Tensor.__module__ == "impl.tensor.tensor"
+    assert impl.Tensor.__module__ == "impl"

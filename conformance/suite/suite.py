@@ -223,7 +223,7 @@ def _missing(kind: str, name: str, existing: Collection[str]) -> str:
         close = get_close_matches(name.upper(), existing, n=3, cutoff=0.6)
     if close:
         message += f" Did you mean {' or '.join(close)}?"
-    if 0 < len(existing) <= 12:
+    if 0 < len(existing) <= 40:
         message += f" There are: {', '.join(existing)}."
     elif existing:
         message += " `conform list` shows all."

@@ -19,7 +19,10 @@ def publish(namespaces: dict) -> None:
         if call is not None:
             title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
             title = "log_sigmoid" if title == "logsigmoid" else title  # its name in ATen
-            setattr(owner, short, parsed(call, title, texts, method=owner is Tensor))
+            public = parsed(call, title, texts, method=owner is Tensor)
+            public.__module__ = Tensor.__module__ if owner is Tensor else owner.__name__
+            public.__qualname__ = f"Tensor.{short}" if owner is Tensor else short
+            setattr(owner, short, public)
 
 
 def parsed(call, name: str, texts: list[str], method: bool):

@@ -108,16 +108,16 @@ def typename(obj) -> str:
     """The name of a tensor's legacy type, or of an object's class (torch.typename)."""
     if isinstance(obj, Tensor):
         return f"torch.{obj.dtype.legacy}Tensor"
-    kind = obj if isinstance(obj, type) else type(obj)
-    if kind.__module__ == "builtins":
-        return kind.__qualname__
-    return f"{_torch_module(kind)}.{kind.__qualname__}"
+    named = obj if hasattr(obj, "__name__") else type(obj)
+    name = getattr(named, "__qualname__", None) or named.__name__
+    module = getattr(named, "__module__", None) or "builtins"
+    return name if module == "builtins" else f"{_torch_module(module)}.{name}"
 
 
-def _torch_module(kind: type) -> str:
-    """A class's module as torch names it: one of impl's stands for that of the same path."""
-    root, _, rest = kind.__module__.partition(".")
-    return kind.__module__ if root != "impl" else f"torch.{rest}" if rest else "torch"
+def _torch_module(module: str) -> str:
+    """A module as torch names it: one of impl's stands for that of the same path."""
+    root, _, rest = module.partition(".")
+    return module if root != "impl" else f"torch.{rest}" if rest else "torch"
 
 
 @_publish

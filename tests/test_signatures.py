@@ -1,0 +1,54 @@
+"""The table of torch's signatures, which `impl` reads arguments by and the suite draws calls from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import impl
+from conformance import signatures
+from conformance.signatures.table import read_table
+from impl.arg_parser.unordered_map import unordered
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_impl_and_the_suite_have_one_table() -> None:
+    ours = (ROOT / "impl/arg_parser/signatures.txt").read_text().splitlines()
+    theirs = (ROOT / "conformance/signatures/torch.txt").read_text().splitlines()
+    assert ours == [line.partition("\t")[0] for line in theirs]
+
+
+def test_every_program_is_a_program() -> None:
+    programs = list(signatures.programs())
+    assert len(programs) == 2 * len(read_table()) > 3000
+    assert all(program.statements for program in programs)
+
+
+def test_keywords_are_listed_as_in_a_map_of_libstdcpp() -> None:
+    assert unordered(["start", "step", "end"]) == ["end", "step", "start"]
+
+
+def test_spellings_of_numpy_are_read() -> None:
+    x = impl.ones(2, 3)
+    assert x.sum(axis=1, keepdims=True).shape == (2, 1)
+    assert impl.add(x1=x, x2=x).sum() == 12
+    assert impl.zeros(2, dtype=float).dtype is impl.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: x.sum(0, 1), "sum(): argument 'keepdim' (position 2) must be bool, not int"),
+        (lambda x: impl.sin(), 'sin() missing 1 required positional arguments: "input"'),
+        (lambda x: x.cumsum("a"), "cumsum(): argument 'dim' (position 1) must be int, not str"),
+        (lambda x: impl.cat([x, 3]), "expected Tensor as element 1 in argument 0, but got int"),
+        (lambda x: x.sin(1), "TensorBase.sin() takes no arguments (1 given)"),
+    ],
+)
+def test_refusals_have_the_texts_of_torch(call, text: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call(impl.ones(2))
+    assert str(caught.value) == text
+    assert type(caught.value) is TypeError
