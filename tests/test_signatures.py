@@ -1,4 +1,4 @@
-"""The table of torch's signatures, which `impl` reads arguments by and the suite draws calls from."""
+"""The table of torch's signatures, by which `impl` reads arguments and the suite draws calls."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The area `signatures`: every public function in the spellings that torch accepts and refuses.
 
-`torch.txt` has a line per signature, in the order in which torch tries them, mostly with a call that torch
-accepts; `tools/signatures.py` makes it from torch. A program per signature has the call in other
-spellings (positional, by keyword, by NumPy's names, with NumPy's numbers, ...), another one has
-calls that torch refuses.
+`torch.txt` has a line per signature, in the order in which torch tries them, and after a tab a call
+that torch accepts, which is left out for functions that are out of scope. A program per signature
+has the call in other spellings (positional, by keyword, by NumPy's names, with NumPy's numbers,
+...), another one has calls that torch refuses.
 """
 
 from __future__ import annotations
