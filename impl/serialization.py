@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from impl.core.devices import check_device
+from impl.core.dtypes import BY_NUMPY
 from impl.core.storage import Storage
 
 __all__ = [
@@ -36,6 +37,7 @@ _SAFE = {
     "numpy._core.multiarray": {"_reconstruct", "scalar"},
     "numpy._core.numeric": {"_frombuffer"},
 }
+_SAFE_NAMES = {"Tensor", "Size", "device", *(d.name for d in BY_NUMPY.values())}  # of `impl`
 _SAFE_PARTS = ("impl.core.", "impl.factories.", "impl.nn.parameter", "impl.tensor.")
 _safe_globals: list[Any] = []
 
@@ -120,6 +122,7 @@ class _Weights(_Reader):
     def find_class(self, module: str, name: str) -> Any:
         """The class or function of that name, if it is allowed."""
         allowed = name in _SAFE.get(module, ()) or module.startswith(_SAFE_PARTS)
+        allowed = allowed or (module == "impl" and name in _SAFE_NAMES)
         if not allowed and (module, name) not in map(_place, _safe_globals):
             where = f"{module}.{name}"
             raise pickle.UnpicklingError(_REFUSED.format(where, where))
