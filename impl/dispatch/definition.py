@@ -34,7 +34,8 @@ from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops, tens
 from impl.dispatch import fast_path
 from impl.dispatch.batching_rules import RULES, BatchingRule
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.operator import Operator, public_name
+from impl.dispatch.kernel_parameters import public_name
+from impl.dispatch.operator import Operator
 from impl.dispatch.out import copy_out, store
 from impl.tensor.tensor import Tensor, new
 

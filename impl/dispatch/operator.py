@@ -28,6 +28,7 @@ from impl.dispatch.facts import (
     NoComplex,
     SavedAs,
 )
+from impl.dispatch.kernel_parameters import camel, positional, public_name
 from impl.dispatch.out import check_out, write_out
 from impl.dispatch.type_promotion import TypePromotion
 from impl.graph.edge import gradient_edge
@@ -77,10 +78,10 @@ class Operator(TypePromotion):
     ) -> None:
         """See `impl.dispatch.definition.operator`."""
         name = kernel.__name__.rstrip("_")
-        node_name = node or _camel(name) + "Backward0"
+        node_name = node or camel(name) + "Backward0"
         super().__init__(name, node_name, inspect.signature(kernel), outputs)
         self.definition = kernel
-        self.kernel = _positional(kernel)
+        self.kernel = positional(kernel)
         self.promote = promote
         self.complex = complex
         self.autocast = autocast
@@ -394,22 +395,3 @@ class Operator(TypePromotion):
     def _links_list(self, args) -> bool:
         """Whether a tensor of the list of tensors requires grad."""
         return any(requires_grad(t) for t in args[self.list_position])
-
-
-def _positional(kernel):
-    """The kernel as the operator calls it, with keyword-only parameters by position too."""
-    parameters = inspect.signature(kernel).parameters.values()
-    if not any(p.kind is p.KEYWORD_ONLY for p in parameters):
-        return kernel
-    names = [p.name for p in parameters]
-    call = [f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters]
-    return eval(f"lambda {', '.join(names)}: _kernel({', '.join(call)})", {"_kernel": kernel})
-
-
-def _camel(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-def public_name(parameter: str) -> str:
-    """The name by which a caller passes a kernel's parameter: torch calls the first one `input`."""
-    return "input" if parameter == "self" else parameter

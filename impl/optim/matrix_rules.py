@@ -11,7 +11,8 @@ from typing import Any
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.factories.type_info import finfo
-from impl.optim.optimizer import Optimizer, check_option, differentiated, step_dtype
+from impl.optim.optimizer import Optimizer, differentiated, step_dtype
+from impl.optim.options import check_option
 from impl.tensor.tensor import Tensor
 
 

@@ -1,4 +1,4 @@
-"""Sums, means, products, and the logical reductions.
+"""Sums, means and products.
 
 Gradients follow torch's derivatives: a reduction's gradient is restored to the reduced dimensions
 and spread by expansion; products divide by the element where no element is zero.
@@ -13,12 +13,12 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, bool_, dtype, int64, uint8
+from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, int64
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
-from impl.dispatch.out import store, storing_only
+from impl.dispatch.out import store
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
@@ -372,44 +372,3 @@ formula_operation(sum_to)
 tensor_ops.count_zeros = lambda value: count_zeros(value._raw)
 tensor_ops.count_along = lambda mask, dims, like: mask.sum(wrap_dims(dims, mask.ndim), True)
 tensor_ops.numel = lambda value: value.numel()
-
-
-# -- logical ----------------------------------------------------------------------------------
-
-
-def _logical(reduction, raw, dim, keepdim):
-    """A logical reduction: bool, but uint8 of uint8; unlike in a sum no dimension, (), is none."""
-    dims = () if dim is not None and np.size(dim) == 0 else wrap_dims(dim, raw.ndim)
-    result = reduction(np.asarray(raw).astype(bool), axis=dims, keepdims=keepdim)
-    return result.astype(np.uint8) if raw.dtype == np.uint8 else result
-
-
-_STORING = storing_only("{0} only supports bool tensor for result, got: {1}", bool_, uint8)
-
-
-@operator(function=False, method=False, writes=1)
-def all_dim(self: Array, dim=None, keepdim=False) -> Array:
-    return _logical(np.all, self, dim, keepdim)
-
-
-@operator(function=False, method=False, writes=1)
-def any_dim(self: Array, dim=None, keepdim=False) -> Array:
-    return _logical(np.any, self, dim, keepdim)
-
-
-@function("all", out=True, storing=_STORING)
-def all_(input, dim=None, keepdim=False):
-    """Whether every element is true (torch.all)."""
-    return all_dim(input, dim, keepdim)
-
-
-@function("any", out=True, storing=_STORING)
-def any_(input, dim=None, keepdim=False):
-    """Whether some element is true (torch.any)."""
-    return any_dim(input, dim, keepdim)
-
-
-@function()
-def count_nonzero(input, dim=None):
-    """How many elements differ from zero (torch.count_nonzero)."""
-    return (input != 0).sum(dim)

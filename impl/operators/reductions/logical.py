@@ -1,0 +1,48 @@
+"""Reductions of truth values: all, any, and the count of elements that are not zero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.core.dims import wrap_dims
+from impl.core.dtypes import bool_, uint8
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import storing_only
+
+
+def _logical(reduction, raw, dim, keepdim):
+    """A logical reduction: bool, but uint8 of uint8; unlike in a sum no dimension, (), is none."""
+    dims = () if dim is not None and np.size(dim) == 0 else wrap_dims(dim, raw.ndim)
+    result = reduction(np.asarray(raw).astype(bool), axis=dims, keepdims=keepdim)
+    return result.astype(np.uint8) if raw.dtype == np.uint8 else result
+
+
+_STORING = storing_only("{0} only supports bool tensor for result, got: {1}", bool_, uint8)
+
+
+@operator(function=False, method=False, writes=1)
+def all_dim(self: Array, dim=None, keepdim=False) -> Array:
+    return _logical(np.all, self, dim, keepdim)
+
+
+@operator(function=False, method=False, writes=1)
+def any_dim(self: Array, dim=None, keepdim=False) -> Array:
+    return _logical(np.any, self, dim, keepdim)
+
+
+@function("all", out=True, storing=_STORING)
+def all_(input, dim=None, keepdim=False):
+    """Whether every element is true (torch.all)."""
+    return all_dim(input, dim, keepdim)
+
+
+@function("any", out=True, storing=_STORING)
+def any_(input, dim=None, keepdim=False):
+    """Whether some element is true (torch.any)."""
+    return any_dim(input, dim, keepdim)
+
+
+@function()
+def count_nonzero(input, dim=None):
+    """How many elements differ from zero (torch.count_nonzero)."""
+    return (input != 0).sum(dim)
