@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from command import environment
 
 PROGRAMS = 2000
@@ -44,6 +45,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_a_fault_in_any_common_operator_is_found(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],

@@ -65,6 +65,7 @@ def examiner() -> Any:
     one.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", sorted({mutant.area for mutant in catalogue()}))
 def test_each_mutant_is_shown_by_its_program(area: str, examiner: Examiner) -> None:
     findings = [examiner.examine(m, suite=False) for m in catalogue() if m.area == area]

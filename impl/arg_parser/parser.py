@@ -85,7 +85,7 @@ class ArgParser:
         if direct and not signature.deprecated and self._binds((*own, *rest), named):
             if not any(p.depends_on_value(v) for p, v in found.items()):
                 self.accepted.add(key)
-                if len(key) == 1:  # so that the fast path makes no tuple
+                if len(key) == 1 and isinstance(key[0], type):  # the fast path makes no tuple
                     self.accepted.add(key[0])
             return self.call(*args, **named)
         return self._call(signature, own, values)
