@@ -40,7 +40,7 @@ def test_spellings_of_numpy_are_read() -> None:
 def test_a_list_that_was_accepted_alone_does_not_vouch_for_another_argument() -> None:
     x = impl.ones(2)
     impl.cat([x])
-    with pytest.raises(TypeError, match="argument 'dim' .position 2. must be int, not Tensor"):
+    with pytest.raises(TypeError, match=r"argument 'dim' .position 2. must be int, not Tensor"):
         impl.cat([x], impl.tensor(0.5))
 
 
