@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 
-from numpy import ndarray
+from numpy import generic, ndarray
 
 from impl.core.storage import Memory
 from impl.tensor.lazy_conj import source_of
@@ -27,7 +27,8 @@ class OutgoingVersions:
     """The versions of the gradients that a node's formulas have returned.
 
     `written` are the formulas' own writes by edge; `passed` holds the incoming gradients that had
-    been written, which a formula may pass on, or make views of: (weak reference, version);
+    been written, which a formula may pass on, or make views of: (weak reference, version), of NumPy
+    scalars (id, version), since an outgoing gradient is made while the incoming ones exist;
     `arrived` says which outputs' gradients came in.
     """
 
@@ -41,7 +42,7 @@ class OutgoingVersions:
     @classmethod
     def passing_on(cls, gradient, version: int) -> OutgoingVersions:
         """Those of a node whose formulas write nothing and got one gradient of a version."""
-        return cls(None, ((weakref.ref(owner(_conjugated(gradient))), version),))
+        return cls(None, ((_reference(gradient), version),))
 
     def of(self, edge: int, value) -> int:
         """The version of `value`, the gradient for an edge."""
@@ -49,8 +50,12 @@ class OutgoingVersions:
         if callable(version):
             version = int(version(self.arrived, value))
         for reference, incoming in self.passed:
-            gradient = reference()
-            if gradient is not None and aliases(value, gradient):
+            if isinstance(reference, int):
+                same = id(value) == reference
+            else:
+                gradient = reference()
+                same = gradient is not None and aliases(value, gradient)
+            if same:
                 version = incoming
         return version
 
@@ -61,13 +66,20 @@ def outgoing_versions(versions: dict, node, grads: list) -> OutgoingVersions | N
     passed: tuple = ()
     if versions and not node._makes_gradient:
         passed = tuple(
-            (weakref.ref(owner(_conjugated(g))), versions[buffer_slot(node, number)])
+            (_reference(g), versions[buffer_slot(node, number)])
             for number, g in enumerate(grads)
-            if type(g) is ndarray and buffer_slot(node, number) in versions
+            if isinstance(g, ndarray | generic) and buffer_slot(node, number) in versions
         )
     if written is None and not passed:
         return None
     return OutgoingVersions(written, passed, [g is not None for g in grads])
+
+
+def _reference(gradient):
+    """The id of a NumPy scalar, a weak reference to the memory of an array."""
+    return (
+        id(gradient) if isinstance(gradient, generic) else weakref.ref(owner(_conjugated(gradient)))
+    )
 
 
 def version_of_tensor(gradient: Tensor) -> int:
