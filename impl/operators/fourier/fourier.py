@@ -15,7 +15,6 @@ from impl.operators.fourier.spectral import (
     _fft_c2r,
     _fft_r2c,
 )
-from impl.operators.pointwise.arithmetic import require_tensor
 from impl.tensor.tensor import Tensor
 
 # -- arguments ----------------------------------------------------------------------------------
@@ -47,7 +46,6 @@ def _scale(norm: str | None, forward: bool) -> int:
 
 def _check_one(name: str, input, n, dim) -> None:
     """Raise TypeError unless `input` is a tensor, and `n` and `dim` are integers."""
-    require_tensor(name, input)
     if not (n is None or hasattr(n, "__index__")):
         raise TypeError(f"{name}(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     if not hasattr(dim, "__index__"):
@@ -56,7 +54,6 @@ def _check_one(name: str, input, n, dim) -> None:
 
 def _check_several(name: str, input, s, dim) -> None:
     """As `_check_one`; `s` and `dim` may be sequences."""
-    require_tensor(name, input)
     for argument, value in (("s' (position 2)", s), ("dim'", dim)):
         if not (value is None or hasattr(value, "__index__") or isinstance(value, (tuple, list))):
             raise TypeError(
@@ -355,7 +352,6 @@ def ifftshift(input, dim=None):
 
 
 def _shifted(name: str, input, dim, more: int) -> Tensor:
-    require_tensor(name, input)
     dims = (dim,) if isinstance(dim, int) else dim
     ndim = input.ndim
     dims = range(ndim) if dims is None else [existing_dim(d, ndim) for d in dims]

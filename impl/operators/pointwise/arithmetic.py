@@ -27,7 +27,6 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, alias, formula_operation, function, operator
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import same_dtype_out
-from impl.dispatch.overloads import refusal
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor, new
@@ -276,9 +275,6 @@ rsub_scalar.gradient(self=lambda F, grad, alpha: multiplied(F, -grad, alpha))
 @function("rsub")
 def rsub_(input, other, *, alpha=1):
     """other - alpha * input, where `other` is a tensor or a number (torch.rsub)."""
-    if not isinstance(input, Tensor):
-        texts = ("Tensor other, *, Number alpha = 1", "Number other, Number alpha = 1")
-        raise refusal("rsub", (input, other), *(f"Tensor input, {text}" for text in texts))
     return (rsub if isinstance(other, Tensor) else rsub_scalar)(input, other, alpha)
 
 

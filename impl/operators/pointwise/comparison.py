@@ -172,7 +172,6 @@ bitwise_not.checks_out(same_dtype_out)
 @function(batching="no_rule")
 def equal(input, other) -> bool:
     """Whether sizes and all elements are equal; NaN equals nothing (torch.equal)."""
-    _require_tensors("equal", input, other)
     return bool(np.array_equal(input._raw, other._raw))
 
 
@@ -195,7 +194,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
     Raises RuntimeError for different dtypes.
     """
-    _require_tensors("isclose", input, other)
     if input._raw.dtype != other._raw.dtype:
         raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
     result = close(input, other, rtol, atol, equal_nan)
@@ -208,7 +206,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 @function(batching="no_rule")
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
-    _require_tensors("allclose", input, other)
     if input._raw.dtype != other._raw.dtype:
         raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
     return bool(np.all(close(input, other, rtol, atol, equal_nan)._raw))
@@ -216,15 +213,6 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
 
 def _scalar(tensor: Tensor) -> str:
     return tensor.dtype.legacy
-
-
-def _require_tensors(name: str, *tensors) -> None:
-    for i, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"{name}(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, "
-                f"not {type(tensor).__name__}"
-            )
 
 
 @function()

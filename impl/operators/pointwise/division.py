@@ -12,7 +12,7 @@ from impl.dispatch.definition import Array, alias, formula_operation, function, 
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative, not_implemented, refuse_bool
 from impl.dispatch.operator import Operator
-from impl.dispatch.overloads import OUT, publish, refusal
+from impl.dispatch.overloads import publish
 
 
 @operator(
@@ -255,18 +255,6 @@ remainder_scalar.gradient(self=lambda F, grad: grad)
 remainder_of_scalar.gradient(self=no_derivative("remainder"))
 
 
-def _no_tensor(input, other) -> TypeError:
-    kinds = f"!{type(input).__name__}!, !{type(other).__name__}!"
-    return refusal(
-        "remainder",
-        (input, other),
-        f"Tensor input, Tensor other{OUT}",
-        "Number self, Tensor other)\n      didn't match because some of the arguments have invalid "
-        f"types: ({kinds}",
-        f"Tensor input, Number other{OUT}",
-    )
-
-
 publish(
     "fmod",
     fmod,
@@ -281,7 +269,6 @@ publish(
     remainder,
     remainder_scalar,
     remainder_of_scalar,
-    refuse=_no_tensor,
     doc="""The remainder with the sign of the divisor (Python's %; torch.remainder).
 
     Raises RuntimeError for integers and a zero divisor.

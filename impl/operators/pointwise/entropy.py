@@ -9,7 +9,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import require_floating
-from impl.dispatch.overloads import chosen, of_numbers, publish
+from impl.dispatch.overloads import chosen, publish
 from impl.kernels.reduced_precision import at_least_float32
 
 _entr = at_least_float32(scipy.special.entr)
@@ -86,7 +86,6 @@ def _times_log(name: str, node: str, log, pole: int, check=None, **facts):
 publish(
     "xlogy",
     *_times_log("xlogy", "Xlogy", np.log, 0, complex=NoComplex("xlogy_cpu")),
-    refuse=lambda input, other: of_numbers("xlogy", input, other),
     doc="input * log(other), and 0 where input is 0 and other no NaN (torch.xlogy).",
 )
 xlog1py = chosen(

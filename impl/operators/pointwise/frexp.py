@@ -14,7 +14,6 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.not_implemented import require_floating
 from impl.dispatch.out import store
 from impl.kernels.reduced_precision import rounded_once, widened
-from impl.operators.pointwise.arithmetic import require_tensor
 from impl.tensor.tensor import Tensor
 
 # -- neighbours ---------------------------------------------------------------------------------
@@ -71,7 +70,6 @@ def frexp(input, *, out=None):
 
     Raises RuntimeError for integers and complex numbers.
     """
-    require_tensor("frexp", input)
     if input.dtype.category != FLOATING:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     result = FloatParts(frexp_parts(input))

@@ -128,7 +128,6 @@ def _define(name: str, polynomial: Callable[[Array, Array], Array], what: str) -
         op,
         op,
         doc=f"{what} of degree n at x (torch.special.{name}).",
-        parameters=("x", "n"),
     )
 
 

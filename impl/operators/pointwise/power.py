@@ -11,10 +11,8 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.overloads import of_numbers
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import rounded_once
-from impl.operators.pointwise.arithmetic import require_tensor
 from impl.tensor.tensor import Tensor
 
 # The exponents that torch computes without pow. The results differ at zeros and infinities:
@@ -190,18 +188,12 @@ def _overload(input, exponent):
     return pow_tensor if isinstance(exponent, Tensor) else pow_scalar
 
 
-def _check_overload(name: str, input, exponent) -> None:
-    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
-        raise of_numbers(name, input, exponent, ("input", "exponent"))
-
-
 @function("pow")
 def pow_(input, exponent, *, out=None):
     """input ** exponent; one of them may be a number, dtypes promote (torch.pow).
 
     Raises RuntimeError for an integer tensor and a negative integer.
     """
-    _check_overload("pow", input, exponent)
     op = _overload(input, exponent)
     return op(input, exponent) if out is None else op.call_out(out, (input, exponent))
 
@@ -215,7 +207,6 @@ def pow_inplace(input, exponent):
 @function()
 def float_power(input, exponent, *, out=None):
     """`pow` computed in float64, or complex128 (torch.float_power)."""
-    _check_overload("float_power", input, exponent)
     wide, number = _widest(input, exponent)
     if out is not None and out.dtype is not wide:
         raise RuntimeError(
@@ -254,7 +245,6 @@ def _widest(input, exponent):
 @function()
 def square(input, *, out=None):
     """input ** 2, recorded as PowBackward0 (torch.square)."""
-    require_tensor("square", input)
     return pow_(input, 2, out=out)
 
 

@@ -17,7 +17,6 @@ from impl.dispatch.definition import Array, alias, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import same_dtype_out
-from impl.dispatch.overloads import OUT, refusal
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
@@ -305,17 +304,9 @@ def clamp_(input, min=None, max=None):
     return _clamp_overload(input, min, max).inplace(input, min, max)
 
 
-def _check_clamped(name: str, input, bound) -> None:
-    if not isinstance(input, Tensor):
-        which = name[-3:]
-        signatures = (f"Tensor input, {kind} {which}{OUT}" for kind in ("Tensor", "Number"))
-        raise refusal(name, (input, bound), *signatures)
-
-
 @function()
 def clamp_min(input, min, *, out=None):
     """The larger of `input` and `min`, NaN if one is (torch.clamp_min)."""
-    _check_clamped("clamp_min", input, min)
     op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
     return op(input, min) if out is None else op.call_out(out, (input, min))
 
@@ -329,7 +320,6 @@ def clamp_min_(input, min):
 @function()
 def clamp_max(input, max, *, out=None):
     """The smaller of `input` and `max`, NaN if one is (torch.clamp_max)."""
-    _check_clamped("clamp_max", input, max)
     op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
     return op(input, max) if out is None else op.call_out(out, (input, max))
 

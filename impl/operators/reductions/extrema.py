@@ -26,7 +26,6 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.out import store, store_exactly, stored
-from impl.dispatch.overloads import OUT, refusal
 from impl.operators.reductions.reductions import restore
 from impl.tensor.tensor import Tensor
 
@@ -341,11 +340,6 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
 
     def extremum(input, dim=None, keepdim=False, *, other=None, out=None):
         other = dim if isinstance(dim, Tensor) else other
-        if not isinstance(input, Tensor):
-            indices = "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None"
-            given = (input, dim if other is None else other)
-            elements = f"Tensor input, Tensor other{OUT}"
-            raise refusal(name, given, f"Tensor input{OUT}", elements, indices)
         if other is not None:
             if out is None:
                 return elementwise(input, other)

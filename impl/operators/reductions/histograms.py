@@ -10,7 +10,6 @@ from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_floating
 from impl.dispatch.out import write_out
-from impl.operators.pointwise.arithmetic import require_tensor
 from impl.tensor.tensor import new
 
 
@@ -33,7 +32,6 @@ def bincount(input, weights=None, minlength=0):
     With weights (n,) the sums of the weights: float64, or float32 for float32 weights; recorded,
     but the backward raises. Raises RuntimeError for negative integers and sizes that do not fit.
     """
-    require_tensor("bincount", input)
     values = np.asarray(input._raw)
     if values.dtype.kind not in "iu":
         raise not_implemented("bincount_cpu", input.dtype)
@@ -58,7 +56,6 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     largest element. The counts have the dtype of `input`. Raises RuntimeError for limits that are
     not finite or in the wrong order, NotImplementedError for all but floating dtypes.
     """
-    require_tensor("histc", input)
     if not isinstance(bins, int):
         raise TypeError(
             f"histc(): argument 'bins' (position 2) must be int, not {type(bins).__name__}"

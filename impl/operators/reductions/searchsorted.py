@@ -8,20 +8,9 @@ from impl.core.dtypes import FLOATING, int32, int64, result_dtype
 from impl.dispatch.definition import function
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import write_out
-from impl.dispatch.overloads import refusal
 from impl.tensor.tensor import Tensor, new
 
 _NAME = "torch.searchsorted()"
-_OPTIONS = "bool out_int32 = False, bool right = False"
-_SIDES = ", str side = None, Tensor sorter = None, Tensor out = None"
-_SEARCHES = tuple(
-    f"Tensor sorted_sequence, {values}, *, {_OPTIONS}{_SIDES}"
-    for values in ("Tensor input", "Number self")
-)
-_BUCKETS = (
-    f"Tensor input, Tensor boundaries, *, {_OPTIONS}, Tensor out = None",
-    f"Number self, Tensor boundaries, *, {_OPTIONS}",
-)
 
 
 def _positions(rows: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
@@ -114,8 +103,6 @@ def searchsorted(
     shape: the first insertion point, or with `right` (or `side="right"`) the last. Raises
     RuntimeError for sizes that do not fit, an unknown side and an invalid `sorter`.
     """
-    if not isinstance(sorted_sequence, Tensor) or not isinstance(input, (Tensor, int, float)):
-        raise refusal("searchsorted", (sorted_sequence, input), *_SEARCHES)
     if side not in (None, "left", "right"):
         raise RuntimeError(f"{_NAME}: side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
@@ -133,10 +120,6 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     Bucket i is (boundaries[i - 1], boundaries[i]], or with `right` [boundaries[i - 1],
     boundaries[i]). Raises RuntimeError unless the boundaries are 1-D.
     """
-    of_number = isinstance(input, (int, float)) and out is None
-    if not isinstance(boundaries, Tensor) or not (isinstance(input, Tensor) or of_number):
-        named = {} if out is None else {"out": out}
-        raise refusal("bucketize", (input, boundaries), *_BUCKETS, named=named)
     if boundaries._raw.ndim != 1:
         raise RuntimeError(
             f"boundaries tensor must be 1 dimension, but got dim({boundaries._raw.ndim})"

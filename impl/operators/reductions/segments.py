@@ -10,7 +10,6 @@ from impl.core.dtypes import int32, int64
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_floating
-from impl.operators.pointwise.arithmetic import require_tensor
 
 _REDUCTIONS = {
     "sum": (np.add, 0.0),
@@ -143,7 +142,6 @@ def segment_reduce(
     `initial` is the initial value of each reduction. Raises RuntimeError for lengths that are
     negative or, unless `unsafe`, do not sum to the size of the axis. No second derivative.
     """
-    require_tensor("segment_reduce", data)
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if reduce not in _REDUCTIONS:
