@@ -140,18 +140,18 @@ def test_show_of_what_does_not_exist(tmp_path):
     ("edit", "message"),
     [
         (lambda text: "", "the file is empty"),
-        (lambda text: "hello\n", "r.jsonl, line 1: not JSON"),
-        (lambda text: text[:-40], "r.jsonl, line 7: the line breaks off"),
-        (lambda text: text.replace('"schema":1', '"schema":99'), "line 1: the run has schema 99"),
-        (lambda text: text + text, "line 8: a line after the footer"),
-        (lambda text: text.replace('"area"', '"aria"', 1), "line 1"),
+        (lambda text: "hello\n", "r.jsonl:1: not JSON"),
+        (lambda text: text[:-40], "r.jsonl:7: the line breaks off"),
+        (lambda text: text.replace('"schema":1', '"schema":99'), ".jsonl:1: the run has schema 99"),
+        (lambda text: text + text, ".jsonl:8: a line after the footer"),
+        (lambda text: text.replace('"area"', '"aria"', 1), ".jsonl:1"),
     ],
 )
 def test_report_of_a_broken_run_file(tmp_path, edit, message):
     judge("right:namespace", "--run-file", "good", cwd=tmp_path)
     text = (tmp_path / "good").read_text("utf-8")
-    if message == "line 1":
-        text, message = text.replace('"header"', '"x"', 1), "r.jsonl, line 1: not a run file"
+    if message == ".jsonl:1":
+        text, message = text.replace('"header"', '"x"', 1), "r.jsonl:1: not a run file"
     else:
         text = edit(text)
     (tmp_path / "r.jsonl").write_text(text, "utf-8")

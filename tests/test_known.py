@@ -78,7 +78,7 @@ def test_entry_of_a_program_that_conforms_is_stale(tmp_path):
     assert known.known_divergence(conforms, LEVELS)["stale"] is True
     (sentence,) = known.stale([conforms], LEVELS, OF_RULE)
     assert "SEED-01.1 conforms at level memory" in sentence
-    assert "known.toml, line 1" in sentence
+    assert "known.toml:1" in sentence
 
 
 def test_entry_is_not_stale_where_nothing_was_compared(tmp_path):
@@ -172,7 +172,7 @@ def test_known_divergence_that_is_gone_fails_the_run(tmp_path):
     done = judge("right:namespace", "--known", listed, "--run-file", tmp_path / "r", cwd=tmp_path)
     assert done.returncode == 1
     assert "LEAF-02.1 conforms at level memory: remove the entry at" in done.stdout
-    assert "list.toml, line 1" in done.stdout
+    assert "list.toml:1" in done.stdout
     assert read_run(tmp_path / "r").footer["stale"]
 
 
@@ -188,5 +188,5 @@ def test_entry_that_names_nothing_stops_the_command(tmp_path):
     listed = written(tmp_path, entry(program="LEAF-99.1"))
     done = judge("right:namespace", "--known", listed, cwd=tmp_path)
     assert done.returncode == 2
-    assert "list.toml, line 1: there is no program 'LEAF-99.1'" in done.stderr
+    assert "list.toml:1: there is no program 'LEAF-99.1'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -86,7 +86,7 @@ def test_run_of_something_else_is_refused_by_name(tmp_path, changed, said):
     with pytest.raises(DifferentSettings) as refused:
         Merged([first, part(tmp_path, "2/2", name="other.jsonl", **changed)])
     assert said in str(refused.value)
-    assert "other.jsonl, line 1:" in str(refused.value) and "1-2.jsonl" in str(refused.value)
+    assert "other.jsonl:1:" in str(refused.value) and "1-2.jsonl" in str(refused.value)
 
 
 def test_duplicates_may_agree_and_must_not_disagree(tmp_path):
@@ -140,7 +140,7 @@ def test_merge_of_what_does_not_belong_together_writes_nothing(shards):
     (shards / "other.jsonl").write_text(text, encoding="utf-8")
     done = merge(shards, "1.jsonl", "other.jsonl", "-o", "none.jsonl")
     assert done.returncode == 2
-    assert "other.jsonl, line 1: its seed is 7, that of 1.jsonl is 0." in done.stderr
+    assert "other.jsonl:1: its seed is 7, that of 1.jsonl is 0." in done.stderr
     assert not (shards / "none.jsonl").exists()
 
 

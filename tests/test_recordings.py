@@ -115,9 +115,9 @@ def test_an_unknown_recording_is_named_with_those_that_there_are():
     ("damage", "message"),
     [
         (lambda content: content[:-1], "breaks off: of its 5 traces 1 are missing"),
-        (lambda content: ["{}", *content[1:]], "line 1: not the header of a recording"),
-        (lambda content: [content[0], "rubbish", *content[2:]], "line 2: not a recorded trace"),
-        (lambda content: [], "line 1: not the header"),
+        (lambda content: ["{}", *content[1:]], ":1: not the header of a recording"),
+        (lambda content: [content[0], "rubbish", *content[2:]], ":2: not a recorded trace"),
+        (lambda content: [], ":1: not the header"),
     ],
 )
 def test_a_damaged_recording_is_named_with_its_line(recorded, tmp_path, damage, message):
@@ -131,7 +131,7 @@ def test_a_trace_that_is_none_is_named_with_its_line(recorded, tmp_path):
     content = lines(recorded)
     content[2] = content[2].replace('"steps"', '"stops"')
     recording = Recording(written(tmp_path / "damaged.jsonl", content))
-    with pytest.raises(RecordingError, match="line 3: no trace"):
+    with pytest.raises(RecordingError, match=":3: no trace"):
         recording.entry(recording.ids()[1])
 
 

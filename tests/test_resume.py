@@ -131,7 +131,7 @@ def test_run_of_something_else_is_not_resumed(whole, tmp_path):
     before = part.read_bytes()
     done = judge("wrong:values", "--resume", part, "--seed", "7", cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
-    assert f"{part}, line 1: its seed is 0, that of this run is 7." in done.stderr
+    assert f"{part}:1: its seed is 0, that of this run is 7." in done.stderr
     assert part.read_bytes() == before
 
 

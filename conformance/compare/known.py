@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from conformance.base.file_error import FileError
 from conformance.base.levels import LEVELS
 
 EXCUSABLE = (*LEVELS, "specification")
@@ -20,15 +21,8 @@ EXCUSABLE = (*LEVELS, "specification")
 _KEYS = {"program", "rule", "level", "reason", "link", "sometimes"}
 
 
-class KnownError(Exception):
-    """A malformed list of known divergences; the message has the file, the line and the reason."""
-
-    def __init__(self, path: str | os.PathLike[str], line: int | None, message: str) -> None:
-        where = f"{os.fspath(path)}, line {line}" if line else os.fspath(path)
-        super().__init__(f"{where}: {message}")
-        self.path = Path(path)
-        self.line = line
-        self.message = message
+class KnownError(FileError):
+    """A malformed list of known divergences."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +110,7 @@ class KnownDivergences:
                 if not any(_diverges(line, level) for line in ran):
                     gone.append(
                         f"{entry.program or entry.rule} conforms at level {level}: remove the "
-                        f"entry at {self.path}, line {entry.line}"
+                        f"entry at {self.path}:{entry.line}"
                     )
         return gone
 

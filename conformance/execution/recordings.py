@@ -99,7 +99,7 @@ class Recording:
             data = json.loads(line)
             return str(data["source"]), Trace.from_json(data["trace"])
         except (ValueError, KeyError, TraceError) as error:
-            raise RecordingError(f"{self.path}, line {number}: no trace: {error}.") from None
+            raise RecordingError(f"{self.path}:{number}: no trace: {error}.") from None
 
     def _content(self) -> bytes:
         try:
@@ -123,7 +123,7 @@ class Recording:
                 raise ValueError(f"it has no {min(missing)}")
         except (ValueError, KeyError, TypeError) as error:
             raise RecordingError(
-                f"{self.path}, line 1: not the header of a recording: {error}."
+                f"{self.path}:1: not the header of a recording: {error}."
             ) from None
         return header
 
@@ -134,7 +134,7 @@ class Recording:
                 raise ValueError
             return str(json.loads(line[len(_FIRST_KEY) : end]))
         except ValueError:
-            raise RecordingError(f"{self.path}, line {number}: not a recorded trace.") from None
+            raise RecordingError(f"{self.path}:{number}: not a recorded trace.") from None
 
 
 def find_recording(name: str) -> Recording:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any
+from typing import Any
 
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.setup import search_of
 from conformance.fuzz.share import Report, Search, Share
 from conformance.fuzz.zygote import settings_to
-from conformance.isolation.child import module_path
-from conformance.isolation.process import IsolationError, Process
+from conformance.isolation.process import IsolationError, Process, launched
 from conformance.run.plan import WrongInput
 from conformance.settings.settings import Settings
 
@@ -64,21 +61,8 @@ class Zygote:
         if self._process is not None:
             return self._process
         settings = json.dumps(settings_to(self.settings, self.corpus))
-        command = [sys.executable, "-P", "-m", "conformance.fuzz.zygote", "--settings", settings]
-
-        def started(requests: int, answers: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                [*command, "--requests", str(requests), "--answers", str(answers)],
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                pass_fds=(requests, answers),
-                # Sets of strings have the same order in every process.
-                env={**os.environ, "PYTHONPATH": module_path(), "PYTHONHASHSEED": "0"},
-                start_new_session=True,
-            )
-
-        process = Process(started)
+        # Sets of strings have the same order in every process.
+        process = launched("conformance.fuzz.zygote", ["--settings", settings], PYTHONHASHSEED="0")
         try:
             answer = process.greeting(self.settings.start_timeout)
         except IsolationError:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
@@ -19,6 +15,7 @@ from conformance.isolation.process import (
     IsolationError,
     Process,
     TimedOut,
+    launched,
     shortened,
 )
 from conformance.observe.trace import Trace, TraceError
@@ -143,30 +140,10 @@ class Child:
         return process
 
     def _launched(self) -> Process:
-        # -P: the child imports the parent's modules, not those of the current folder.
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "conformance.isolation.worker",
-            "--backend",
-            self.backend,
-        ]
-        command += ["--oracle", self.oracle] if self.oracle else []
-        command += [part for module in self.imports for part in ("--import", module)]
-
-        def started(requests: int, answers: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                [*command, "--requests", str(requests), "--answers", str(answers)],
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                pass_fds=(requests, answers),
-                env={**os.environ, "PYTHONPATH": module_path()},
-                start_new_session=True,
-            )
-
-        return Process(started)
+        options = ["--backend", self.backend]
+        options += ["--oracle", self.oracle] if self.oracle else []
+        options += [part for module in self.imports for part in ("--import", module)]
+        return launched("conformance.isolation.worker", options)
 
     def _introduced(self, process: Process) -> Identity:
         """Return the process's description of its backend; raises BackendError, IsolationError."""
@@ -194,9 +171,3 @@ class Child:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
-
-
-def module_path() -> str:
-    """The parent's module path, so that both find the same modules."""
-    entries: Iterator[str] = (str(Path(entry).absolute()) for entry in sys.path)
-    return os.pathsep.join(dict.fromkeys(entries))

@@ -9,9 +9,11 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 _POLL = 0.25
@@ -175,6 +177,34 @@ class Process:
                 os.close(descriptor)
         self._requests = self._answers = -1
         self._printed.close()
+
+
+def launched(module: str, options: Sequence[str], **environment: str) -> Process:
+    """A process of this Python that runs `module`, which takes ``--requests`` and ``--answers``.
+
+    It imports the modules that this process imports, and leads a group of its own.
+    """
+
+    def started(requests: int, answers: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
+        pipes = ["--requests", str(requests), "--answers", str(answers)]
+        return subprocess.Popen(
+            # -P: the parent's modules come first, not those of the current folder.
+            [sys.executable, "-P", "-m", module, *options, *pipes],
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=printed,
+            pass_fds=(requests, answers),
+            env={**os.environ, "PYTHONPATH": _module_path(), **environment},
+            start_new_session=True,
+        )
+
+    return Process(started)
+
+
+def _module_path() -> str:
+    """The parent's module path, so that both find the same modules."""
+    entries = (str(Path(entry).absolute()) for entry in sys.path)
+    return os.pathsep.join(dict.fromkeys(entries))
 
 
 def _signal_name(number: int) -> str:

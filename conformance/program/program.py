@@ -13,18 +13,15 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from conformance.base.file_error import FileError
 from conformance.program.expectations import Expectation, MalformedExpectation, read_comment
 from conformance.program.givens import Given
 
 __all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
 
 
-class ProgramError(Exception):
-    """Source that is not a program; says in which file and line, and why."""
-
-    def __init__(self, file: str | None, line: int | None, message: str) -> None:
-        super().__init__(f"{file or '<program>'}:{line or 1}: {message}")
-        self.file, self.line, self.message = file, line, message
+class ProgramError(FileError):
+    """Source that is not a program."""
 
 
 @dataclass(frozen=True)

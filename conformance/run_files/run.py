@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.base import schemas
+from conformance.base.file_error import FileError
 from conformance.base.levels import LEVELS
 
 SCHEMA = 1
 """Version of the run file's format; it changes when an older reader would misread a newer file."""
 
 
-class RunError(Exception):
-    """A run file cannot be read; the message has the file, the line and the reason."""
-
-    def __init__(self, path: str | os.PathLike[str], line: int | None, message: str) -> None:
-        where = f"{os.fspath(path)}, line {line}" if line else os.fspath(path)
-        super().__init__(f"{where}: {message}")
-        self.path = Path(path)
-        self.line = line
-        self.message = message
+class RunError(FileError):
+    """A run file cannot be read."""
 
 
 class NotARun(RunError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from conformance.base.file_error import FileError
 from conformance.base.reference import reference_folder
 from conformance.program.program import Program, ProgramError, shown_path
 
@@ -17,12 +18,8 @@ _HEADING = re.compile(r"(?P<prefix>[A-Z][A-Z0-9]*)-(?P<number>\d{2,}) +(?P<sente
 _FILE_NUMBER = re.compile(r"\d+[-_]")
 
 
-class ChapterError(Exception):
-    """A chapter that cannot be read; says in which file and line, and why."""
-
-    def __init__(self, file: str | Path, line: int, message: str) -> None:
-        super().__init__(f"{file}:{line}: {message}")
-        self.file, self.line, self.message = str(file), line, message
+class ChapterError(FileError):
+    """A chapter that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -247,4 +244,4 @@ def chapter_with_problems(path: Path) -> tuple[Chapter, list[ChapterError]]:
     rules = reader.rules()
     title = reader.titles[0] if reader.titles else ""
     chapter = Chapter(title, reader.area, tuple(rules), path, reader.intro())
-    return chapter, sorted(reader.problems, key=lambda problem: problem.line)
+    return chapter, sorted(reader.problems, key=lambda problem: problem.line or 1)

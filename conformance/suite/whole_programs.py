@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from conformance.base.file_error import FileError
 from conformance.base.reference import reference_folder
 from conformance.program.program import Program, ProgramError, shown_path
 
@@ -12,12 +13,8 @@ AREA = "programs"
 PREFIX = "program/"
 
 
-class WholeProgramError(Exception):
-    """A file that is not a whole program; says in which file and line, and why."""
-
-    def __init__(self, file: str, line: int, message: str) -> None:
-        super().__init__(f"{file}:{line}: {message}")
-        self.file, self.line, self.message = file, line, message
+class WholeProgramError(FileError):
+    """A file that is not a whole program."""
 
 
 def read_whole_programs(directory: str | Path | None = None) -> list[Program]:

@@ -13,12 +13,13 @@ from impl.core.dtypes import FLOATING, dtype, float32, float64, get_default_dtyp
 from impl.core.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
+from impl.factories.type_info import typename
 from impl.optim.optimizer_hooks import (
     Hooked,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from impl.optim.options import check_option, type_name
+from impl.optim.options import check_option
 from impl.tensor.tensor import Tensor
 
 
@@ -35,7 +36,7 @@ class Optimizer(Hooked):
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                f"but got {type_name(params)}"
+                f"but got {typename(params)}"
             )
         self.defaults = defaults
         self._init_hooks()
@@ -81,7 +82,7 @@ class Optimizer(Hooked):
             if not isinstance(param, Tensor):
                 raise TypeError(
                     "optimizer can only optimize Tensors, but one of the params is "
-                    + type_name(param)
+                    + typename(param)
                 )
             if not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")

@@ -1,20 +1,10 @@
-"""Options of optimizers: their ranges, and how messages name a value's type."""
+"""Options of optimizers: their ranges."""
 
 from __future__ import annotations
 
 import math
 
 from impl.tensor.tensor import Tensor
-
-
-def type_name(value) -> str:
-    """A value's type as torch writes it in messages."""
-    if isinstance(value, Tensor):
-        return f"torch.{value.dtype.legacy}Tensor"
-    kind = type(value)
-    if kind.__module__ in ("builtins", ""):
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def check_option(name: str, value, positive: bool = False) -> None:
