@@ -42,6 +42,8 @@ class ArgParser:
         self.takes_nothing = method and texts == [""]  # METH_NOARGS, in C
         # The types of arguments with which the implementation may be called as it was spelled.
         self.accepted: set = set()
+        # Those with which it is called after sizes given one by one were put into a tuple.
+        self.gathered: set = set()
 
     @functools.cached_property
     def signatures(self) -> list[Signature]:
@@ -73,6 +75,8 @@ class ArgParser:
         if key in self.accepted:
             return self.call(*args, **named)
         own, rest = (args[:1], args[1:]) if self.method else ((), args)
+        if key in self.gathered:
+            return self.call(*own, rest, **named)
         if self.takes_nothing and (rest or named):
             what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
             raise TypeError(f"TensorBase.{self.name}() takes no {what}")
@@ -81,14 +85,22 @@ class ArgParser:
         except Mismatch as error:
             raise TypeError(*error.args) from None
         values = {p: p.converted(v, self.name) for p, v in found.items()}
-        direct = self._spelled_alike(named) and all(values[p] is found[p] for p in found)
-        if direct and not signature.deprecated and self._binds((*own, *rest), named):
-            if not any(p.depends_on_value(v) for p, v in found.items()):
-                self.accepted.add(key)
-                if len(key) == 1 and isinstance(key[0], type):  # the fast path makes no tuple
-                    self.accepted.add(key[0])
-            return self.call(*args, **named)
+        if self._spelled_alike(named) and all(values[p] is found[p] for p in found):
+            lasting = not any(p.depends_on_value(v) for p, v in found.items())
+            if not signature.deprecated and self._binds(args, named):
+                if lasting:
+                    self._accept(key)
+                return self.call(*args, **named)
+            if any(v is rest for v in found.values()) and self._binds((*own, rest), named):
+                if lasting:
+                    self.gathered.add(key)
+                return self.call(*own, rest, **named)
         return self._call(signature, own, values)
+
+    def _accept(self, key: tuple) -> None:
+        self.accepted.add(key)
+        if len(key) == 1 and isinstance(key[0], type):  # the fast path makes no tuple
+            self.accepted.add(key[0])
 
     def _spelled_alike(self, named: dict) -> bool:
         """Whether the keywords are torch's own names, not NumPy's."""

@@ -75,17 +75,12 @@ def sizes_of(arguments) -> tuple[int, ...]:
     return tuple(_python.index(n) for n in arguments)
 
 
-def sizes_given(function: str, parameter: str, sizes, named) -> tuple[int, ...]:
+def sizes_given(parameter: str, sizes, named) -> tuple[int, ...]:
     """`sizes_of` a variadic call, or of its single keyword argument.
 
-    Raises the TypeError of torch's argument parser for missing sizes, and TypeError for
-    non-integers.
+    Raises TypeError for non-integers.
     """
-    if not sizes:
-        if parameter not in named:
-            raise TypeError(f'{function}() missing 1 required positional arguments: "{parameter}"')
-        sizes = (named[parameter],)
-    return sizes_of(sizes)
+    return sizes_of(sizes or (named[parameter],))
 
 
 def infer_size(shape, count: int) -> tuple[int, ...]:

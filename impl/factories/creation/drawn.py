@@ -41,13 +41,13 @@ rand = _random("rand", lambda t, g: draw_uniform(t, 0, 1, g))
 randn = _random("randn", lambda t, g: draw_normal(t, 0.0, 1.0, g))
 
 
-def _bounds_and_sizes(name: str, low=None, high=None, size=None, **named):
+def _bounds_and_sizes(low, high=None, size=None, **named):
     """Read the sizes of `randint`, which come last, and its bounds, of which the lower is 0."""
     if isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    return listed(name, high if size is None else size, low, high, position=2, **named)
+    return listed(size, low, high, **named)
 
 
 @publish

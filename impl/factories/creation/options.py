@@ -31,8 +31,8 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
 
     Args:
         name: the factory's name in error texts, by default the maker's.
-        sized: what reads the sizes: from the name and the caller's arguments it makes the maker's,
-            positional ones (the sizes, a tuple, first) and keywords.
+        sized: what reads the sizes: from the caller's arguments it makes the maker's, positional
+            ones (the sizes, a tuple, first) and keywords.
         method: publish the factory as a method of tensors; the maker's first argument is `self`.
         out: the factory also takes `out=`, in which it stores the maker's result.
     """
@@ -48,7 +48,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             if out:
                 named["dtype"] = target.dtype
         if sized is not None:
-            sizes_first, named = sized(name, *args[method:], **named)
+            sizes_first, named = sized(*args[method:], **named)
             size = sizes_first[0]
             args = (*args[:method], *sizes_first)
         if requires_grad is not False:
@@ -83,35 +83,14 @@ def _check_target(name: str, out: Tensor, dtype) -> None:
         raise RuntimeError(messages.OUT_GRADIENT.format(f"aten::{name}"))
 
 
-def one_by_one(name: str, *sizes, size=None, **named):
-    """Read sizes that are given one by one, as a sequence, or by keyword.
-
-    Raises TypeError for sizes that are missing or no integers.
-    """
-    if size is not None:
-        sizes = (size,)
-    elif not sizes:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    first = sizes[0]
-    if len(sizes) == 1 and isinstance(first, Tensor):
-        sizes = (first := int(first.item()),)
-    if not isinstance(first, (tuple, list)) and not hasattr(first, "__index__"):
-        raise _no_sizes(name, first, 1)
-    return (sizes_of(sizes),), named
+def one_by_one(*sizes, size=None, **named):
+    """Read sizes that are given one by one, as a sequence, or by keyword."""
+    return (sizes_of(sizes if size is None else (size,)),), named
 
 
-def listed(name: str, size=None, *rest, position: int = 1, **named):
-    """Read sizes that are given as a sequence. Raises TypeError for anything else."""
-    if not isinstance(size, (tuple, list)):
-        raise _no_sizes(name, size, position)
+def listed(size, *rest, **named):
+    """Read sizes that are given as a sequence."""
     return (sizes_of((size,)), *rest), named
-
-
-def _no_sizes(name: str, size, position: int) -> TypeError:
-    return TypeError(
-        f"{name}(): argument 'size' (position {position}) must be tuple of ints, not "
-        f"{type(size).__name__}"
-    )
 
 
 def _negative(name: str, size: tuple[int, ...]) -> RuntimeError:

@@ -33,7 +33,7 @@ def flip_(input, *dims, **named):
 
     Raises IndexError for a dimension out of range, RuntimeError for one named twice.
     """
-    return tensor_ops.flip(input, sizes_given("flip", "dims", dims, named))
+    return tensor_ops.flip(input, sizes_given("dims", dims, named))
 
 
 @function("fliplr")

@@ -57,13 +57,13 @@ def repeat_(self, *repeats, **named):
 
     Raises RuntimeError for fewer repeats than dimensions, or negative ones.
     """
-    return tensor_ops.repeat(self, sizes_given("repeat", "repeats", repeats, named))
+    return tensor_ops.repeat(self, sizes_given("repeats", repeats, named))
 
 
 @function("tile")
 def tile(input, *dims, **named):
     """`repeat` with missing leading counts taken as one (torch.tile)."""
-    counts = sizes_given("tile", "dims", dims, named)
+    counts = sizes_given("dims", dims, named)
     return tensor_ops.repeat(input, (1,) * (input._raw.ndim - len(counts)) + counts)
 
 

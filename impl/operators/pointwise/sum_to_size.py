@@ -13,7 +13,7 @@ def sum_to_size(self, *size, **named):
 
     Raises RuntimeError unless `size` broadcasts to the tensor's shape, TypeError without sizes.
     """
-    wanted, shape = sizes_given("sum_to_size", "size", size, named), self._raw.shape
+    wanted, shape = sizes_given("size", size, named), self._raw.shape
     if repeated_dims(wanted, shape) is None:
         raise RuntimeError(f"size {{{[*wanted]}}} is not expandable to size {{{[*shape]}}}.")
     return tensor_ops.sum_to(self, wanted)

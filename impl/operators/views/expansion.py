@@ -74,7 +74,7 @@ def expand(self, *sizes, implicit=False, **named):
 
     Raises RuntimeError for a new size of a dimension whose size is not one.
     """
-    sizes = sizes_given("expand", "size", sizes, named)
+    sizes = sizes_given("size", sizes, named)
     check_count(self, sizes)
     return tensor_ops.expand(self, sizes)
 
@@ -98,4 +98,4 @@ def expand_as(self, other):
 @function("broadcast_to")
 def broadcast_to(input, *size, **named):
     """`input.expand(size)` (torch.broadcast_to)."""
-    return expand(input, sizes_given("broadcast_to", "size", size, named))
+    return expand(input, sizes_given("size", size, named))

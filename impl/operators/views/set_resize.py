@@ -26,7 +26,7 @@ def resize_(self, *sizes, memory_format=None, **named):
     """
     if requires_grad(self) and not (self._inference or STATE.inference):
         raise RuntimeError("cannot resize variables that require grad")
-    shape = sizes_given("resize_", "size", sizes, named)
+    shape = sizes_given("size", sizes, named)
     resized = shape != self._raw.shape
     if resized:
         write.resize(self, shape)

@@ -111,7 +111,7 @@ array_ops.reshape = _reshaped
 @function("reshape")
 def reshape(input, *shape, **named):
     """A view with other sizes where the strides allow it, else a copy (torch.reshape)."""
-    return _reshape(input, sizes_given("reshape", "shape", shape, named))
+    return _reshape(input, sizes_given("shape", shape, named))
 
 
 @function("view_as", torch=False)

@@ -107,7 +107,7 @@ def permute(input, *dims, **named):
 
     Raises RuntimeError unless each dimension is named once, IndexError out of range.
     """
-    return tensor_ops.permute(input, sizes_given("permute", "dims", dims, named))
+    return tensor_ops.permute(input, sizes_given("dims", dims, named))
 
 
 @function("swapaxes")
