@@ -89,7 +89,7 @@ CATEGORY = {d.numpy: d.category for d in ALL}
 DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= FLOATING)
 REDUCED = frozenset((float16.numpy, bfloat16.numpy))
 # The float dtypes in which NumPy and BLAS compute; the reduced ones are cast to float32 first.
-WIDE = (float32.numpy, float64.numpy)
+WIDE = frozenset((float32.numpy, float64.numpy))  # a tuple would hold None, NumPy's name of float64
 
 _default = float32
 

@@ -40,7 +40,7 @@ def _times_log(name: str, node: str, log, pole: int, check=None, **facts):
         dtype = x.dtype if hasattr(x, "dtype") else y.dtype
         if check is not None:
             check(dtype.type(0))
-        if getattr(y, "dtype", None) != dtype:
+        if not hasattr(y, "dtype") or y.dtype != dtype:
             y = np.asarray(y).astype(dtype)[()]
         value = (x * log(y)).astype(dtype)
         return np.where(np.isnan(y), y, np.where(x == 0, dtype.type(0), value))
