@@ -132,6 +132,14 @@ def test_summary_of_a_run_that_conforms(tmp_path):
     assert "| leaves | 1 | 1 | 1 | 1 | 1 |  |" in text
 
 
+def test_summary_counts_known_divergences_apart(tmp_path):
+    known = {"reason": "so", "link": None}
+    lines = [made_runs.diverging("TIES-01.1", "ties", known=known)]
+    assert "| ties | 1 | 1 known, 0 conform |" in page(tmp_path, lines)
+    lines += [made_runs.diverging("TIES-02.1", "ties"), made_runs.line("TIES-03.1", "ties")]
+    assert "| ties | 3 | **1 diverge**, 1 known, 1 conform |" in page(tmp_path, lines)
+
+
 def test_summary_of_an_interrupted_run_says_so(tmp_path):
     text = page(tmp_path, [made_runs.line("LEAF-01.1", "leaves")], interrupted=True, programs=9)
     assert text.startswith("## Interrupted: 1 of 9 programs judged\n")

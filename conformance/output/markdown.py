@@ -13,7 +13,7 @@ from conformance.output.failure import headline
 from conformance.run_files.categories import CATEGORIES, category
 from conformance.run_files.resume import header_text
 from conformance.run_files.run import Run
-from conformance.run_files.totals import is_failing
+from conformance.run_files.totals import is_failing, is_known
 from conformance.settings.settings import Settings, command
 
 FIRST = 10
@@ -115,9 +115,12 @@ def _table(run: Run) -> str:
 def _cell(lines: list[dict[str, Any]], level: str) -> str:
     """How many conform at the level, and how many do not; a dash where it does not apply."""
     verdicts = [line["levels"].get(level) for line in lines]
-    conforms, diverges = verdicts.count("conforms"), verdicts.count("diverges")
-    if diverges:
-        return f"**{diverges:,} diverge**, {conforms:,} conform"
+    differing = [line for line in lines if line["levels"].get(level) == "diverges"]
+    known, conforms = sum(map(is_known, differing)), verdicts.count("conforms")
+    parts = [f"**{len(differing) - known:,} diverge**"] if len(differing) > known else []
+    parts += [f"{known:,} known"] if known else []
+    if parts:
+        return ", ".join([*parts, f"{conforms:,} conform"])
     return f"{conforms:,}" if conforms else "–"
 
 
