@@ -1,4 +1,7 @@
-"""The table of torch's public names, present and missing: `python -m reference.names FILE`.
+"""The tables of torch's public names: `python -m reference.names docs/names.md LIST`.
+
+The page says which of them impl has; the list, `conformance/signatures/names.txt`, is what the
+report of any backend is counted against, without torch.
 
 `names.toml` has the reasons, by groups; a name that is missing without one is listed first.
 """
@@ -99,9 +102,9 @@ def page() -> str:
     lines = [
         "# torch's public names in impl",
         "",
-        f"`python -m reference.names docs/names.md` wrote this page, with torch {_version()}; the",
-        "reasons stand in `reference/names.toml`. Counted are names without an underscore, and no",
-        "submodules.",
+        f"`python -m reference.names` wrote this page, with torch {_version()}; the reasons are",
+        "those of `reference/names.toml`. Counted are names without an underscore, and no",
+        "submodules. The report of a run has the same table for its backend.",
         "",
         "| in | public names | in impl | out of scope, with a reason | missing |",
         "|---|---:|---:|---:|---:|",
@@ -123,6 +126,14 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def listed() -> str:
+    """The names, a line for each; a dash after those that are out of scope."""
+    _, groups, _ = counted()
+    outside = {name for group in groups for name in group.names}
+    names = [f"{space}.{name}" for space in SPACES for name in public(space)]
+    return "".join(f"{name} -\n" if name in outside else f"{name}\n" for name in names)
+
+
 def _wrapped(names: list[str]) -> list[str]:
     lines = [""]
     for name in names:
@@ -138,10 +149,13 @@ def _version() -> str:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page and the list."""
     parser = argparse.ArgumentParser(prog="python -m reference.names", description=__doc__)
-    parser.add_argument("file", type=Path)
-    parser.parse_args().file.write_text(page(), "utf-8")
+    parser.add_argument("page", type=Path)
+    parser.add_argument("list", type=Path)
+    options = parser.parse_args()
+    options.page.write_text(page(), "utf-8")
+    options.list.write_text(listed(), "utf-8")
 
 
 if __name__ == "__main__":

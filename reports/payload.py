@@ -133,7 +133,7 @@ def _index(run: Run) -> dict[str, Any]:
     }
     categories = [category(line) for line in lines]
     return {
-        "backend": header["backend"],
+        "backend": {key: text for key, text in header["backend"].items() if key != "names"},
         "oracle": header["oracle"],
         "counted": run.levels,
         "words": WORDS,

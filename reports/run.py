@@ -93,6 +93,7 @@ def page(run: Run) -> str:
         sweep=sweep_summary(run.programs),
         columns=COLUMNS,
         conventions=conventions(run.programs),
+        names=run.header["backend"].get("names") or [],
         times=times(run.programs),
         column_words=COLUMN_WORDS,
     )

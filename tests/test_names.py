@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import impl
+from conformance.signatures.names import names_of, public_names
+
 torch = pytest.importorskip("torch")
 names = pytest.importorskip("reference.names")
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "names.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, LIST = ROOT / "docs" / "names.md", ROOT / "conformance" / "signatures" / "names.txt"
 
 
 def test_every_missing_name_has_a_reason():
@@ -18,10 +22,28 @@ def test_every_missing_name_has_a_reason():
         assert unexplained == []
 
 
-def test_the_page_is_up_to_date():
+def test_the_page_and_the_list_are_up_to_date():
     if torch.__version__.startswith("2.13."):
-        told = "docs/names.md is old; write it again: python -m reference.names docs/names.md"
+        told = f"old; write them again: python -m reference.names {PAGE} {LIST}"
         assert PAGE.read_text("utf-8") == names.page(), told
+        assert LIST.read_text("utf-8") == names.listed(), told
+
+
+def test_the_names_of_a_namespace_are_counted():
+    """impl lacks none; torch has all; a namespace that raises has those that it gives."""
+    assert [count["missing"] for count in names_of(impl)] == [[]] * len(public_names())
+    if torch.__version__.startswith("2.13."):
+        assert all(count["public"] == count["present"] for count in names_of(torch))
+
+    class Broken:
+        abs = staticmethod(abs)
+
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+    counts = {count["space"]: count for count in names_of(Broken())}
+    assert counts["torch"]["present"] == 1 and "add" in counts["torch"]["missing"]
+    assert counts["torch.linalg"]["present"] == 0
 
 
 def test_every_group_has_names():

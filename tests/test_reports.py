@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import os
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -375,3 +376,13 @@ def test_values_fit_on_a_line() -> None:
         assert text.startswith("…") and len(text) <= 60
         assert "before it ends" in text or "after" in text
     assert brief_pair("x" * 100, "y" * 100, 10) == ("xxxxxxxxx…", "yyyyyyyyy…")
+
+
+def test_the_report_counts_the_names_of_the_backend(small: Run) -> None:
+    assert "Public names" not in page(small)
+    count = {"space": "torch.fft", "public": 25, "present": 3, "out_of_scope": 2}
+    names = [{**count, "missing": ["<b>rfft", *(f"name{i}" for i in range(19))]}]
+    backend = {**small.header["backend"], "names": names}
+    shown = page(replace(small, header={**small.header, "backend": backend}))
+    assert "3 of 25; 20 names are missing, 2 are out of scope" in shown
+    assert "20 names are missing in <code>torch.fft</code>" in shown and "&lt;b&gt;rfft" in shown

@@ -44,6 +44,8 @@ class Identity:
     unavailable: str | None
     levels: tuple[str, ...] = LEVELS
     """The levels that the backend claims; no others are compared."""
+    names: list[dict[str, Any]] | None = None
+    """How many of torch's public names it has; see `conformance.signatures.names.names_of`."""
 
 
 class Child:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from conformance.backends import Backend, find
 from conformance.execution.execute import trace
 from conformance.program.program import Program
+from conformance.signatures.names import names_of
 from conformance.sweep.sweep import Sweep
 
 
@@ -54,6 +55,7 @@ def _ready(name: str, imports: list[str], answers: BinaryIO) -> Backend | None:
             "device": str(backend.device),
             "unavailable": backend.available(),
             "levels": backend.levels,
+            "names": names_of(backend.namespace),
         }
     except Exception as error:
         _write(answers, _line({"failed": str(error) or type(error).__name__}))

@@ -222,7 +222,10 @@ def _in_child(settings: Settings) -> tuple[dict[str, Any], str | None]:
         return unknown, f"{absent} is not installed"
     with child(settings) as process:
         found = process.identity()
-    described = {"name": settings.backend, "version": found.version, "device": found.device}
+    described: dict[str, Any] = {"name": settings.backend}
+    described |= {"version": found.version, "device": found.device}
+    if found.names is not None:
+        described["names"] = found.names
     return described, found.unavailable
 
 
