@@ -24,7 +24,7 @@ READ = (
     *("{x}.stride()", "{x}.storage_offset()", "{x}.is_contiguous()", "{x}._is_view()"),
     *("{x}._base", "{x}.data_ptr() == {x}.data_ptr()", "{x}.size()", "{x}.shape", "{x}.grad"),
     *("{x}.is_contiguous(memory_format=torch.channels_last)", "{x}.dtype", "{x}.element_size()"),
-    *("{x}.grad_fn.next_functions", "{x}.grad_fn.name()", "repr({x}.grad_fn)", "dir({x}.grad_fn)"),
+    *("{x}.grad_fn.next_functions", "{x}.grad_fn.name()", "repr({x}.grad_fn)"),
     *("{x}.grad_fn.metadata", "{x}.grad_fn(torch.ones_like({x}))", "{x}.retains_grad"),
     *(
         "f'{{{x}:.3f}}'",

@@ -69,6 +69,12 @@ def write_out(out: Tensor, value, strides=None) -> None:
     write(out, value)
 
 
+def fill_out(out: Tensor, value) -> None:
+    """Store a factory's value in `out`, which is resized to its shape without a warning."""
+    resize(out, np.shape(value), None)
+    write_out(out, value)
+
+
 def copy_out(name: str, out, result: Tensor, counts_resize: bool = False):
     """Store the result of a composite by a copy, as ATen does: recorded, like any write.
 

@@ -77,14 +77,21 @@ def _composed_l1(input, target, reduction: str) -> Tensor:
     return reduced((input - target).abs(), reduction)
 
 
-def _weighted(values, input, weight, reduction: str) -> Tensor:
+def _weighted(values, input, weight, reduction: str, by_weights: bool = True) -> Tensor:
+    """The weighted values, reduced; their mean is their sum by that of the weights, or (of
+    `huber_loss`) by their number.
+
+    Raises ValueError for weights of another size, and for an unknown reduction.
+    """
     if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
     if reduction not in _REDUCTIONS:
         expected = "Expected one of 'none', 'mean', 'sum'"
         raise ValueError(f"Invalid reduction mode: {reduction}. {expected}.")
     values = values * weight
-    return values.sum() / weight.sum() if reduction == "mean" else reduced(values, reduction)
+    if reduction == "mean" and by_weights:
+        return values.sum() / weight.sum()
+    return reduced(values, reduction)
 
 
 def smooth_l1_loss(
@@ -108,7 +115,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     input, target = _same_size(input, target)
     if weight is not None:
         values = huber_loss(input, target, reduction="none", delta=delta)
-        return _weighted(values, input, weight, reduction)
+        return _weighted(values, input, weight, reduction, by_weights=False)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     return losses.huber_loss(input, target, reduction_number(reduction), delta)

@@ -8,7 +8,7 @@ from impl.core import dtypes
 from impl.core.memory_formats import preserve_format
 from impl.core.strides import contiguous_strides, extent, strided
 from impl.dispatch.batching_rules import by_example
-from impl.dispatch.out import write_out
+from impl.dispatch.out import fill_out
 from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
 from impl.kernels.casting import filled
 from impl.tensor import allocation
@@ -18,7 +18,7 @@ from impl.tensor.tensor import Tensor, new
 def _made(make, size, dtype, out):
     if out is None:
         return make(size, type_of(dtype))
-    write_out(out, make(size, out._raw.dtype))
+    fill_out(out, make(size, out._raw.dtype))
     return out
 
 
@@ -44,7 +44,9 @@ def empty(size, *, dtype=None, out=None, memory_format=None):
         raise RuntimeError("unsupported memory format Preserve")
     strides = None if memory_format is None else memory_format.strides(size)
     if strides is None:
-        return _made(np.empty, size, dtype, out)
+        return (
+            out if out is not None and out._raw.shape == size else _made(np.empty, size, dtype, out)
+        )
     return _strided(size, strides, type_of(dtype))
 
 
@@ -61,7 +63,7 @@ def full(size, fill_value, *, dtype=None, out=None):
         kind = dtypes.dtype_of_number(fill_value)
     if out is None:
         return filled(size, fill_value, (dtype or kind).numpy)
-    write_out(out, filled(size, fill_value, out._raw.dtype))
+    fill_out(out, filled(size, fill_value, out._raw.dtype))
     return out
 
 

@@ -16,13 +16,17 @@ from impl.tensor.tensor import Tensor, new
 
 def _random(name: str, draw):
     def drawn(size, *, generator=None, dtype=None, out=None) -> Tensor:
-        result = new(np.empty(size, type_of(dtype))) if out is None else out
-        if result._raw.shape != size:
-            write.resize(result, size)
-        draw(result, generator)
-        if out is not None:
-            inference_mode.count(out)
-        return result
+        if out is None:
+            result = new(np.empty(size, type_of(dtype)))
+            draw(result, generator)
+            return result
+        if out._raw.shape != size:
+            write.resize(out, size)
+            if name == "randn":  # of which torch counts the resizing, too
+                inference_mode.count(out)
+        draw(out, generator)
+        inference_mode.count(out)
+        return out
 
     def like(input, *, generator=None, dtype=None, memory_format=None) -> Tensor:
         result = shaped_like(input, dtype, memory_format)

@@ -70,6 +70,8 @@ def _flatten(data, shape, depth: int, flat: list) -> None:
 def _scalar_dtype(value) -> dtype:
     if isinstance(value, np.generic):
         return BY_NUMPY[value.dtype]
+    if isinstance(value, complex) and dtypes.get_default_dtype() is dtypes.bfloat16:
+        raise RuntimeError("invalid default scalar type for complex")
     if isinstance(value, (bool, int, float, complex)):
         return dtypes.dtype_of_number(value)
     if isinstance(value, (str, bytes)):

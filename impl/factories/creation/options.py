@@ -12,7 +12,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
 from impl.core.sizes import sizes_of
 from impl.core.state import STATE
-from impl.dispatch.out import write_out
+from impl.dispatch.out import fill_out
 from impl.tensor.tensor import Tensor, new
 
 
@@ -22,7 +22,7 @@ def publish(function):
     return function
 
 
-def factory(make=None, *, name: str | None = None, sized=None, method=False, out=False):
+def factory(make=None, *, name: str | None = None, sized=None, method=False, out=None):
     """Decorate the maker of a factory's value, an array or a tensor; returns the factory.
 
     The factory takes the options that all factories have besides the maker's own arguments (among
@@ -34,11 +34,13 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         sized: what reads the sizes: from the caller's arguments it makes the maker's, positional
             ones (the sizes, a tuple, first) and keywords.
         method: publish the factory as a method of tensors; the maker's first argument is `self`.
-        out: the factory also takes `out=`, in which it stores the maker's result.
+        out: the factory also takes `out=`, in which this function stores the maker's result, or
+            `fill_out` for True.
     """
     if make is None:
         return functools.partial(factory, name=name, sized=sized, method=method, out=out)
     name = name or make.__name__
+    store = fill_out if out is True else out
 
     @functools.wraps(make)
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
@@ -63,7 +65,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if not isinstance(result, Tensor):
             result = new(result if result.ndim else result[()])
         if target is not None and result is not target:
-            write_out(target, result._raw)
+            store(target, result._raw)
             result = target
         return _require(result) if requires_grad else result
 

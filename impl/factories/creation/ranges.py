@@ -9,13 +9,32 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import fill_out
 from impl.factories.creation.options import factory, publish, type_of
 from impl.kernels.casting import filled, storable
 from impl.tensor.tensor import Tensor
 
 
+def _fill_range(out: Tensor, value) -> None:
+    """Store the numbers in `out`, which keeps its shape if it has as many elements."""
+    fill_out(out, value.reshape(out._raw.shape) if out._raw.size == value.size else value)
+
+
+def _fill_arange(out: Tensor, value) -> None:
+    if 0 != out._raw.size != value.size:
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {[*out._raw.shape]} is "
+            f"{out._raw.size} which does not match the computed number of elements {value.size}. "
+            "Note that this may occur as a result of rounding error. The out tensor will be "
+            f"resized to a tensor of shape ({value.size},).",
+            UserWarning,
+            stacklevel=4,
+        )
+    _fill_range(out, value)
+
+
 @publish
-@factory(out=True)
+@factory(out=_fill_arange)
 def arange(start, end=None, step=1, *, dtype=None):
     """Numbers from start (0) up to but not including end, `step` apart (torch.arange).
 
@@ -49,7 +68,7 @@ def _check_step(start, end, step) -> None:
 
 
 @publish
-@factory(out=True)
+@factory(out=_fill_range)
 def range(start, end=None, step=1, *, dtype=None):
     """Numbers from start (0) up to end, which is included, `step` apart (torch.range, deprecated).
 
@@ -71,14 +90,26 @@ def range(start, end=None, step=1, *, dtype=None):
     return (start + step * np.arange(count, dtype=np.float64)).astype(type_of(dtype))
 
 
+def _check_ends(name: str, start, end) -> None:
+    """Raise RuntimeError for a start or end that is a tensor with dimensions."""
+    given = {"start": start, "end": end}
+    ranks = {end: v._raw.ndim for end, v in given.items() if isinstance(v, Tensor) and v._raw.ndim}
+    if ranks:
+        shown = " and ".join(f"{end} with {rank} dimension(s)" for end, rank in ranks.items())
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got {shown}."
+        )
+
+
 @publish
-@factory(out=True)
+@factory(out=_fill_range)
 def linspace(start, end, steps, *, dtype=None):
     """`steps` numbers evenly spaced from start to end, both included (torch.linspace).
 
     The first half counts from the start, the second from the end, so that both ends are exact.
     Raises RuntimeError for a negative number of steps.
     """
+    _check_ends("linspace", start, end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if dtype is dtypes.bool_:
@@ -104,9 +135,10 @@ def linspace(start, end, steps, *, dtype=None):
 
 
 @publish
-@factory(out=True)
+@factory(out=_fill_range)
 def logspace(start, end, steps, base=10.0, *, dtype=None):
     """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
+    _check_ends("logspace", start, end)
     if dtype is dtypes.bool_:
         raise not_implemented("logspace_cpu", dtype)
     if dtype is not None and dtype.category < dtypes.FLOATING:

@@ -20,6 +20,13 @@ from impl.kernels.reduced_precision import widened
 from impl.tensor.tensor import Tensor, new
 
 
+def _fresh(view: Tensor) -> Tensor:
+    """The view as a tensor of its own, of version 0: torch makes it below the autograd layer."""
+    view._view = None
+    view._storage = view._storage.sharing()
+    return view
+
+
 def _window(shape):
     """Decorate what makes a window's elements of their numbers and of how many there are; further
     parameters are the window's settings. Publishes the factory of the window.
@@ -45,7 +52,7 @@ def _window(shape):
                 return new(np.ones(window_length, dtype.numpy))
             count = window_length + bool(periodic)
             elements = shape(arange(count, dtype=dtype), count, *settings, **named)
-            return elements.narrow(0, 0, window_length) if periodic else elements
+            return _fresh(elements.narrow(0, 0, window_length))
 
     window.__name__ = window.__qualname__ = name
     window.__doc__ = shape.__doc__

@@ -34,9 +34,9 @@ _LONGEST_SEQUENCE = 32  # lists of at least this length never stand for a tuple
 
 def _select(tensor: Tensor, dim: int, index: int, position: int) -> Tensor:
     shape = tensor._raw.shape
-    if not shape:
+    if not shape and index == 0:
         raise IndexError(_ZERO_DIM)
-    size = shape[dim]
+    size = shape[dim] if shape else 0
     if not -size <= index < size:
         raise IndexError(
             f"index {index} is out of bounds for dimension {position} with size {size}"
@@ -267,4 +267,10 @@ def _write(target: Tensor, value: Tensor) -> None:
 
 
 Tensor.__getitem__ = getitem
-Tensor.__setitem__ = setitem
+
+
+def _delitem(self, index):
+    raise TypeError("Tensor does not support deleting items")
+
+
+Tensor.__setitem__, Tensor.__delitem__ = setitem, _delitem

@@ -117,10 +117,10 @@ def index_reduce(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}."
         )
+    dim = check_slices("index_reduce_", self, dim, index, source)
     warnings.warn(
         "index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=4
     )
-    dim = check_slices("index_reduce_", self, dim, index, source)
     if self.dtype.kind == "c" and reduce in _EXTREMA:
         raise not_implemented(f"{_EXTREMA[reduce].__name__}_cpu", BY_NUMPY[self.dtype])
     result, places = np.array(with_dims(self)), with_dims(index)

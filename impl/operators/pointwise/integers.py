@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
-from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import store_exactly
@@ -64,9 +65,6 @@ def unravel_index(indices, shape):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    result, step = [], 1
-    for size in reversed(sizes):
-        result.append((indices // step) % size)
-        step *= size
-    joined = FUNCTIONS["stack"](result[::-1], -1) if result else indices.unsqueeze(-1)[..., :0]
-    return FUNCTIONS["unbind"](joined, -1)
+    steps = [math.prod(sizes[place:]) for place in range(1, len(sizes) + 1)]
+    steps, moduli = (new(np.array(numbers, np.int64)) for numbers in (steps, sizes))
+    return ((indices.unsqueeze(-1) // steps) % moduli).unbind(-1)

@@ -111,12 +111,16 @@ for _op in (sort_default, sort_stable):
 topk_dim.forward(values=lambda F, self_t, dim, indices: F.gather(self_t, dim, indices))
 
 Sorted, Largest = indexed("sort"), indexed("topk")
+_UNSTATED = object()
 
 
 @function(out=True)
-def sort(input, dim=-1, descending=False, *, stable=None):
-    """The elements in order along `dim`, with their indices (torch.sort)."""
-    if stable is None:
+def sort(input, dim=-1, descending=False, *, stable=_UNSTATED):
+    """The elements in order along `dim`, with their indices (torch.sort).
+
+    `stable` chooses the overload, whatever its value.
+    """
+    if stable is _UNSTATED:
         return Sorted(sort_default(input, dim, descending))
     return Sorted(sort_stable(input, dim, descending))
 

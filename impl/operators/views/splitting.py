@@ -128,6 +128,15 @@ def split(tensor, split_size_or_sections, dim=0):
     return tensor_ops.split_equal(tensor, _python.index(split_size_or_sections), dim)
 
 
+def _split_self(self, split_size, dim=0):
+    """`torch.split`, whose parameter has another name as a method (torch.Tensor.split)."""
+    return split(self, split_size, dim)
+
+
+_split_self.__name__, _split_self.__qualname__ = "split", "Tensor.split"
+Tensor.split = _split_self  # type: ignore[method-assign]
+
+
 @function("split_with_sizes")
 def split_with_sizes(input, split_sizes, dim=0):
     """Views of the given sizes (torch.split_with_sizes)."""
