@@ -1,7 +1,7 @@
 """The tables of torch's public names: `python -m reference.names docs/names.md LIST`.
 
-The page says which of them impl has; the list, `conformance/signatures/names.txt`, is what the
-report of any backend is counted against, without torch.
+The page says which of them impl has. By the list, `conformance/signatures/names.txt`, the names of
+any backend are counted without torch.
 
 `names.toml` has the reasons, by groups; a name that is missing without one is listed first.
 """

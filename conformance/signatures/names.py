@@ -24,7 +24,7 @@ def public_names() -> dict[str, dict[str, bool]]:
 
 
 def names_of(namespace: Any) -> list[dict[str, Any]]:
-    """Per space: how many names there are and how many the namespace has, and what it lacks.
+    """Per space: how many names there are, how many the namespace has, and those that it lacks.
 
     A name counts as there if the namespace has an attribute of that name. Raises nothing: an
     attribute that raises when it is read is not there.

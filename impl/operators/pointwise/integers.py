@@ -66,5 +66,5 @@ def unravel_index(indices, shape):
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [math.prod(sizes[place:]) for place in range(1, len(sizes) + 1)]
-    steps, moduli = (new(np.array(numbers, np.int64)) for numbers in (steps, sizes))
-    return ((indices.unsqueeze(-1) // steps) % moduli).unbind(-1)
+    divisors, moduli = (new(np.array(numbers, np.int64)) for numbers in (steps, sizes))
+    return ((indices.unsqueeze(-1) // divisors) % moduli).unbind(-1)
