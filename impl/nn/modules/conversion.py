@@ -105,6 +105,10 @@ class Convertible:
         """Returns this module: all memory is the CPU's."""
         return self._apply(lambda t: t)
 
+    def share_memory(self) -> Self:
+        """Returns this module: memory is not shared between processes."""
+        return self._apply(lambda t: t)
+
     def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Replace all parameters and buffers by uninitialised memory."""
         return self._apply(FUNCTIONS["empty_like"], recurse)

@@ -48,6 +48,8 @@ def pixel_unshuffle(self: Array, downscale_factor) -> Array:
     """
     r = downscale_factor
     _check(self, r, "pixel_unshuffle", "downscale_factor")
+    if not self.size:
+        return np.array(self)  # in its own shape, whatever the factor
     *lead, channels, height, width = self.shape
     for word, dim, size in (("height", -2, height), ("width", -1, width)):
         if size % r:

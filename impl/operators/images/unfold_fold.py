@@ -31,8 +31,7 @@ def _check(kernel_size, dilation, padding, stride) -> None:
             rule = "non-negative" if allowed else "greater than zero"
             height, width = numbers
             raise RuntimeError(
-                f"{name} should be {rule}, but got {word}_height: {height} "
-                f"{word}_num_inputs: {width}"
+                f"{name} should be {rule}, but got {word}_height: {height} {word}_width: {width}"
             )
 
 

@@ -225,7 +225,7 @@ def setitem(self, index, value) -> None:
         _write(_select(self, 0, index, 0), value)
         return
     if type(index) is slice:
-        _write(_slice(self, 0, index, True) if self._raw.ndim else tensor_ops.slice(self), value)
+        _write(_slice(self, 0, index, True), value)
         return
     if index is None or index is True:
         _write(tensor_ops.unsqueeze(self, 0), value)

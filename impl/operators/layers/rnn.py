@@ -20,8 +20,10 @@ from impl.operators.products.linear import linear
 from impl.tensor.tensor import Tensor
 
 
-def _check_cell(input: Tensor, state: Tensor, w_hh: Tensor, gates: int) -> None:
-    width = w_hh._raw.shape[1]
+def _check_cell(input: Tensor, state: Tensor, w_ih: Tensor, w_hh: Tensor) -> None:
+    given, expected, width = input._raw.shape[1], w_ih._raw.shape[1], w_hh._raw.shape[1]
+    if given != expected:
+        raise RuntimeError(f"input has inconsistent input_size: got {given} expected {expected}")
     if input._raw.shape[0] != state._raw.shape[0]:
         raise RuntimeError(
             f"Input batch size {input._raw.shape[0]} doesn't match hidden0 batch size "
@@ -37,15 +39,15 @@ def _check_cell(input: Tensor, state: Tensor, w_hh: Tensor, gates: int) -> None:
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of an LSTM: (N, input), two states (N, hidden) and the weights of four gates, give
     the next states (torch.lstm_cell). Raises RuntimeError for states of other sizes."""
-    _check_cell(input, hx[0], w_hh, 4)
+    _check_cell(input, hx[0], w_ih, w_hh)
     return lstm_step(lambda: linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh)
 
 
-def _cell(name: str, mode: str, gates: int):
+def _cell(name: str, mode: str):
     step = STEPS[mode]
 
     def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-        _check_cell(input, hx, w_hh, gates)
+        _check_cell(input, hx, w_ih, w_hh)
         return step(lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
     cell.__name__ = cell.__qualname__ = name
@@ -54,9 +56,9 @@ def _cell(name: str, mode: str, gates: int):
     return function(name, method=False)(cell)
 
 
-gru_cell = _cell("gru_cell", "GRU", 3)
-rnn_tanh_cell = _cell("rnn_tanh_cell", "RNN_TANH", 1)
-rnn_relu_cell = _cell("rnn_relu_cell", "RNN_RELU", 1)
+gru_cell = _cell("gru_cell", "GRU")
+rnn_tanh_cell = _cell("rnn_tanh_cell", "RNN_TANH")
+rnn_relu_cell = _cell("rnn_relu_cell", "RNN_RELU")
 
 # -- layers -------------------------------------------------------------------------------------
 

@@ -34,7 +34,8 @@ def _condition_number(A: Tensor, p) -> Tensor:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     known = p in ("fro", "nuc") if isinstance(p, str) else abs(p) in (1, 2, math.inf)
     if not known:
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+        shown = p if isinstance(p, str) else f"{p:g}"
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {shown}")
     if not A._raw.size:
         return new(np.zeros(A._raw.shape[:-2], real_of(A.dtype).numpy))
     if p in (2, -2):

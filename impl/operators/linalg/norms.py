@@ -217,7 +217,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     Raises RuntimeError for other orders and ranks.
     """
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+        shown = ord if isinstance(ord, str) else f"{ord:g}"
+        raise RuntimeError(f"linalg.matrix_norm: Order {shown} not supported.")
     _require_floating("linalg.matrix_norm", A)
     if dtype is not None:
         _check_widening("linalg.matrix_norm", A.dtype, dtype)

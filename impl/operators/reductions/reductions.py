@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -106,15 +107,15 @@ sum_dim.gradient(
 sum_dim.forward("linear")
 
 
+# The default of a dimension that may be None: `sum(None)` is the overload with dimensions.
+_UNSTATED: Any = object()
+
+
 @function("sum")
-def sum_(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
     refuse_integer_result(input, dtype)
-    result = (
-        sum_all(input, dtype)
-        if dim is None and not keepdim
-        else (sum_dim(input, dim, keepdim, dtype))
-    )
+    result = sum_all(input, dtype) if dim is _UNSTATED else sum_dim(input, dim, keepdim, dtype)
     return result if out is None else store("sum", out, result)
 
 
@@ -176,16 +177,12 @@ def _no_mean(name: str, kind: dtype, what: str) -> RuntimeError:
 
 
 @function()
-def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The mean of all elements, or over `dim`. Raises RuntimeError for integers (torch.mean)."""
     kind = dtype or input.dtype
     if kind.category < FLOATING:
         raise _no_mean("mean", kind, "Input dtype" if dtype is None else "Optional dtype")
-    result = (
-        mean_all(input, dtype)
-        if dim is None and not keepdim
-        else (mean_dim(input, dim, keepdim, dtype))
-    )
+    result = mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
     return result if out is None else store("mean", out, result)
 
 
