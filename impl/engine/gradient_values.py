@@ -44,7 +44,7 @@ class ArrayGradients:
         # reference to that.
         self.stolen: dict[int, tuple] = {}
         # The tensors that hooks have seen, by the id of the array, while hooks keep them.
-        self.shown: dict[int, weakref.ref] = {}
+        self.shown: dict[int, weakref.ref[Tensor]] = {}
         # Tensors over memory of which several gradients are views, so that they share a counter.
         self.bases: dict[int, Tensor] = {}
 
@@ -133,7 +133,7 @@ class ArrayGradients:
             return known
         if type(raw) is not np.ndarray or raw.base is None:
             reference = self.shown.get(id(raw))
-            tensor = reference and reference()
+            tensor = None if reference is None else reference()
             if tensor is None or tensor._raw is not raw:
                 tensor = new(raw, strides_of(raw))
                 self.shown[id(raw)] = weakref.ref(tensor)
