@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.devices import device
-from impl.core.dtypes import bool_, complex128, dtype, float64, int64
+from impl.core.dtypes import bool_, complex128, dtype, float64, int64, python_number
 from impl.core.memory_formats import layout, memory_format
 from impl.core.sizes import Size
 from impl.core.storage import Storage
@@ -278,7 +278,9 @@ def _ints(value, parameter, function):
 
 
 def _number(value, parameter, function):
-    return value.item() if isinstance(value, Tensor | np.generic) else value
+    if isinstance(value, np.generic):
+        return python_number(value)
+    return value.item() if isinstance(value, Tensor) else value
 
 
 def _dtype(value, parameter, function):
@@ -286,7 +288,7 @@ def _dtype(value, parameter, function):
 
 
 def _tensor_or_number(value, parameter, function):
-    number = value.item() if isinstance(value, np.generic) else value
+    number = python_number(value) if isinstance(value, np.generic) else value
     if isinstance(number, Tensor) or parameter.name in ("input", "other"):
         return number
     return scalar_tensor(number)  # `out` and the like: a tensor that nothing else holds

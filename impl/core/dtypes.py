@@ -155,6 +155,18 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     return JOIN[a, b]
 
 
+def python_number(value):
+    """The Python number that torch reads from a NumPy scalar as an operand.
+
+    Integers, and subclasses of float and complex, keep their category; torch makes a float of all
+    others, of booleans too, and drops an imaginary part with the warning of NumPy
+    (`THPUtils_unpackScalar`).
+    """
+    if isinstance(value, (np.integer, float, complex)):
+        return value.item()  # type: ignore[union-attr]
+    return float(value)
+
+
 def category_of_number(value) -> int:
     """The category of a Python number; bool is tested first because it is an int."""
     if isinstance(value, (bool, np.bool_)):

@@ -54,6 +54,7 @@ class GraphTask(GeneralStep):
             if result is not None:
                 outputs, outgoing = result
                 result = None
+                self.share_scalars(outputs)
                 versions = self.validate_outputs(node, outputs, outgoing)
                 self.deliver(node, outputs, versions)
 

@@ -47,6 +47,7 @@ class GeneralStep:
         their versions; None for a leaf, and for a node whose gradients are only captured.
         """
         runs = self.exec_info is None or self.exec_info[node]
+        grads[:] = [self.form.in_memory(g) for g in grads]  # which hooks may write
         if runs and self.captures:
             # Gradients that go on are captured before the tensor's hooks, those that end here
             # after.
@@ -69,7 +70,11 @@ class GeneralStep:
             outputs = self.form.evaluate(node, grads, needed)
             given = tuple(self._to_tensor(g) for g in grads) if node._post_hooks else None
         if node._post_hooks:
-            inputs = self._as_inputs(node, outputs, outgoing)
+            arrived = (
+                {} if node._is_custom_function else dict(zip(map(id, grads), given, strict=True))
+            )
+            inputs = self._as_inputs(node, outputs, outgoing, arrived)
+            del arrived
             left = list(run_node_hooks(node._post_hooks, inputs, given))
             written = {i: version_of_tensor(g) for i, g in enumerate(left) if g is not None}
             outgoing = OutgoingVersions(written)
@@ -83,6 +88,13 @@ class GeneralStep:
         if not self.keep_graph:
             node._release()
         return outputs, outgoing
+
+    def share_scalars(self, outputs: list) -> None:
+        """Put a NumPy scalar that several edges get in memory that they share, as hooks see it."""
+        for i, value in enumerate(outputs):
+            if isinstance(value, np.generic) and any(o is value for o in outputs[i + 1 :]):
+                shared = self.form.in_memory(value)
+                outputs[i:] = [shared if o is value else o for o in outputs[i:]]
 
     # -- formulas -------------------------------------------------------------------------------
 
@@ -214,8 +226,11 @@ class GeneralStep:
         if result is not None and (version := version_of_tensor(result)):
             self.versions[slot] = version
 
-    def _as_inputs(self, node, outputs, outgoing: OutgoingVersions | None) -> tuple:
-        """The gradients for a node's edges as they go on: fitted, as tensors with versions."""
+    def _as_inputs(self, node, outputs, outgoing: OutgoingVersions | None, known: dict) -> tuple:
+        """The gradients for a node's edges as they go on: fitted, as tensors with versions.
+
+        `known` has the tensors of gradients by id; one gradient for several edges is one tensor.
+        """
         inputs = []
         for i, (value, (target, number)) in enumerate(
             zip(outputs, node.next_functions, strict=True)
@@ -227,7 +242,9 @@ class GeneralStep:
                 meta = target._input_meta(number)
                 if not self.meets(value, meta):
                     value, version = self.refit(node, i, value, meta, version)
-            gradient = self._to_tensor(value)
+            gradient = known.get(id(value))
+            if gradient is None:
+                gradient = known[id(value)] = self._to_tensor(value)
             if version:
                 gradient._storage.version = version
             inputs.append(gradient)

@@ -43,6 +43,8 @@ class ArrayGradients:
         # to the array, the tensor or an alias of it, and if the tensor was given back, a weak
         # reference to that.
         self.stolen: dict[int, tuple] = {}
+        # The tensors that hooks have seen, by the id of the array, while hooks keep them.
+        self.shown: dict[int, weakref.ref[Tensor]] = {}
         # Tensors over memory of which several gradients are views, so that they share a counter.
         self.bases: dict[int, Tensor] = {}
 
@@ -114,13 +116,28 @@ class ArrayGradients:
             gradients.append(None if tensor is None else known[key])
         return gradients
 
+    def in_memory(self, gradient):
+        """A gradient in memory that several holders can share: a 0-dim array for a NumPy scalar."""
+        if not isinstance(gradient, np.generic):
+            return gradient
+        known = self.given.get(id(gradient))
+        array = np.array(gradient) if known is None else known._array()
+        if known is not None:
+            self._remember(array, known)
+        return array
+
     def to_tensor(self, raw) -> Tensor:
         """A tensor over a gradient array: the given one, or an alias of its memory."""
         known = self.given.get(id(raw))
         if known is not None:
             return known
         if type(raw) is not np.ndarray or raw.base is None:
-            return new(raw, strides_of(raw))
+            reference = self.shown.get(id(raw))
+            tensor = None if reference is None else reference()
+            if tensor is None or tensor._raw is not raw:
+                tensor = new(raw, strides_of(raw))
+                self.shown[id(raw)] = weakref.ref(tensor)
+            return tensor
         return self._alias(raw)
 
     def result(self, raw) -> Tensor:
@@ -214,6 +231,9 @@ class RecordingGradients:
 
     def to_arrays(self, tensors: list) -> list:
         return tensors
+
+    def in_memory(self, gradient: Tensor) -> Tensor:
+        return gradient
 
     def to_tensor(self, value: Tensor) -> Tensor:
         return value

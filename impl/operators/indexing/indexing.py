@@ -211,7 +211,7 @@ def setitem(self, index, value) -> None:
     TypeError for a value that is neither tensor nor number, and the errors of in-place operations.
     """
     if not isinstance(value, Tensor):
-        if not isinstance(value, (bool, int, float, complex, np.generic)):
+        if not isinstance(value, (bool, int, float, complex, np.integer)):
             raise TypeError(
                 f"can't assign a {_type_name(value)} to a torch.{self.dtype.legacy}Tensor"
             )

@@ -144,7 +144,7 @@ def _is_plain(self, other, alpha) -> bool:
 
 
 def _check_alpha(self, other, alpha) -> None:
-    if _is_plain(self, other, alpha) or (alpha == 1 and not isinstance(alpha, (bool, complex))):
+    if _is_plain(self, other, alpha) or (type(alpha) is int and alpha == 1):
         return
     highest = max(category(self), category(other))
     if isinstance(alpha, bool) and highest != BOOL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import impl.operators.pointwise.comparison  # noqa: F401  defines eq, bitwise_and and their like
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, python_number
 from impl.core.registry import FUNCTIONS
 from impl.dispatch import fast_path
 from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
@@ -13,13 +13,15 @@ from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
 from impl.tensor.tensor import Tensor, new
 
-_OPERANDS = (Tensor, bool, int, float, complex, np.generic)
+_OPERANDS = (Tensor, bool, int, float, complex)
 
 
 def binary(call, name: str):
     """Define a dunder method that returns NotImplemented for operands of an unknown type."""
 
     def dunder(self, other):
+        if isinstance(other, np.generic):
+            other = python_number(other)
         return call(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     dunder.__name__ = name
