@@ -16,7 +16,8 @@ from conformance.program.program import Program
 
 RULES, SAMPLES, WHOLE = "rule", "sample", "whole program"
 STAGES = (RULES, SAMPLES, WHOLE)
-"""The programs of rules come first, then operators' samples, then whole programs."""
+"""The programs of rules come first, then samples of operators and spellings of signatures, then
+whole programs."""
 
 KILLED, BY_SAMPLE, BY_WHOLE, SURVIVED, BROKEN = OUTCOMES = (
     "killed",
@@ -78,7 +79,8 @@ class Ground:
     def ordered(self, mutant: Mutant) -> Iterator[tuple[str, list[Program]]]:
         """The programs by stage, those first that are likeliest to notice the mutant.
 
-        Samples are those of operators that the mutant says it breaks, or all with `samples`.
+        Samples are those of operators and areas (`signatures`) that the mutant says it breaks, or
+        all with `samples`.
         """
         stages: dict[str, list[Program]] = {stage: [] for stage in STAGES}
         areas = {self._area(name) for name in mutant.breaks}
@@ -92,7 +94,7 @@ class Ground:
             return 100 if program.area in areas else 101
 
         if not self.samples:
-            named = [p for p in stages[SAMPLES] if p.operator in mutant.breaks]
+            named = [p for p in stages[SAMPLES] if {p.operator, p.area} & set(mutant.breaks)]
             stages[SAMPLES] = named
         for stage, programs in stages.items():
             yield stage, sorted(programs, key=rank)

@@ -105,21 +105,51 @@ def _nll_forward(self, target, weight, reduction: int, ignore_index: int, frame:
     losses = np.where(counted, -(picked.astype(wide) * weights.astype(wide)), wide.type(0))
     if reduction == NONE and self.ndim > 1:
         return losses.astype(kind).reshape(np.shape(target)), kind.type(0)
-    result, total = _summed(losses, kind), _summed(weights, kind)
+    if kind in REDUCED:
+        result = _cascaded(losses.astype(kind), counted)
+        total = kind.type(counted.sum()) if weight is None else _cascaded(weights, counted)
+    else:
+        result, total = losses.sum(dtype=kind), weights.sum(dtype=kind)
     if reduction == MEAN:
         result = result / total
     return result, total
 
 
-def _summed(values, kind):
-    """The sum; in half precision and bfloat16 torch rounds after each addition, and adds the first
-    element last."""
-    if kind not in REDUCED:
-        return values.sum(dtype=kind)
-    total = kind.type(0)
-    for value in (*values[1:], *values[:1]):
-        total = kind.type(total + value)
+_LEVELS = 8
+
+
+def _cascaded(values, counted):
+    """The sum of the counted values in half precision or bfloat16, rounded after each addition.
+
+    Partial sums are kept on eight levels, so that few numbers are added to each: the first is
+    handed on after the items whose number is a multiple of 16, and so on with multiples of its
+    powers (LossNLL.cpp of ATen). An item that is ignored hands nothing on.
+    """
+    bits = max(4, math.ceil(math.log2(max(counted.size, 1))) // _LEVELS)
+    numbers = np.flatnonzero(counted)
+    values = values[numbers]
+    total = values.dtype.type(0)
+    for level in range(_LEVELS):
+        ends = numbers >> level * bits & (1 << bits) - 1 == 0
+        if level == _LEVELS - 1:
+            ends[:] = False
+        sums = _segment_sums(values, ends)
+        total = total + sums[-1]
+        values, numbers = sums[:-1], numbers[ends]
     return total
+
+
+def _segment_sums(values, ends):
+    """The sums of the runs that end where `ends` is true, and of the rest behind the last of them;
+    each is taken from its first value on."""
+    run = np.cumsum(ends) - ends
+    first = np.searchsorted(run, np.arange(run[-1] + ends[-1] + 1 if run.size else 1))
+    place = np.arange(run.size) - first[run]
+    sums = np.zeros(first.size, values.dtype)
+    for column in range(place.max(initial=-1) + 1):
+        chosen = place == column
+        sums[run[chosen]] += values[chosen]
+    return sums
 
 
 def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_weight):
