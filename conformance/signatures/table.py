@@ -34,6 +34,9 @@ TENSORS = {
 _SEPARATOR = re.compile(r", (?![^(\[]*[)\]])")  # not within a default such as (-2, -1)
 
 
+_CPP_NAMES = {"at::Reduction::Mean": "1", "contiguous_format": "torch.contiguous_format"}
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter: its kind ("int", "int[]"), whether None passes, the source of its default."""
@@ -68,7 +71,7 @@ class Signature:
                 kind, name = declared.rsplit(" ", 1)
                 plain = re.sub(r"\[\d*\]", "[]", kind.rstrip("?"))
                 found.append(
-                    Parameter(name, plain, kind.endswith("?"), default or None, keyword_only)
+                    Parameter(name, plain, kind.endswith("?"), _in_python(default), keyword_only)
                 )
         return tuple(found)
 
@@ -127,6 +130,12 @@ class Signature:
         rest = [p for p in self.parameters if p not in before and p.name in arguments]
         parts += [f"{p.name}={arguments[p.name]}" for p in rest]
         return f"{self.function}({', '.join(parts)})"
+
+
+def _in_python(default: str) -> str | None:
+    """The source of a default that the table has in the spelling of C++."""
+    source = default.replace("{", "(").replace("}", ")")
+    return _CPP_NAMES.get(source, source) or None
 
 
 def _clone(tensor: ast.expr) -> ast.expr:
