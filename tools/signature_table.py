@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -57,14 +56,10 @@ HAND_WRITTEN = {
 ALIASES = {"nn.functional.logsigmoid": "log_sigmoid"}
 """Public names of functions that torch's strings call otherwise."""
 
-NUMBERS_AS_TENSORS = frozenset(
-    """
-    add add_ add_out div div_ div_out divide divide_ divide_out mul mul_ mul_out multiply multiply_
-    multiply_out sub sub_ sub_out subtract subtract_ subtract_out true_divide true_divide_
-    true_divide_out to copy_ floor_divide floor_divide_ floor_divide_out
-    """.split()
+NUMBERS_AS_TENSORS = re.compile(
+    r"(add|sub|subtract|mul|multiply|div|divide|true_divide|floor_divide|copy_|to)_?"
 )
-"""`should_allow_numbers_as_tensors` of PyTorch's `python_arg_parser.cpp`, which is code, no text."""
+"""`should_allow_numbers_as_tensors` of PyTorch's `python_arg_parser.cpp`: code, and no string."""
 
 KINDS = (
     (r"c10::List<::std::optional<Tensor>>", "Tensor[]"),
@@ -201,7 +196,7 @@ def in_notation_of_the_table(name: str, text: str) -> str:
     for pattern, kind in KINDS:
         text = re.sub(rf"(?<![\w:<]){pattern}(?!\w)", kind, text)
     text = re.sub(r"([\w\]]) (\w+=None)", r"\1? \2", text)
-    if name in NUMBERS_AS_TENSORS:
+    if NUMBERS_AS_TENSORS.fullmatch(name):
         text = re.sub(r"\bTensor(?=\?? )", "Tensor|Number", text)
     return text
 
