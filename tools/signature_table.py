@@ -93,7 +93,7 @@ _STRING = re.compile(
 
 
 def main() -> None:
-    """Write the tables, or with `--check` print what would change."""
+    """Write the tables, or with `--check` print the lines that would change."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, print the differences")
     lines = signature_lines()

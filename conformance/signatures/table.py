@@ -14,6 +14,7 @@ TENSORS = {
     "x": "torch.tensor([[0.5, 0.25], [0.75, 0.125]])",
     "v": "torch.tensor([0.5, 0.25])",
     "s": "torch.tensor(0.5)",
+    "r": "torch.tensor([0.5, 0.25], requires_grad=True)",
     "p": "torch.tensor([[2.0, 0.5], [0.5, 1.0]])",
     "n": "torch.tensor([[0, 1], [1, 0]])",
     "i": "torch.tensor([0, 1])",
@@ -55,6 +56,8 @@ class Signature:
     name: str
     text: str
     call: str
+    use: str = ""
+    """What follows the call in a program: the arguments of the module that it makes, an attribute."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.text})"
@@ -91,6 +94,11 @@ class Signature:
         return found | {k.arg: ast.unparse(k.value) for k in self._parsed.keywords if k.arg}
 
     @property
+    def parsed_in_c(self) -> bool:
+        """Whether torch reads the arguments with its own parser, not Python with the function."""
+        return True
+
+    @property
     def uninitialised(self) -> bool:
         """Whether the result's elements are whatever the memory held."""
         return "empty" in self.name or "resize" in self.name or self.name == "Tensor.new"
@@ -109,8 +117,9 @@ class Signature:
 
     @property
     def spellable(self) -> bool:
-        """Whether each parameter can be given by keyword: `from` is Python's own."""
-        return not any(keyword.iskeyword(p.name) for p in self.parameters)
+        """Whether each parameter can be given by keyword: `from` is Python's own, not `*tensors`."""
+        names = [p.name for p in self.parameters]
+        return all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
 
     def write(self, arguments: dict[str, str], by_keyword: bool = False) -> str:
         """The call with these arguments, by place up to the first that is absent."""
@@ -120,7 +129,8 @@ class Signature:
             value = arguments.get(parameter.name)
             in_place = in_place and value is not None and not parameter.keyword_only
             if value is not None:
-                parts.append(value if in_place else f"{parameter.name}={value}")
+                by_place = in_place or parameter.name.startswith("*")
+                parts.append(value if by_place else f"{parameter.name}={value}")
         return f"{self.function}({', '.join(parts)})"
 
     def write_keyword(self, arguments: dict[str, str], chosen: Parameter) -> str:
