@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ def test_impl_and_the_suite_have_one_table() -> None:
     ours = (ROOT / "impl/arg_parser/signatures.txt").read_text().splitlines()
     theirs = (ROOT / "conformance/signatures/torch.txt").read_text().splitlines()
     assert ours == [line.partition("\t")[0] for line in theirs]
+
+
+def test_the_table_is_what_its_tool_reads_from_torch() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    table = (ROOT / "impl/arg_parser/signatures.txt").read_text().splitlines()
+    if not torch.__version__.startswith("2.13."):
+        pytest.skip("the table is that of torch 2.13")
+    assert runpy.run_path(str(ROOT / "tools/signature_table.py"))["signature_lines"]() == table
 
 
 def test_every_program_is_a_program() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.program.program import Program
+from conformance.signatures.python import read_python_table
 from conformance.signatures.refusals import refused_calls
 from conformance.signatures.spellings import accepted_calls
 from conformance.signatures.table import Signature, read_table, tensors_of
@@ -21,7 +22,7 @@ AREA = "signatures"
 def programs() -> Iterator[Program]:
     """The programs of all signatures, in the table's order."""
     overloads: dict[str, int] = {}
-    for signature in read_table():
+    for signature in (*read_table(), *read_python_table()):
         number = overloads[signature.name] = overloads.get(signature.name, 0) + 1
         identity = f"sig/{signature.name}/{number}"
         yield _program(f"{identity}/accepted", signature, "accepts", accepted_calls(signature))
@@ -30,7 +31,9 @@ def programs() -> Iterator[Program]:
 
 
 def _program(identity: str, signature: Signature, verb: str, calls: list[str]) -> Program:
-    lines = ["import numpy as np", "import torch", *tensors_of(calls)]
+    calls = [call + signature.use for call in calls]
+    seed = [] if signature.parsed_in_c else ["torch.manual_seed(0)"]
+    lines = ["import numpy as np", "import torch", *seed, *tensors_of(calls)]
     for number, call in enumerate(calls, 1):
         unspecified = "  # unspecified" if signature.uninitialised else ""
         lines.append(f"y{number} = {call}{unspecified}")

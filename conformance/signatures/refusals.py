@@ -23,13 +23,24 @@ _WRONG = {
     "Generator": ("1",),
 }
 
+_WRONG_IN_PYTHON = {
+    "Tensor": ("1", "'a'", "None"),
+    "int": ("1.5", "'a'", "None", "[0]"),
+    "int[]": ("1.5", "'a'", "None"),
+    "float": ("'a'", "None", "[0.5]"),
+    "bool": ("'a'", "None"),
+    "str": ("1", "'nothing'", "None"),
+    "any": ("'a'", "1"),
+}
+
 
 def refused_calls(signature: Signature, *, first: bool) -> list[str]:
     """Calls with one fault each; those that concern the whole function for its first signature."""
     arguments = signature.arguments
     calls = _whole(signature) if first else []
     for parameter in signature.parameters:
-        wrong = ("1",) if parameter.name == "out" else _WRONG.get(parameter.kind, ())
+        known = _WRONG if signature.parsed_in_c else _WRONG_IN_PYTHON
+        wrong = ("1",) if parameter.name == "out" else known.get(parameter.kind, ())
         for value in wrong:
             calls.append(signature.write(arguments | {parameter.name: value}))
         if wrong and not parameter.keyword_only and signature.spellable:

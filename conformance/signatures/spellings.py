@@ -30,7 +30,8 @@ def _spellings(signature: Signature) -> Iterator[str]:
     yield signature.write(arguments)
     if signature.spellable:
         yield signature.write(arguments, by_keyword=True)
-        yield from _numpy_names(signature)
+        if signature.parsed_in_c:
+            yield from _numpy_names(signature)
     explicit = arguments | {
         p.name: p.default for p in signature.parameters if p.default and p.name not in arguments
     }

@@ -14,6 +14,7 @@ TENSORS = {
     "x": "torch.tensor([[0.5, 0.25], [0.75, 0.125]])",
     "v": "torch.tensor([0.5, 0.25])",
     "s": "torch.tensor(0.5)",
+    "r": "torch.tensor([0.5, 0.25], requires_grad=True)",
     "p": "torch.tensor([[2.0, 0.5], [0.5, 1.0]])",
     "n": "torch.tensor([[0, 1], [1, 0]])",
     "i": "torch.tensor([0, 1])",
@@ -34,6 +35,9 @@ TENSORS = {
 _SEPARATOR = re.compile(r", (?![^(\[]*[)\]])")  # not within a default such as (-2, -1)
 
 
+_CPP_NAMES = {"at::Reduction::Mean": "1", "contiguous_format": "torch.contiguous_format"}
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter: its kind ("int", "int[]"), whether None passes, the source of its default."""
@@ -52,6 +56,8 @@ class Signature:
     name: str
     text: str
     call: str
+    use: str = ""
+    """What follows the call in a program: the arguments of the module that it makes, an attribute."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.text})"
@@ -68,7 +74,7 @@ class Signature:
                 kind, name = declared.rsplit(" ", 1)
                 plain = re.sub(r"\[\d*\]", "[]", kind.rstrip("?"))
                 found.append(
-                    Parameter(name, plain, kind.endswith("?"), default or None, keyword_only)
+                    Parameter(name, plain, kind.endswith("?"), _in_python(default), keyword_only)
                 )
         return tuple(found)
 
@@ -86,6 +92,11 @@ class Signature:
             for name, value in zip(positional, self._parsed.args, strict=False)
         }
         return found | {k.arg: ast.unparse(k.value) for k in self._parsed.keywords if k.arg}
+
+    @property
+    def parsed_in_c(self) -> bool:
+        """Whether torch reads the arguments with its own parser, not Python with the function."""
+        return True
 
     @property
     def uninitialised(self) -> bool:
@@ -106,8 +117,9 @@ class Signature:
 
     @property
     def spellable(self) -> bool:
-        """Whether each parameter can be given by keyword: `from` is Python's own."""
-        return not any(keyword.iskeyword(p.name) for p in self.parameters)
+        """Whether each parameter can be given by keyword: `from` is Python's own, not `*tensors`."""
+        names = [p.name for p in self.parameters]
+        return all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
 
     def write(self, arguments: dict[str, str], by_keyword: bool = False) -> str:
         """The call with these arguments, by place up to the first that is absent."""
@@ -117,7 +129,8 @@ class Signature:
             value = arguments.get(parameter.name)
             in_place = in_place and value is not None and not parameter.keyword_only
             if value is not None:
-                parts.append(value if in_place else f"{parameter.name}={value}")
+                by_place = in_place or parameter.name.startswith("*")
+                parts.append(value if by_place else f"{parameter.name}={value}")
         return f"{self.function}({', '.join(parts)})"
 
     def write_keyword(self, arguments: dict[str, str], chosen: Parameter) -> str:
@@ -127,6 +140,12 @@ class Signature:
         rest = [p for p in self.parameters if p not in before and p.name in arguments]
         parts += [f"{p.name}={arguments[p.name]}" for p in rest]
         return f"{self.function}({', '.join(parts)})"
+
+
+def _in_python(default: str) -> str | None:
+    """The source of a default that the table has in the spelling of C++."""
+    source = default.replace("{", "(").replace("}", ")")
+    return _CPP_NAMES.get(source, source) or None
 
 
 def _clone(tensor: ast.expr) -> ast.expr:

@@ -91,6 +91,7 @@ class Parameter:
         self.kind = kind + "[]" if bracket else kind
         self.keyword_only = keyword_only
         self.default = _default(default, kind) if default else MISSING
+        self.default_text = default
         self.optional = bool(default)
         self.numpy_names = NUMPY_NAMES.get(self.name, ())
         self.printed = self._printed(bool(bracket))
@@ -107,8 +108,7 @@ class Parameter:
         """The parameter as messages show it: `bool keepdim = False`."""
         if not self.optional:
             return f"{self.printed} {self.name}"
-        shown = f'"{self.default}"' if isinstance(self.default, str) else _shown(self.default)
-        return f"{self.printed} {self.name} = {shown}"
+        return f"{self.printed} {self.name} = {self.default_text}"
 
     def accepts(self, value) -> bool:
         """Whether a value that was given fits."""
@@ -131,15 +131,12 @@ class Parameter:
 
 
 def _default(text: str, kind: str):
+    """The value of a default, which has the spelling of C++."""
     if kind in ("dtype", "layout", "memory_format"):
         return None if text == "None" else text
-    return ast.literal_eval(text)
-
-
-def _shown(default) -> str:
-    if isinstance(default, tuple):
-        return "{" + ",".join(map(str, default)) + "}"
-    return str(default)
+    if text == "at::Reduction::Mean":
+        return 1
+    return ast.literal_eval(text.replace("{", "(").replace("}", ")"))
 
 
 # --- the values that each kind accepts -------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,13 +74,14 @@ class SavedAs:
     """The attributes `_saved_<name>` of a node, where they differ from the usual.
 
     Attributes:
-        renamed: torch's name by the name of the formula's parameter; None for the usual.
+        renamed: torch's name by the name of the formula's parameter; None for the usual. A name of
+            None hides the value.
         parts: the endings under which sizes, strides and dimensions of an argument are shown.
         numbers_as_tensors: numbers in the place of a tensor are wrapped as one.
         dim_as_tuple: `dim` is a tuple even if one was given.
     """
 
-    renamed: dict[str, str] | None = None
+    renamed: Mapping[str, str | None] | None = None
     parts: tuple[str, ...] = ("_sym_sizes", "_sym_strides", "_dim")
     numbers_as_tensors: bool = True
     dim_as_tuple: bool = False

@@ -8,6 +8,7 @@ a tuple even if one was given.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -66,10 +67,10 @@ def names(operator) -> list[str]:
             found += [
                 kept.removesuffix(end) + name for name, end, _ in _PARTS if kept.endswith(end)
             ]
-    return [name for name in found if _kept_as(operator, name)[0] is not None]
+    return [name for name in found if name and _kept_as(operator, name)[0] is not None]
 
 
-def _renamed(operator) -> dict[str, str]:
+def _renamed(operator) -> Mapping[str, str | None]:
     return operator.saved_as.renamed or {}
 
 

@@ -1,9 +1,12 @@
 """`torch.nn`: parameters, layers, functions and initial values."""
 
-from impl.nn import attention, functional, init, parallel, utils
+from impl.nn import attention, functional, init, modules, parallel, utils
 from impl.nn.modules import *  # noqa: F403
 from impl.nn.parallel import DataParallel
 from impl.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from impl.nn.qualified_names import qualify
+
+qualify(modules, functional)
 
 __all__ = [
     "Buffer",

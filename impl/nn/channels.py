@@ -8,6 +8,7 @@ from impl.operators.images.average_pooling import avg_pool2d, avg_pool3d
 from impl.tensor.tensor import Tensor
 
 channel_shuffle = FUNCTIONS["channel_shuffle"]
+native_channel_shuffle = FUNCTIONS["native_channel_shuffle"]
 pixel_shuffle = FUNCTIONS["pixel_shuffle"]
 pixel_unshuffle = FUNCTIONS["pixel_unshuffle"]
 

@@ -40,6 +40,7 @@ from impl.nn.activation import (
 from impl.nn.channels import (
     channel_shuffle,
     local_response_norm,
+    native_channel_shuffle,
     pixel_shuffle,
     pixel_unshuffle,
 )

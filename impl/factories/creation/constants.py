@@ -81,6 +81,36 @@ def empty_strided(size, stride, *, dtype=None):
     return _strided(tuple(size), tuple(stride), type_of(dtype))
 
 
+@publish
+@factory(sized=listed)
+def empty_permuted(size, physical_layout, *, dtype=None):
+    """An uninitialised tensor, dense in memory, whose dimensions are in the order of
+    `physical_layout` there, outermost first (torch.empty_permuted).
+
+    Raises RuntimeError for an order that is not a permutation of the dimensions.
+    """
+    rank = len(size)
+    if len(physical_layout) != rank:
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {rank} is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
+    seen: list[int] = []
+    for place, dim in enumerate(physical_layout):
+        if not 0 <= dim < rank:
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {rank - 1}, but got {dim} at"
+                f" index {place}).  NB: negative dims not currently supported; file an issue if you"
+                " want it."
+            )
+        if dim in seen:
+            raise RuntimeError("Duplicate dim not allowed")
+        seen.append(dim)
+    inner = contiguous_strides(tuple(size[dim] for dim in seen))
+    strides = tuple(inner[seen.index(dim)] for dim in range(rank))
+    return _strided(tuple(size), strides, type_of(dtype))
+
+
 def _strided(size, stride, kind: np.dtype) -> Tensor:
     flat = np.empty(extent(size, stride), kind)
     result = new(flat)

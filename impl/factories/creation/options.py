@@ -145,4 +145,6 @@ def _require(tensor: Tensor) -> Tensor:
 
 def type_of(dtype) -> np.dtype:
     """The NumPy dtype of a factory's `dtype`, the default one for None."""
+    if isinstance(dtype, type):
+        return np.dtype(dtype)  # Python's own types
     return (dtypes.get_default_dtype() if dtype is None else dtype).numpy

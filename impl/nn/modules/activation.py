@@ -64,16 +64,17 @@ class Softmax2d(Module):
 class _Hardtanh(_FunctionLayer):
     """Raises AssertionError unless the larger bound is larger."""
 
-    def __init__(self, *args, min_value=None, max_value=None, **kwargs) -> None:
-        for name, value in (("min_val", min_value), ("max_val", max_value)):
+    def _set_up(self, settings: dict[str, Any]) -> None:
+        for name in ("min_val", "max_val"):
+            value = settings.pop(f"{name}ue")
             if value is not None:
                 warnings.warn(
                     f"keyword argument `{name}ue` is deprecated and renamed to `{name}`",
                     FutureWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
-                kwargs[name] = value
-        super().__init__(*args, **kwargs)
+                settings[name] = value
+        super()._set_up(settings)
 
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
         low, high = settings["min_val"], settings["max_val"]
@@ -110,6 +111,8 @@ Hardtanh = layers_of(__name__, _Hardtanh)(
     min_val=-1.0,
     max_val=1.0,
     inplace=False,
+    min_value=None,
+    max_value=None,
     text="min_val={min_val}, max_val={max_val}",
 )
 Hardsigmoid = _layer("Hardsigmoid", "hardsigmoid", inplace=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from impl.tensor.tensor import Tensor
@@ -32,7 +33,7 @@ def by_dimension(base: type, name: str, text: str, ndims=(1, 2, 3), /, **fields)
 
 def each_dimension(value, ndim: int) -> tuple[Any, ...]:
     """A setting for each spatial dimension, where one number stands for all."""
-    return (value,) * ndim if isinstance(value, (int, float)) else tuple(value)
+    return tuple(value) if isinstance(value, Iterable) else (value,) * ndim
 
 
 def check_rank(input: Tensor, *ranks: int) -> None:

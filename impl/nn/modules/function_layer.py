@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -37,12 +38,9 @@ class _FunctionLayer(Module):
             if key not in self._settings:
                 raise TypeError(f"{kind}.__init__() got an unexpected keyword argument '{key}'")
             given[key] = value
-        settings = {key: given.get(key, default) for key, default in self._settings.items()}
-        for key, value in settings.items():
-            if value is _REQUIRED:
-                raise TypeError(
-                    f"{kind}.__init__() missing 1 required positional argument: '{key}'"
-                )
+        self._set_up({key: given.get(key, default) for key, default in self._settings.items()})
+
+    def _set_up(self, settings: dict[str, Any]) -> None:
         for key, value in self._kept(settings).items():
             if key in self._buffer_names:
                 self.register_buffer(key, value)
@@ -53,14 +51,14 @@ class _FunctionLayer(Module):
         """The settings as the layer keeps them, from those it was given."""
         return settings
 
-    def forward(self, *inputs):
+    def _apply_function(self, *inputs):
         settings = {key: getattr(self, key) for key in self._settings if hasattr(self, key)}
         return getattr(F, self._function)(*inputs, **settings)
 
     def extra_repr(self) -> str:
         if self._text is None:
             return ""
-        settings = {key: getattr(self, key) for key in self._settings}
+        settings = {key: getattr(self, key) for key in self._settings if hasattr(self, key)}
         texts = [self._text.format(**settings)] if self._text else []
         if settings.get("inplace"):
             texts.append("inplace=True")
@@ -75,11 +73,57 @@ def layers_of(module: str, base: type[_FunctionLayer] = _FunctionLayer) -> Calla
     """
 
     def layer(
-        name: str, function: str, /, *required: str, text: str | None = None, **defaults: Any
+        name: str,
+        function: str,
+        /,
+        *required: str,
+        text: str | None = None,
+        inputs: tuple[str, ...] = (),
+        keyword_only: bool = False,
+        **defaults: Any,
     ) -> type[Any]:
         settings = {**dict.fromkeys(required, _REQUIRED), **defaults}
         fields = {"_function": function, "_settings": settings, "__module__": module}
+        fields["forward"] = _forward(name, inputs or _inputs(function, settings))
+        if settings:
+            fields["__init__"] = _constructor(name, settings, keyword_only)
         summary = f"`functional.{function}` as a layer"
         return layer_class((base,), name, summary, _text=text, **fields)
 
     return layer
+
+
+def _inputs(function: str, settings: dict[str, Any]) -> tuple[str, ...]:
+    """The parameters of a function that are not settings of its layer."""
+    parameters = inspect.signature(getattr(F, function)).parameters.values()
+    names = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    return tuple({"self": "input"}.get(name, name) for name in names if name not in settings)
+
+
+def _forward(layer: str, inputs: tuple[str, ...]) -> Callable[..., Any]:
+    """A method `forward` with its own parameters, which Python's errors name."""
+    listed = ", ".join(inputs)
+    source = f"def forward(self, {listed}):\n    return self._apply_function({listed})\n"
+    return _defined(source, f"{layer}.forward", {})
+
+
+def _constructor(layer: str, settings: dict[str, Any], keyword_only: bool) -> Callable[..., Any]:
+    """A method `__init__` whose parameters are the settings."""
+    listed = [
+        key if default is _REQUIRED else f"{key}=_settings[{key!r}]"
+        for key, default in settings.items()
+    ]
+    star = "*, " if keyword_only else ""
+    given = ", ".join(f"{key!r}: {key}" for key in settings)
+    source = (
+        f"def __init__(self, {star}{', '.join(listed)}):\n"
+        f"    Module.__init__(self)\n    self._set_up({{{given}}})\n"
+    )
+    return _defined(source, f"{layer}.__init__", {"_settings": settings, "Module": Module})
+
+
+def _defined(source: str, qualified: str, names: dict[str, Any]) -> Callable[..., Any]:
+    exec(compile(source, __file__, "exec"), names)
+    method = names[qualified.rpartition(".")[2]]
+    method.__qualname__ = qualified
+    return method

@@ -17,7 +17,7 @@ class _Loss(_FunctionLayer):
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
         old = {name: settings.pop(name) for name in _OLD if name in settings}
         if any(value is not None for value in old.values()):
-            settings["reduction"] = reduction_of(settings["reduction"], **old, stacklevel=5)
+            settings["reduction"] = reduction_of(settings["reduction"], **old, stacklevel=6)
         return settings
 
 
@@ -25,12 +25,7 @@ class _WeightedLoss(_Loss):
     _buffer_names = ("weight", "pos_weight")
 
 
-class _KeywordLoss(_Loss):
-    def __init__(self, **kwargs) -> None:
-        super().__init__(**kwargs)
-
-
-class _DistanceLoss(_KeywordLoss):
+class _DistanceLoss(_Loss):
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
         given = settings["distance_function"]
         return {**settings, "distance_function": PairwiseDistance() if given is None else given}
@@ -38,7 +33,6 @@ class _DistanceLoss(_KeywordLoss):
 
 _loss = layers_of(__name__, _Loss)
 _weighted = layers_of(__name__, _WeightedLoss)
-_keyword = layers_of(__name__, _KeywordLoss)
 
 _REDUCED: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
 _WEIGHTED = {"weight": None, **_REDUCED}
@@ -66,6 +60,7 @@ TripletMarginLoss = _loss(
 PoissonNLLLoss = _loss(
     "PoissonNLLLoss",
     "poisson_nll_loss",
+    inputs=("log_input", "target"),
     log_input=True,
     full=False,
     size_average=None,
@@ -75,12 +70,18 @@ PoissonNLLLoss = _loss(
 )
 CTCLoss = _loss("CTCLoss", "ctc_loss", blank=0, reduction="mean", zero_infinity=False)
 
-GaussianNLLLoss = _keyword(
-    "GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6, reduction="mean"
+GaussianNLLLoss = _loss(
+    "GaussianNLLLoss",
+    "gaussian_nll_loss",
+    keyword_only=True,
+    full=False,
+    eps=1e-6,
+    reduction="mean",
 )
 TripletMarginWithDistanceLoss = layers_of(__name__, _DistanceLoss)(
     "TripletMarginWithDistanceLoss",
     "triplet_margin_with_distance_loss",
+    keyword_only=True,
     distance_function=None,
     margin=1.0,
     swap=False,

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
+from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import function
+from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import SavedAs
+from impl.kernels.reduced_precision import widened
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor
 
@@ -38,6 +43,50 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: b
     mask = _blank(input, features).bernoulli_(1 - p)
     mask.div_(1 - p)
     return input.mul_(mask) if inplace else input * mask
+
+
+@operator(
+    node="NativeDropoutBackward0",
+    outputs=("result0", "result1"),
+    fresh=True,
+    saved_as=SavedAs(renamed={"train": None}),
+    function=False,
+    method=False,
+)
+def dropped_by(self: Array, p, train, mask) -> tuple:
+    if train is False:
+        return self.copy(order="K"), mask
+    if np.asarray(self).dtype.kind in "iub":
+        kind = BY_NUMPY[np.asarray(self).dtype].legacy
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {kind}")
+    kept = self * mask
+    return (widened(kept) * _scale(p)).astype(kept.dtype), mask
+
+
+def _scale(p: float) -> float:
+    return 0.0 if p == 1 else 1 / (1 - p)
+
+
+dropped_by.differentiable("result0")
+dropped_by.gradient(
+    self=lambda F, grad, result1, p, train: grad * result1 * (_scale(p) if train else 1.0)
+)
+
+
+@function("native_dropout", method=False, batching="random")
+def native_dropout(input, p, train):
+    """Dropout and its mask (torch.native_dropout); `train` None is training, but for the gradient.
+
+    Raises RuntimeError for a probability outside [0, 1], and in training for integers.
+    """
+    if not input._raw.size:
+        return input, empty_like(input)
+    mask = empty_like(input, np.dtype(np.bool_))
+    if train is False:
+        mask.fill_(True)
+    else:
+        mask.bernoulli_(1 - p)
+    return dropped_by(input, p, train, mask._raw)
 
 
 def dropout(input, p=0.5, training=True, inplace=False) -> Tensor:

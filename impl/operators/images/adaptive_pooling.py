@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, operator, written
 from impl.dispatch.facts import CastPolicy, not_implemented
 from impl.kernels.reduced_precision import widened
+from impl.operators.images.pooling_windows import is_one_size
 from impl.operators.images.resampling import resampled
 from impl.tensor.tensor import Tensor
 
@@ -118,8 +120,8 @@ def given_sizes(output_size, shape):
 
     Raises ValueError for more sizes than the shape has dimensions.
     """
-    if isinstance(output_size, int):
-        return output_size
+    if is_one_size(output_size):
+        return index(output_size)
     if len(shape) <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     last = shape[len(shape) - len(output_size) :]
@@ -128,8 +130,8 @@ def given_sizes(output_size, shape):
 
 def single_size(output_size, name: str) -> int:
     """The size for one dimension. Raises RuntimeError for several."""
-    if isinstance(output_size, int):
-        return output_size
+    if is_one_size(output_size):
+        return index(output_size)
     if len(output_size) != 1:
         raise RuntimeError(
             f"{name}() argument 'output_size' should contain one int (got {len(output_size)})"
@@ -148,7 +150,7 @@ def check_for_one(shape, name: str) -> None:
 
 def _means(ndim: int, input, output_size) -> Tensor:
     name = f"adaptive_avg_pool{ndim}d"
-    size = (output_size,) * ndim if isinstance(output_size, int) else output_size
+    size = (index(output_size),) * ndim if is_one_size(output_size) else output_size
     if len(size) != ndim:
         raise RuntimeError(f"{name}: output_size must be {ndim}")
     if min(size) < 0:

@@ -8,6 +8,7 @@ as torch does. The windows' arithmetic is in `windows`.
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,13 @@ from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.facts import USUAL_NAMES, NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_bool
 from impl.kernels.reduced_precision import add_each_at, widened
-from impl.operators.images.pooling_windows import Windows, check_sizes, sizes_for, sizes_for_one
+from impl.operators.images.pooling_windows import (
+    Windows,
+    check_sizes,
+    is_one_size,
+    sizes_for,
+    sizes_for_one,
+)
 from impl.tensor.forward_grad import fw_grad
 from impl.tensor.tensor import requires_grad
 
@@ -235,15 +242,15 @@ def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
         )
 
     def single(name, value, text):
-        if isinstance(value, int):
-            return value
+        if is_one_size(value):
+            return index(value)
         if len(value) != 1:
             raise RuntimeError(f"max_pool1d() {name} must be {text} but got size {len(value)}")
         return value[0]
 
     some = "an int, list of ints or tuple of ints of size 1"
     kernel = single("kernel_size", kernel_size, some)
-    empty = stride is None or (not isinstance(stride, int) and len(stride) == 0)
+    empty = stride is None or (not is_one_size(stride) and len(stride) == 0)
     step = (
         kernel
         if empty

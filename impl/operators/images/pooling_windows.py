@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from operator import index
 
 import numpy as np
+
+from impl.tensor.tensor import Tensor
 
 _WORDS = {2: "two", 3: "three"}
 
 
+def is_one_size(value) -> bool:
+    """Whether a setting is one integer: Python's, NumPy's or that of a 0-dim tensor."""
+    return isinstance(value, int | np.integer) or (isinstance(value, Tensor) and value.dim() == 0)
+
+
 def _several(value, ndim: int, message: str) -> tuple[int, ...]:
-    if isinstance(value, int):
-        return (value,) * ndim
-    value = tuple(value)
+    if is_one_size(value):
+        return (index(value),) * ndim
+    value = tuple(map(index, value))
     if len(value) not in (1, ndim):
         raise RuntimeError(message)
     return value
@@ -28,7 +36,7 @@ def sizes_for(name: str, ndim: int, kernel_size, stride, padding, dilation):
     must = "must" if name == "avg_pool3d" else "must either"
     kernel = _several(kernel_size, ndim, f"{name}: kernel_size {must} be {words}")
     step: tuple[int, ...] = ()
-    if isinstance(stride, int) or (stride is not None and len(stride)):
+    if is_one_size(stride) or (stride is not None and len(stride)):
         step = _several(stride, ndim, f"{name}: stride {must} be omitted, {words}")
     pad = _several(padding, ndim, f"{name}: padding {must} be {words}")
     gap = _several(dilation, ndim, f"{name}: dilation must be either {words}")
@@ -48,8 +56,8 @@ def sizes_for_one(name: str, input, kernel_size, stride, padding, dilation):
         )
 
     def single(argument, value):
-        if isinstance(value, int):
-            return value
+        if is_one_size(value):
+            return index(value)
         if len(value) != 1:
             raise RuntimeError(
                 f"{name}() argument '{argument}' should contain one int (got {len(value)})"
@@ -57,7 +65,7 @@ def sizes_for_one(name: str, input, kernel_size, stride, padding, dilation):
         return value[0]
 
     kernel = single("kernel_size", kernel_size)
-    empty = stride is None or (not isinstance(stride, int) and len(stride) == 0)
+    empty = stride is None or (not is_one_size(stride) and len(stride) == 0)
     step = kernel if empty else single("stride", stride)
     pad, gap = single("padding", padding), single("dilation", dilation)
     return (1, kernel), (1, step), (0, pad), (1, gap)

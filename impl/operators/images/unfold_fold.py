@@ -6,6 +6,7 @@ Each is the other's gradient.
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import SavedAs, not_implemented
-from impl.operators.images.pooling_windows import Windows
+from impl.operators.images.pooling_windows import Windows, is_one_size
 from impl.tensor.tensor import Tensor
 
 
@@ -135,8 +136,8 @@ col2im.gradient(self="F.im2col(grad, kernel_size, dilation, padding, stride)").f
 
 
 def _pair(value, name: str) -> tuple[int, int]:
-    if isinstance(value, int):
-        return value, value
+    if is_one_size(value):
+        return index(value), index(value)
     if len(value) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
     return tuple(value)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import store
+from impl.dispatch.out import store, write_out
 from impl.operators.indexing.index_operators import counted
 from impl.tensor.tensor import new
 
@@ -183,6 +183,30 @@ def nonzero(input, *, as_tuple=False):
         columns[...] = np.nonzero(raw)
     # torch stores the result column by column.
     return new(columns.T, (1, count))
+
+
+@function("nonzero_static")
+def nonzero_static(input, *, size, fill_value=-1, out=None):
+    """The first `size` rows of `nonzero`, followed by rows of `fill_value` (torch.nonzero_static).
+
+    Raises RuntimeError for a negative size and an `out=` that is not int64.
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if out is not None and out.dtype is not int64:
+        raise RuntimeError(
+            "nonzero_static: Expected out tensor to have scalar type Long but got scalar type"
+            f"{out.dtype.legacy}"
+        )
+    raw = np.asarray(input._raw)
+    rows = np.full((size, raw.ndim), fill_value, np.int64)
+    if raw.ndim:
+        found = np.argwhere(raw)[:size]
+        rows[: len(found)] = found
+    if out is None:
+        return new(rows)
+    write_out(out, rows)
+    return out
 
 
 @function("argwhere")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from operator import index
 
 from impl.core.dtypes import BY_NUMPY
 from impl.operators.copies.padding import constant_pad_nd
+from impl.operators.images.pooling_windows import is_one_size
 
 
 def several(value, ndim: int) -> tuple[int, ...]:
     """A number repeated for `ndim` dimensions; a sequence unchanged."""
-    return (value,) * ndim if isinstance(value, int) else tuple(value)
+    return (index(value),) * ndim if is_one_size(value) else tuple(map(index, value))
 
 
 def expanded(rank: int, **settings) -> list[tuple[int, ...]]:

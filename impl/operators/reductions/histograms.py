@@ -1,4 +1,4 @@
-"""Histograms: `bincount` and `histc`; not differentiable."""
+"""Histograms: `bincount`, `histc` and `histogram`; not differentiable."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import math
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.registry import FUNCTIONS
+from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.not_implemented import no_derivative, not_implemented, require_floating
+from impl.dispatch.not_implemented import (
+    no_derivative,
+    not_implemented,
+    require_floating,
+    require_full_precision,
+)
 from impl.dispatch.out import write_out
-from impl.tensor.tensor import new
+from impl.tensor.tensor import Tensor, new
 
 
 @operator(node="NotImplemented", function=False, method=False)
@@ -92,3 +99,127 @@ def _limits(values: np.ndarray, low, high) -> tuple[float, float]:
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     return low, high
+
+
+Histogram = return_type("histogram", "hist", "bin_edges")
+
+
+@operator(
+    node="NotImplemented", outputs=("hist", "bin_edges"), fresh=True, function=False, method=False
+)
+def histogram_within(self: Array, bins: Array, weight: Array | None, density) -> tuple:
+    values, edges = np.asarray(self).reshape(-1), np.array(bins)
+    weights = None if weight is None else np.asarray(weight).reshape(-1)
+    _check_binned(values, edges, weights)
+    require_full_precision(values, "histogramdd")
+    within = (values >= edges[0]) & (values <= edges[-1])
+    places = np.searchsorted(edges, values[within], side="right") - 1
+    counts = np.zeros(edges.size - 1, values.dtype)
+    added = values.dtype.type(1) if weights is None else weights[within]
+    np.add.at(counts, np.minimum(places, counts.size - 1), added)
+    if density:
+        counts = counts / counts.sum() / np.diff(edges)
+    return counts, edges
+
+
+histogram_within.gradient(
+    self=no_derivative("histogram"),
+    bins=no_derivative("histogram"),
+    weight=no_derivative("histogram"),
+)
+
+
+@function("histogram", batching="by_example")
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
+    """The elements counted, or their weights summed, between edges (torch.histogram).
+
+    `bins` is the tensor of the edges, or the number of equal parts of `range`, by default from the
+    smallest to the largest element. With `density` the histogram's integral is 1. Raises
+    RuntimeError for edges, weights and outputs of other dtypes, NotImplementedError for integers.
+    """
+    if isinstance(bins, Tensor):
+        edges = bins
+    else:
+        _check_number_of_bins(bins)
+        _check_histogram_out(input, out)
+        low, high = _outer_edges(np.asarray(input._raw), range)
+        edges = FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
+    found = histogram_within(input, edges, weight, density)
+    if out is None:
+        return Histogram(found)
+    _check_histogram_out(input, out)
+    for target, value in zip(out, found, strict=True):
+        write_out(target, value._raw)
+    return Histogram(out)
+
+
+def _check_number_of_bins(bins: int) -> None:
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+
+
+def _check_histogram_out(input: Tensor, out) -> None:
+    for target, name, place in zip(
+        out or (), ("hist", "bin_edges"), ("", " for dimension 0"), strict=False
+    ):
+        if target.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.histogram: input tensor and {name} tensor should have the same dtype, but "
+                f"got input {input.dtype.c_name} and {name} {target.dtype.c_name}{place}"
+            )
+
+
+def _outer_edges(values: np.ndarray, limits) -> tuple[float, float]:
+    if limits is not None:
+        if len(limits) != 2:
+            raise RuntimeError(
+                "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, "
+                f"but got {len(limits)}"
+            )
+        low, high = limits
+    elif values.size:
+        low, high = values.min().item(), values.max().item()
+    else:
+        low, high = 0.0, 1.0
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(
+            f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
+        )
+    if low > high:
+        raise RuntimeError(
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for "
+            "dimension 0"
+        )
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def _check_binned(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -> None:
+    own, other = BY_NUMPY[values.dtype].c_name, BY_NUMPY[edges.dtype].c_name
+    if own != other:
+        raise RuntimeError(
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
+            f"input with dtype {own} and bins for dimension 0 with dtype {other}"
+        )
+    if edges.ndim != 1:
+        raise RuntimeError(
+            "torch.histogramdd: bins tensor should have one dimension, but got "
+            f"{edges.ndim} dimensions in the bins tensor for dimension 0"
+        )
+    if not edges.size:
+        raise RuntimeError(
+            "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in "
+            "the bins tensor for dimension 0"
+        )
+    if weights is not None and weights.dtype != values.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should"
+            f" have the same dtype, but got input({own}), and weight("
+            f"{BY_NUMPY[weights.dtype].c_name})"
+        )
+    if weights is not None and weights.size != values.size:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
+            "input tensor excluding its innermost dimension, but got input with shape "
+            f"[{values.size}, 1] and weight with shape [{weights.size}]"
+        )
+    _check_number_of_bins(edges.size - 1)

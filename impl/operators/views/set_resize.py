@@ -41,7 +41,7 @@ def resize_(self, *sizes, memory_format=None, **named):
     return self
 
 
-@function("resize_as_", torch=False)
+@function("resize_as_")
 def resize_as_(self, the_template, memory_format=None):
     """`resize_` to the sizes of another tensor, or with `preserve_format` also in the memory format
     that it suggests (torch.Tensor.resize_as_)."""

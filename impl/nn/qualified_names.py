@@ -1,0 +1,85 @@
+"""The qualified names of layers and functions, which Python shows in errors for arguments.
+
+torch has a method in the class that is named here, where that is not the layer itself, and a
+function under another name, where a flag chooses among several (`boolean_dispatch`).
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+_METHODS = {
+    "__init__": {
+        "_Loss": ("MSELoss", "L1Loss", "MultiLabelMarginLoss", "SoftMarginLoss"),
+        "_WeightedLoss": ("BCELoss", "MultiLabelSoftMarginLoss"),
+        "_AdaptiveAvgPoolNd": ("AdaptiveAvgPool{}d",),
+        "_AdaptiveMaxPoolNd": ("AdaptiveMaxPool{}d",),
+        "_MaxPoolNd": ("MaxPool{}d",),
+        "_LPPoolNd": ("LPPool{}d",),
+        "_BatchNorm": ("BatchNorm{}d",),
+        "_InstanceNorm": ("InstanceNorm{}d",),
+        "GRUCell": ("GRUCell",),
+        "LSTMCell": ("LSTMCell",),
+        "_LazyNormBase": ("LazyBatchNorm{}d", "LazyInstanceNorm{}d"),
+    },
+    "forward": {
+        "Hardtanh": ("ReLU6",),
+        "_BatchNorm": ("BatchNorm{}d", "LazyBatchNorm{}d"),
+        "_InstanceNorm": ("InstanceNorm{}d", "LazyInstanceNorm{}d"),
+        "_CircularPadNd": ("CircularPad{}d",),
+        "_ConstantPadNd": ("ConstantPad{}d", "ZeroPad{}d"),
+        "_ReflectionPadNd": ("ReflectionPad{}d",),
+        "_ReplicationPadNd": ("ReplicationPad{}d",),
+    },
+}
+_FUNCTIONS = {
+    "group_norm": "group_norm",
+    "log_softmax": "log_softmax",
+    "softmax": "softmax",
+    "threshold": "_threshold",
+}
+_DISPATCHED = ("adaptive_max_pool{}d", "fractional_max_pool{}d", "max_pool{}d")
+
+
+def qualify(modules: Any, functional: Any) -> None:
+    """Give the methods of the layers, and the functions, the names that torch has for them."""
+    for method, owners in _METHODS.items():
+        for owner, patterns in owners.items():
+            for name in _numbered(patterns):
+                _rename(getattr(modules, name, None), method, f"{owner}.{method}")
+    listed = {
+        (method, name)
+        for method, owners in _METHODS.items()
+        for patterns in owners.values()
+        for name in _numbered(patterns)
+    }
+    for name, layer in vars(modules).items():
+        for method in _METHODS:
+            found = getattr(layer, method, None)
+            private = getattr(found, "__qualname__", "").startswith("_")
+            if isinstance(layer, type) and (method, name) not in listed and private:
+                _rename(layer, method, f"{name}.{method}")
+    for name, qualified in _FUNCTIONS.items():
+        getattr(functional, name).__qualname__ = qualified
+    for name in _numbered(_DISPATCHED):
+        function = getattr(functional, name, None)
+        if function is not None:
+            function.__qualname__ = f"_{name}"
+
+
+def _numbered(patterns: tuple[str, ...]) -> list[str]:
+    return [pattern.format(n) for pattern in patterns for n in ("123" if "{}" in pattern else "1")]
+
+
+def _rename(layer: Any, method: str, qualified: str) -> None:
+    """Let a layer have a method of its own, equal to the one that it inherits but for its name."""
+    found = getattr(layer, method, None)
+    if not isinstance(found, FunctionType) or found.__qualname__ == qualified:
+        return
+    copy = FunctionType(
+        found.__code__, found.__globals__, method, found.__defaults__, found.__closure__
+    )
+    copy.__kwdefaults__, copy.__annotations__ = found.__kwdefaults__, found.__annotations__
+    copy.__doc__, copy.__qualname__ = found.__doc__, qualified
+    setattr(layer, method, copy)

@@ -1,0 +1,205 @@
+"""The table of torch's signatures: its maker.
+
+`python tools/signature_table.py` writes `impl/arg_parser/signatures.txt` and, with the calls that
+are there, `conformance/signatures/torch.txt`, from the torch that is installed; `--check` only says
+which lines differ.
+
+PythonArgParser reads its signatures from strings, which stand in `libtorch_python.so` one after the
+other, in the order in which they are tried: `sum(Tensor input, IntArrayRef[1]? dim, ...)`. The
+table has the same text, with `int[]` for `IntArrayRef` and the like. Methods without parameters
+have no string; torch is asked which they are. A new function is entered with an empty call: it is
+out of scope until somebody writes a call that torch accepts after the tab.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+from pathlib import Path
+
+import torch
+
+from impl.arg_parser.signature import Signature
+
+ROOT = Path(__file__).parent.parent
+PARSED = ROOT / "impl/arg_parser/signatures.txt"
+CALLED = ROOT / "conformance/signatures/torch.txt"
+
+SPACES = {
+    "": torch,
+    "fft": torch.fft,
+    "linalg": torch.linalg,
+    "nn.functional": torch.nn.functional,
+    "special": torch.special,
+    "Tensor": torch.Tensor,
+}
+
+EXCLUDED = re.compile(
+    r"^_|cudnn|miopen|mkldnn|fbgemm|quantize|fake_quant|qparams|^q_|^qscheme|sparse|crow_ind|ccol_ind|col_ind|"
+    r"row_ind|int_repr|hash_tensor|autocast|vulkan|parse_|import_ir|anomaly|^ipu$|^xpu$|^mtia$|"
+    r"^to_(dense|padded_tensor|dlpack)$|^(indices|values)(_copy)?$|coalesce|^batch_norm_|_threads$|"
+    r"has_torch_function|^sym_constrain|^(spmm|smm|dsmm|hsmm|hspmm|saddmm|sspaddmm|slice_inverse)$|"
+    r"^(fork|wait|from_file|from_numpy|frombuffer|merge_type_from_type_comment|unify_type_list)$|"
+    r"^(pin_memory|record_stream|as_subclass|map_|map2_|apply_|const_data_ptr|data_ptr)$|"
+    r"^(histogramdd|native_norm|set_flush_denormal|retain_grad)$|"
+    r"^(get_default_dtype|is_inference_mode_enabled|tolist|untyped_storage)$"
+)
+"""Functions of sparse or quantised tensors, of other devices, of the JIT, of files and threads, of
+the other backends of an operator; and those that read their arguments without the parser."""
+
+HAND_WRITTEN = {
+    "is_grad_enabled": ["()"],
+}
+"""Signatures that are no string of the library: the function reads its arguments in C."""
+
+ALIASES = {"nn.functional.logsigmoid": "log_sigmoid"}
+"""Public names of functions that torch's strings call otherwise."""
+
+NUMBERS_AS_TENSORS = re.compile(
+    r"(add|sub|subtract|mul|multiply|div|divide|true_divide|floor_divide|copy_|to)_?"
+)
+"""`should_allow_numbers_as_tensors` of PyTorch's `python_arg_parser.cpp`: code, and no string."""
+
+KINDS = (
+    (r"c10::List<::std::optional<Tensor>>", "Tensor[]"),
+    (r"::?std::array<bool,(\d)>", r"bool[\1]"),
+    (r"ArrayRef<double>", "float[]"),
+    (r"ArrayRef<Scalar>|ScalarList", "Number[]"),
+    (r"TensorList\[(\d+)\]", r"Tensor[\1]"),
+    (r"TensorList", "Tensor[]"),
+    (r"SymIntArrayRef\[(\d+)\]", r"SymInt[\1]"),
+    (r"SymIntArrayRef", "SymInt[]"),
+    (r"IntArrayRef\[(\d+)\]", r"int[\1]"),
+    (r"IntArrayRef", "int[]"),
+    (r"int64_t", "int"),
+    (r"double", "float"),
+    (r"ScalarType", "dtype"),
+    (r"Scalar", "Number"),
+    (r"Device", "device"),
+    (r"MemoryFormat", "memory_format"),
+    (r"Layout", "layout"),
+    (r"c10::string_view|std::string_view|std::string", "str"),
+    (r"PyObject\*", "object"),
+    (r"DimnameList", "name[]"),
+    (r"Dimname", "name"),
+)
+
+
+_OWN_TENSOR = re.compile(r"\bTensor(\|Number)? input\b|\b(Tensor|Number) self\b")
+_STRING = re.compile(
+    rb"(\w+)(\((?:(?:\*, )?[\w:<>\[\]?*]+ \w+[,=)][\x20-\x7e]*|\*?\))(?:\|deprecated)?)\0"
+)
+
+
+def main() -> None:
+    """Write the tables, or with `--check` print the lines that would change."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, print the differences")
+    lines = signature_lines()
+    present = [line.partition("\t")[0] for line in CALLED.read_text().splitlines()]
+    if parser.parse_args().check:
+        print(*(f"- {line}" for line in present if line not in lines), sep="\n")
+        print(*(f"+ {line}" for line in lines if line not in present), sep="\n")
+        return
+    calls = dict(line.split("\t") for line in CALLED.read_text().splitlines())
+    PARSED.write_text("".join(f"{line}\n" for line in lines))
+    CALLED.write_text("".join(f"{line}\t{calls.get(line, '')}\n" for line in lines))
+
+
+def signature_lines() -> list[str]:
+    """The lines of the table, by namespace and name, deprecated overloads after the others."""
+    written = texts()
+    lines = []
+    for space, owner in SPACES.items():
+        prefix = f"{space}." if space else ""
+        for name in sorted(dir(owner)):
+            found = getattr(owner, name)
+            parsed = inspect.isbuiltin(found) or inspect.ismethoddescriptor(found)
+            if parsed and not EXCLUDED.search(name):
+                lines += [f"{prefix}{name}{text}" for text in signatures(space, name, written)]
+    return lines
+
+
+def signatures(space: str, name: str, written: dict[str, list[str]]) -> list[str]:
+    """The signatures of a public function or method, without its name, as they are tried.
+
+    A function and a method of one name have their strings in common. Where several are tried, the
+    error for arguments that fit none lists them; else the method is the one without a tensor of its
+    own. The errors leave out deprecated signatures, which are tried last.
+    """
+    public = f"{space}.{name}" if space else name
+    if public in HAND_WRITTEN:
+        return HAND_WRITTEN[public]
+    if space == "Tensor" and takes_nothing(name):
+        return ["()"]
+    base = f"{space}_{name}" if space in ("fft", "linalg", "special") else name
+    found = written.get(ALIASES.get(public, base), [])
+    shown = listed(space, name)
+    deprecated = [text for text in found if text.endswith("|deprecated")]
+    if shown:
+        usual = [text for text in reversed(found) if text not in deprecated]
+        printed = {str(Signature(name, text[1:-1])): text for text in usual}
+        visible = [printed[text] for text in shown if text in printed]
+    else:
+        visible = [text for text in found if text not in deprecated]
+    if base == name and (not shown or deprecated):
+        methods = space == "Tensor"
+        shared = hasattr(torch if methods else torch.Tensor, name)
+        ours = [t for t in found if not shared or bool(_OWN_TENSOR.search(t)) != methods]
+        visible = visible if shown else [text for text in visible if text in ours]
+        deprecated = [text for text in deprecated if text in ours]
+    return [*visible, *deprecated]
+
+
+def listed(space: str, name: str) -> list[str]:
+    """The signatures that torch lists for arguments that fit none, in the order of trial."""
+    owner = SPACES[space]
+    own = (torch.zeros(()),) if space == "Tensor" else ()
+    try:
+        getattr(owner, name)(*own, *[object()] * 40)
+    except TypeError as error:
+        _, _, expected = str(error).partition(", but expected ")
+        return re.findall(r"\(.*\)", expected.replace(" or ", "\n"))
+    except (RuntimeError, IndexError, ValueError):
+        pass
+    return []
+
+
+def takes_nothing(name: str) -> bool:
+    """Whether a method has no parameters, in which case torch has no parser for it."""
+    try:
+        getattr(torch.Tensor, name)(torch.zeros(()), 1)
+    except TypeError as error:
+        return f"TensorBase.{name}() takes no arguments" in str(error)
+    except (RuntimeError, IndexError, ValueError):
+        return False
+    return False
+
+
+def texts() -> dict[str, list[str]]:
+    """The texts of the signatures in torch's library, by the names that stand before them."""
+    library = Path(torch.__file__).parent / "lib" / "libtorch_python.so"
+    strings = _STRING.findall(library.read_bytes())
+    found: dict[str, list[str]] = {}
+    for name, text in strings:
+        if b"->" in text or text.endswith(b"|hidden"):  # a schema of the JIT; nothing for users
+            continue
+        translated = in_notation_of_the_table(name.decode(), text.decode())
+        if translated not in (known := found.setdefault(name.decode(), [])):
+            known.append(translated)
+    return found
+
+
+def in_notation_of_the_table(name: str, text: str) -> str:
+    """A signature with the table's names for types; a default of None makes the type nullable."""
+    for pattern, kind in KINDS:
+        text = re.sub(rf"(?<![\w:<]){pattern}(?!\w)", kind, text)
+    text = re.sub(r"([\w\]]) (\w+=None)", r"\1? \2", text)
+    if NUMBERS_AS_TENSORS.fullmatch(name):
+        text = re.sub(r"\bTensor(?=\?? )", "Tensor|Number", text)
+    return text
+
+
+if __name__ == "__main__":
+    main()
