@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from impl.dispatch import saved_attributes
-from impl.dispatch.fast_path.backward import backward
+from impl.dispatch.fast_path.backward import backward, recorded_backward
 from impl.dispatch.gradient_plan import (
     DTYPE,
     GRADIENT,
@@ -17,6 +17,7 @@ from impl.dispatch.gradient_plan import (
     LAYOUT,
     LIST,
     NEEDS,
+    NOT_COMPILED,
     OUTPUT,
     RANK,
     SHAPE,
@@ -195,6 +196,13 @@ class DerivativeInfo:
             if self.has_one_gradient and plan.can_be_compiled:
                 plan.compiled_backward = backward(plan, len(self.edge_of), real)
         return plan
+
+    def compile_recorded(self, plan: GradientPlan):
+        """The plan's formulas as one function of tensors, where nodes have one gradient."""
+        plan.recorded_backward = NOT_COMPILED
+        if self.has_one_gradient:
+            plan.recorded_backward = recorded_backward(plan, len(self.edge_of), plan.real)
+        return plan.recorded_backward
 
     @property
     def has_one_gradient(self) -> bool:
