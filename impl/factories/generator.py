@@ -210,14 +210,17 @@ def _remainders(draws: np.ndarray, span: int) -> np.ndarray:
 
 def _block_normals(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
     blocks = uniforms.reshape(-1, 2, 8)
-    first, second = 1 - blocks[:, 0], blocks[:, 1]
+    first, second = (1 - blocks[:, 0]).reshape(-1), blocks[:, 1].reshape(-1)
     if uniforms.dtype == np.float64:
         radius = np.sqrt(-2.0 * libm.log_of_uniform(first))
         sine, cosine = libm.sine_cosine(2.0 * math.pi * second)
     else:
         radius = np.sqrt(np.float32(-2) * float32_math.log(first))
         sine, cosine = float32_math.sine_cosine(np.float32(2 * math.pi) * second)
-    both = np.stack([radius * cosine, radius * sine], 1).reshape(-1)
+    both = np.empty_like(blocks)
+    np.multiply(radius.reshape(-1, 8), cosine.reshape(-1, 8), out=both[:, 0])
+    np.multiply(radius.reshape(-1, 8), sine.reshape(-1, 8), out=both[:, 1])
+    both = both.reshape(-1)
     return fused(both, both.dtype.type(std), both.dtype.type(mean))
 
 
