@@ -25,6 +25,7 @@ from impl.dispatch.gradient_plan import (
     GradientPlan,
     formula_of,
 )
+from impl.dispatch.kernel_parameters import names_of
 from impl.dispatch.operator_node import _RUNS_FIRST, OperatorNode
 from impl.graph import anomaly_mode
 from impl.graph.edge import gradient_edge
@@ -114,7 +115,7 @@ class DerivativeInfo:
     def _add_formula(self, inputs, function) -> None:
         if isinstance(function, str):
             function = formula_of(function)
-        parameters = list(inspect.signature(function).parameters)[1:]
+        parameters = names_of(function)[1:]
         self.formulas.append((inputs, function, parameters))
         # torch evaluates them by the alphabet, which shows in the order of recorded additions.
         self.formulas.sort(key=lambda formula: ", ".join(formula[0]))

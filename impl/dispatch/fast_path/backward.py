@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import inspect
 from typing import Any
 
 from impl.core import messages
@@ -20,6 +19,7 @@ from impl.dispatch.gradient_plan import (
     TENSOR_READS,
     both,
 )
+from impl.dispatch.kernel_parameters import names_of
 from impl.tape.saved_variable import unpack_array, unpack_tensor
 from impl.tensor.tensor import Tensor
 
@@ -151,7 +151,7 @@ def _results(plan, edges: int, real: bool, scope: dict, lines: list[str]):
 
 def _written_out(function, given: list[str]) -> str:
     """A formula that is an expression, with its arguments substituted for the parameters."""
-    values = dict(zip(inspect.signature(function).parameters, given, strict=True))
+    values = dict(zip(names_of(function), given, strict=True))
 
     class Substitution(ast.NodeTransformer):
         def visit_Name(self, node):
