@@ -25,7 +25,6 @@ Python's operators: kernels when gradients are raw arrays, operators when they a
 from __future__ import annotations
 
 import functools
-import inspect
 from typing import Any, TypeAlias
 
 from numpy import ndarray
@@ -34,7 +33,7 @@ from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops, tens
 from impl.dispatch import fast_path
 from impl.dispatch.batching_rules import RULES, BatchingRule
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.kernel_parameters import public_name
+from impl.dispatch.kernel_parameters import public_name, signature_of
 from impl.dispatch.operator import Operator
 from impl.dispatch.out import copy_out, store
 from impl.tensor.tensor import Tensor, new
@@ -132,7 +131,7 @@ def owned(raw):
 
 def public_function(op: Operator, kernel, out: bool, inplace: bool = False):
     """A function with the kernel's own signature that applies the operator."""
-    signature = inspect.signature(kernel)
+    signature = signature_of(kernel)
     defaults: dict = {}
     pieces, starred = [], False
     for p in signature.parameters.values():

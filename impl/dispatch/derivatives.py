@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from impl.dispatch import saved_attributes
-from impl.dispatch.fast_path.backward import backward
+from impl.dispatch.fast_path.backward import backward, recorded_backward
 from impl.dispatch.gradient_plan import (
     DTYPE,
     GRADIENT,
@@ -17,6 +17,7 @@ from impl.dispatch.gradient_plan import (
     LAYOUT,
     LIST,
     NEEDS,
+    NOT_COMPILED,
     OUTPUT,
     RANK,
     SHAPE,
@@ -24,6 +25,7 @@ from impl.dispatch.gradient_plan import (
     GradientPlan,
     formula_of,
 )
+from impl.dispatch.kernel_parameters import names_of
 from impl.dispatch.operator_node import _RUNS_FIRST, OperatorNode
 from impl.graph import anomaly_mode
 from impl.graph.edge import gradient_edge
@@ -113,7 +115,7 @@ class DerivativeInfo:
     def _add_formula(self, inputs, function) -> None:
         if isinstance(function, str):
             function = formula_of(function)
-        parameters = list(inspect.signature(function).parameters)[1:]
+        parameters = names_of(function)[1:]
         self.formulas.append((inputs, function, parameters))
         # torch evaluates them by the alphabet, which shows in the order of recorded additions.
         self.formulas.sort(key=lambda formula: ", ".join(formula[0]))
@@ -195,6 +197,13 @@ class DerivativeInfo:
             if self.has_one_gradient and plan.can_be_compiled:
                 plan.compiled_backward = backward(plan, len(self.edge_of), real)
         return plan
+
+    def compile_recorded(self, plan: GradientPlan):
+        """The plan's formulas as one function of tensors, where nodes have one gradient."""
+        plan.recorded_backward = NOT_COMPILED
+        if self.has_one_gradient:
+            plan.recorded_backward = recorded_backward(plan, len(self.edge_of), plan.real)
+        return plan.recorded_backward
 
     @property
     def has_one_gradient(self) -> bool:

@@ -16,7 +16,6 @@ one of the inputs whose tangents its formula names has one.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +26,7 @@ from impl.core.grad_mode import without_tangents
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.formula_helpers import vjp
+from impl.dispatch.kernel_parameters import names_of
 from impl.engine.gradient_values import RECORDING
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import gradient_edge
@@ -161,7 +161,7 @@ class Formulas:
 
     def __init__(self, formulas: dict[str, Callable]) -> None:
         self.formulas = [
-            (output, function, list(inspect.signature(function).parameters)[1:])
+            (output, function, names_of(function)[1:])
             for output, function in formulas.items()
         ]
 

@@ -4,7 +4,7 @@ grad."""
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from impl.dispatch.derivatives import DerivativeInfo
@@ -15,6 +15,7 @@ INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK = range(8)
 # of the outputs, the edges that are needed.
 SAVED, CONJUGATE, GRADIENT, NEEDS = range(4)
 TENSOR_READS = (INPUT, LIST, OUTPUT)
+NOT_COMPILED = object()  # the `recorded_backward` of a plan that can have none
 
 
 class OfArguments:
@@ -38,6 +39,8 @@ class GradientPlan:
         "formulas",
         "names",
         "reads",
+        "real",
+        "recorded_backward",
         "saves_tensors",
         "single",
         "varies",
@@ -66,6 +69,7 @@ class GradientPlan:
         self.varies = any(type(t) is OfArguments for t in (self.versions or {}).values())
         self.reads = [operator.saved_source(name) for name in self.names]
         self.saves_tensors = any(kind in TENSOR_READS for kind, _ in self.reads)
+        self.real = real
         self.fits = real and operator.elementwise
         self.single = mask.bit_length() - 1 if mask.bit_count() == 1 else None
         # How often the only gradient is written in place when it is made, if that is known.
@@ -73,6 +77,8 @@ class GradientPlan:
         self.version = version if type(version) is int else 0
         # The compiled backward (`impl.dispatch.fast_path.backward`), where the operator has one.
         self.compiled_backward = None
+        # The same for gradients that are tensors, which record; made by the first such pass.
+        self.recorded_backward: Any = None
 
     @property
     def can_be_compiled(self) -> bool:

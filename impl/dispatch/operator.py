@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from impl.dispatch.facts import (
     NoComplex,
     SavedAs,
 )
-from impl.dispatch.kernel_parameters import camel, positional, public_name
+from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
 from impl.dispatch.out import check_out, write_out
 from impl.dispatch.type_promotion import TypePromotion
 from impl.graph.edge import gradient_edge
@@ -79,7 +78,7 @@ class Operator(TypePromotion):
         """See `impl.dispatch.definition.operator`."""
         name = kernel.__name__.rstrip("_")
         node_name = node or camel(name) + "Backward0"
-        super().__init__(name, node_name, inspect.signature(kernel), outputs)
+        super().__init__(name, node_name, signature_of(kernel), outputs)
         self.definition = kernel
         self.kernel = positional(kernel)
         self.promote = promote
@@ -133,7 +132,7 @@ class Operator(TypePromotion):
     @functools.cached_property
     def call(self):
         """What `general` does, written out for the common case (see `impl.dispatch.fast_path`)."""
-        parameters = inspect.signature(self.definition).parameters.values()
+        parameters = signature_of(self.definition).parameters.values()
         defaults = {f"_{p.name}": p.default for p in parameters if p.default is not p.empty}
         given = [
             f"{public_name(p)}=_{p}" if f"_{p}" in defaults else public_name(p)

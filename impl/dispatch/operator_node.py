@@ -8,11 +8,13 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.registry import tensor_ops_no_grad
+from impl.core.state import FAST_PATH
 from impl.core.strides import is_permuted, strides_of
 from impl.dispatch.gradient_plan import (
     CONJUGATE,
     GRADIENT,
     INPUT,
+    NOT_COMPILED,
     SAVED,
     both,
 )
@@ -51,6 +53,10 @@ class OperatorNode(Node):
     def _evaluate(self, grads, form, wanted):
         if self._promotes and not form.records:
             return self._evaluate_tensors(grads, form, wanted)
+        if form is RECORDING and grads[0] is not None and FAST_PATH:
+            recorded = self._plan.recorded_backward or self._operator.compile_recorded(self._plan)
+            if recorded is not NOT_COMPILED:
+                return recorded(self, grads[0], wanted)
         saved = self._saved
         if saved is None:
             raise RuntimeError(messages.FREED)

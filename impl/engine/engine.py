@@ -22,6 +22,7 @@ from impl.engine.gradient_versions import OutgoingVersions
 from impl.engine.input_buffer import InputBuffer, InputBuffers
 from impl.engine.ready_queue import ReadyQueue
 from impl.graph import anomaly_mode
+from impl.graph.input_metadata import meets
 
 
 class GraphTask(GeneralStep):
@@ -94,13 +95,14 @@ class GraphTask(GeneralStep):
         Raises RuntimeError for a gradient that has no such shape or dtype (validate_outputs).
         """
         versions = [0] * len(outputs)
-        for edge, (target, number) in enumerate(node.next_functions):
+        records, numbers = self.form.records, node._input_nrs
+        for edge, target in enumerate(node._edge_nodes()):
             value = outputs[edge]
             if target is None or value is None:
                 continue
             version = 0 if outgoing is None else outgoing.of(edge, value)
-            meta = target._input_meta(number)
-            if not self.meets(value, meta):
+            meta = target._input_meta(numbers[edge] if numbers else 0)
+            if not meets(value._raw if records else value, meta):
                 value, version = self.refit(node, edge, value, meta, version)
                 outputs[edge] = value
             versions[edge] = version
@@ -108,7 +110,8 @@ class GraphTask(GeneralStep):
 
     def deliver(self, node, outputs: list, versions: list[int]) -> None:
         """Add each gradient to the buffer of the next node, and queue the nodes that are ready."""
-        for edge, (target, number) in enumerate(node.next_functions):
+        numbers = node._input_nrs
+        for edge, target in enumerate(node._edge_nodes()):
             if target is None:
                 continue
             value, outputs[edge] = outputs[edge], None
@@ -116,7 +119,7 @@ class GraphTask(GeneralStep):
             if not version and target._metas is None and self.dependencies.get(target, 1) == 1:
                 self.ready.push(target, value)  # all that a buffer would do
                 continue
-            complete = self.add_to_buffer(target, number, value, version)
+            complete = self.add_to_buffer(target, numbers[edge] if numbers else 0, value, version)
             value = None
             if complete:
                 self.ready.push(target, self.take_buffer(target))

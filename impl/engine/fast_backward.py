@@ -74,7 +74,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                     versions[target] = version
                 node = target
                 continue
-        outgoing = fitting = passed = None  # facts about the outgoing gradients
+        outgoing = passed_on = fitting = passed = None  # facts about the outgoing gradients
         # -- 3. the formula ------------------------------------------------------------------
         if (
             compiled is not None
@@ -131,8 +131,12 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                 if node._plan.fits:
                     fitting = node._meta
             gradient = None
-            if passed is not None:  # held weakly, so that a sum of gradients may be taken in place
-                outgoing, passed = OutgoingVersions.passing_on(passed, incoming), None
+            if passed is not None:
+                if len(targets) > 1 and outputs[0] is outputs[-1]:  # see 4.
+                    outgoing = OutgoingVersions.passing_on(passed, incoming)
+                else:
+                    passed_on = [incoming if aliases(value, passed) else 0 for value in outputs]
+                passed = None  # so that a sum of gradients may be taken in place
         elif exec_info is None and type(node) is AccumulateGrad and not node._is_observed:
             version = versions.pop(node, 0) if versions else 0
             accumulate(form, node.variable, gradient, version)
@@ -152,7 +156,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
             result = None
             targets, written = node._edge_nodes(), 0
         # -- 4. gradients that have to be fitted -----------------------------------------------
-        outgoing_versions = None
+        outgoing_versions = passed_on
         one_for_several = len(targets) > 1 and outputs[0] is outputs[-1]
         if one_for_several and isinstance(outputs[0], generic):
             task.share_scalars(outputs)
@@ -171,10 +175,9 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
             if target is None:
                 continue
             value, outputs[edge] = outputs[edge], None
-            meta, version = target._meta, written
-            if outgoing_versions is not None:
-                version = outgoing_versions[edge]
-            elif not (
+            meta = target._meta
+            version = written if outgoing_versions is None else outgoing_versions[edge]
+            if not (
                 value is None
                 or (fitting is not None and meta is fitting)
                 or (

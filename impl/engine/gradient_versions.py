@@ -14,7 +14,7 @@ import weakref
 from numpy import generic, ndarray
 
 from impl.core.storage import Memory
-from impl.tensor.lazy_conj import source_of
+from impl.tensor.lazy_conj import SOURCES, source_of
 from impl.tensor.tensor import Tensor
 
 
@@ -91,7 +91,8 @@ def aliases(value, gradient) -> bool:
     """Whether an outgoing gradient is an incoming one, or a view of its memory."""
     if value is gradient:
         return True
-    value, gradient = _conjugated(value), _conjugated(gradient)
+    if SOURCES:
+        value, gradient = _conjugated(value), _conjugated(gradient)
     return isinstance(value, ndarray) and owner(value) is owner(gradient)
 
 

@@ -13,6 +13,7 @@ from impl.dispatch.not_implemented import not_implemented
 from impl.factories.generator import BLOCK, Generator, default_generator
 from impl.kernels import libm
 from impl.kernels.fused_multiply_add import fused
+from impl.kernels.vectorized import largest
 from impl.tensor.tensor import Tensor
 
 _DOUBLE = np.dtype(np.float64)
@@ -74,7 +75,8 @@ def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator |
             values = fused(values, most - least, least)
         values = values.astype(dtype, copy=False)
         # Rounding may reach the upper bound, which is exclusive.
-        values[values == dtype.type(high)] = least
+        if largest(values) == dtype.type(high):
+            values[values == dtype.type(high)] = least
         return values
 
     fill(tensor, numbers)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.linalg import lapack
 
 from impl.core.devices import CPU, check_device
 from impl.core.registry import FUNCTIONS
@@ -185,49 +186,41 @@ class Generator:
     def permutation(self, count: int) -> np.ndarray:
         """A random permutation of the integers below `count` (Fisher-Yates).
 
-        Step i exchanges the values at i and at a place from i on. Instead of one step after the
-        other, all are looked at together: a place has its own number until a step takes it, then
-        the value that the last of those steps moved there, which is found by following the steps.
+        Step i exchanges the values at i and at a place from i on, and the steps follow each other:
+        so does LAPACK's laswp with the rows of a matrix, here of one column. Its floats are exact
+        for any count whose steps are 32-bit integers.
         """
-        steps = np.arange(count)
-        taken = steps.copy()
-        taken[:-1] += self.words(max(count - 1, 0)) % np.arange(count, 1, -1, dtype=np.uint32)
-        keys = taken << 32
-        keys |= steps
-        keys.sort()  # steps that take the same place follow each other, the last one of them last
-        ordered, places = keys & 0xFFFFFFFF, keys >> 32
-        repeated = np.flatnonzero(places[1:] == places[:-1])
-        before = np.full(count, -1)  # the step that took the same place before
-        before[ordered[repeated + 1]] = ordered[repeated]
-        # The first place of the value that is at place i before step i: follow the last steps that
-        # took it.
-        origin = np.full(count, -1)
-        origin[places] = ordered
-        np.copyto(origin, before, where=origin == steps)
-        np.copyto(origin, steps, where=origin < 0)
-        while not np.array_equal(further := origin[origin], origin):
-            origin = further
-        np.copyto(taken, origin[before], where=before >= 0)
-        return taken
+        places = np.arange(count, dtype=np.int32)
+        places[:-1] += self.words(max(count - 1, 0)) % np.arange(count, 1, -1, dtype=np.uint32)
+        column = np.arange(count, dtype=np.float64).reshape(-1, 1)
+        if count > 1:
+            column = lapack.dlaswp(column, places, overwrite_a=1)
+        return column.ravel().astype(np.int64)
 
 
 def _remainders(draws: np.ndarray, span: int) -> np.ndarray:
+    """The remainders of draws, in their memory; by the quotients, since the division of an array by
+    one number is vectorised and its remainder is not."""
     divisor = draws.dtype.type(span)
-    if draws.dtype == np.uint32:  # whose division by one number is vectorised
-        return draws - draws // divisor * divisor
-    return draws % divisor
+    quotients = draws // divisor
+    quotients *= divisor
+    draws -= quotients
+    return draws
 
 
 def _block_normals(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
     blocks = uniforms.reshape(-1, 2, 8)
-    first, second = 1 - blocks[:, 0], blocks[:, 1]
+    first, second = (1 - blocks[:, 0]).reshape(-1), blocks[:, 1].reshape(-1)
     if uniforms.dtype == np.float64:
         radius = np.sqrt(-2.0 * libm.log_of_uniform(first))
         sine, cosine = libm.sine_cosine(2.0 * math.pi * second)
     else:
         radius = np.sqrt(np.float32(-2) * float32_math.log(first))
         sine, cosine = float32_math.sine_cosine(np.float32(2 * math.pi) * second)
-    both = np.stack([radius * cosine, radius * sine], 1).reshape(-1)
+    both = np.empty_like(blocks)
+    np.multiply(radius.reshape(-1, 8), cosine.reshape(-1, 8), out=both[:, 0])
+    np.multiply(radius.reshape(-1, 8), sine.reshape(-1, 8), out=both[:, 1])
+    both = both.reshape(-1)
     return fused(both, both.dtype.type(std), both.dtype.type(mean))
 
 

@@ -42,5 +42,5 @@ _METAS: dict[tuple, tuple] = {}
 def meets(raw, meta) -> bool:
     """Whether a raw gradient has the shape and dtype of a `tensor_meta`."""
     if type(meta) is tuple:
-        return raw.shape == meta[0] and raw.dtype == meta[1]
+        return raw.shape == meta[0] and (raw.dtype is meta[1] or raw.dtype == meta[1])
     return type(raw) is meta or (raw.ndim == 0 and raw.dtype.type is meta)

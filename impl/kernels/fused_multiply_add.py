@@ -22,6 +22,8 @@ def fused(a: np.ndarray, b, c) -> np.ndarray:
     """a * b + c with one rounding, of an array of float32 or float64 and two numbers."""
     if b == 1:
         return a + c
+    if c == 0:
+        return a * b + c  # whose sum is exact, and makes 0 of -0
     if a.dtype == np.float32:
         return fused_float32(a, b, c)
     if not (b == 0 or 2.0**-900 < abs(b) < 2.0**900) or not math.isfinite(c):
@@ -33,17 +35,27 @@ def fused(a: np.ndarray, b, c) -> np.ndarray:
     return result
 
 
-def fused_float32(a, b, c) -> np.ndarray:
+def fused_float32(a, b, c, total: np.ndarray | None = None, out: np.ndarray | None = None):
     """a * b + c of float32 arrays and numbers: exact product, sum in float64.
 
     Rounding that sum to float32 is a second rounding where it is halfway between two neighbours.
+    In a chain of operations `total`, in float64, and `out` are memory to work in and for the
+    result, other than the operands: that of new arrays is mapped, and its pages faulted in.
     """
-    total = np.asarray(a, np.float64) * np.asarray(b, np.float64)
-    total += np.asarray(c, np.float64)
-    result = total.astype(np.float32)
-    low_bits = total.view(np.int64)
+    if total is None:
+        total = np.asarray(_wide(a) * _wide(b))
+    else:
+        total[...] = a
+        total *= b
+    total += _wide(c)
+    if out is None:
+        out = total.astype(np.float32)
+    else:
+        out[...] = total
+    result, low_bits = out, total.view(np.int64)
     low_bits <<= 64 - _HALF_AN_ULP
-    if low_bits.size and np.minimum.reduce(low_bits, None) == _HALFWAY:
+    # The smallest element by argmin, which is vectorised.
+    if low_bits.size and low_bits.item(low_bits.argmin()) == _HALFWAY:
         halfway = low_bits == _HALFWAY
         a, b, c = (np.broadcast_to(np.asarray(v, float), halfway.shape)[halfway] for v in (a, b, c))
         product = a * b
@@ -53,6 +65,11 @@ def fused_float32(a, b, c) -> np.ndarray:
             error == 0, total, np.nextafter(total, np.copysign(np.inf, error))
         )
     return result
+
+
+def _wide(value):
+    """A number, or an array in float64."""
+    return value.astype(np.float64, copy=False) if isinstance(value, np.ndarray) else float(value)
 
 
 def _sum_error(a, b, total):

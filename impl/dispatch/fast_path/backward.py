@@ -1,22 +1,48 @@
-"""Compiled backwards: the formulas of a GradientPlan as one function of arrays."""
+"""Compiled backwards: the formulas of a GradientPlan as one function, of arrays or of tensors."""
 
 from __future__ import annotations
 
 import ast
 import copy
-import inspect
 from typing import Any
 
 from impl.core import messages
-from impl.core.registry import array_ops
+from impl.core.registry import array_ops, tensor_ops
 from impl.core.storage import Storage
-from impl.dispatch.gradient_plan import CONJUGATE, GRADIENT, INPUT, LIST, NEEDS, OUTPUT, both
-from impl.tape.saved_variable import unpack_array
+from impl.dispatch.gradient_plan import (
+    CONJUGATE,
+    GRADIENT,
+    INPUT,
+    LIST,
+    NEEDS,
+    OUTPUT,
+    TENSOR_READS,
+    both,
+)
+from impl.dispatch.kernel_parameters import names_of
+from impl.tape.saved_variable import unpack_array, unpack_tensor
 from impl.tensor.tensor import Tensor
 
 
 def _unpack_list(values, node):
     return [v if v is None else unpack_array(v, node) for v in values]
+
+
+def _unpack_tensors(values, node):
+    return [v if v is None else unpack_tensor(v, node) for v in values]
+
+
+# The names that compiled backwards refer to.
+SCOPE = {
+    "FREED": messages.FREED,
+    "Storage": Storage,
+    "Tensor": Tensor,
+    "both": both,
+    "unpack_array": unpack_array,
+    "unpack_list": _unpack_list,
+    "unpack_tensor": unpack_tensor,
+    "unpack_tensors": _unpack_tensors,
+}
 
 
 def backward(plan, edges: int, real: bool):
@@ -26,25 +52,11 @@ def backward(plan, edges: int, real: bool):
     single edge, its gradient alone), and frees the saved variables unless `keep`. `wanted` says of
     each edge whether it is needed (None: all). `real` promises that nothing saved is complex.
     """
-    scope: dict[str, Any] = {
-        "F": array_ops,
-        "FREED": messages.FREED,
-        "Storage": Storage,
-        "Tensor": Tensor,
-        "both": both,
-        "unpack_array": unpack_array,
-        "unpack_list": _unpack_list,
-    }
-    lines = ["def compiled_backward(node, grad, keep, wanted):", "    saved = node._saved"]
-    if plan.saves_tensors:
-        lines.append("    if saved is None: raise RuntimeError(FREED)")
-    if plan.reads:
-        lines.append(f"    {', '.join(f's{i}' for i in range(len(plan.reads)))}, = saved")
+    lines = ["def compiled_backward(node, grad, keep, wanted):", *_saved(plan)]
     for i, (kind, _) in enumerate(plan.reads):
         value = f"s{i}"
         if kind in (INPUT, OUTPUT):
-            same = f"(memory := s{i}._memory) is None or not (memory.version or s{i}._detached)"
-            value = f"s{i}._raw if type(s{i}) is Tensor and ({same}) else unpack_array(s{i}, node)"
+            value = f"s{i}._raw if {_unwritten(i)} else unpack_array(s{i}, node)"
             value = f"{value} if s{i} is not None else None"
         if kind == OUTPUT:  # an output that is not differentiable is saved like an input
             bare = f"type(s{i}) is Storage and not s{i}.version"
@@ -54,6 +66,59 @@ def backward(plan, edges: int, real: bool):
         lines.append(f"    v{i} = {value}")
     if plan.saves_tensors:
         lines.append("    if not keep: node._saved = None")
+    scope: dict[str, Any] = {**SCOPE, "F": array_ops}
+    results, selected = _results(plan, edges, real, scope, lines)
+    if plan.single is not None:
+        lines.append(f"    return {results[plan.single]}")
+    else:
+        lines.append(f"    if wanted is None: return [{', '.join(results)}]")
+        lines.append(f"    return [{', '.join(selected)}]")
+    exec("\n".join(lines), scope)
+    return scope["compiled_backward"]
+
+
+def recorded_backward(plan, edges: int, real: bool):
+    """A function (node, grad, wanted) that runs a plan's formulas on tensors, which record.
+
+    It returns a list of the gradients per edge, and frees nothing; see `backward`.
+    """
+    lines = ["def recorded_backward(node, grad, wanted):", *_saved(plan)]
+    for i, (kind, _) in enumerate(plan.reads):
+        value = f"s{i}"
+        if kind == LIST:
+            value = f"unpack_tensors(s{i}, node)"
+        elif kind in TENSOR_READS:
+            value = f"s{i} if {_unwritten(i)} else unpack_tensor(s{i}, node)"
+        lines.append(f"    v{i} = {value}")
+    scope: dict[str, Any] = {**SCOPE, "F": tensor_ops}
+    results, selected = _results(plan, edges, real, scope, lines)
+    lines.append(f"    if wanted is None: return [{', '.join(results)}]")
+    lines.append(f"    return [{', '.join(selected)}]")
+    exec("\n".join(lines), scope)
+    return scope["recorded_backward"]
+
+
+def _saved(plan) -> list[str]:
+    """The lines that read the saved values into s0, s1 and so on."""
+    lines = ["    saved = node._saved"]
+    if plan.saves_tensors:
+        lines.append("    if saved is None: raise RuntimeError(FREED)")
+    if plan.reads:
+        lines.append(f"    {', '.join(f's{i}' for i in range(len(plan.reads)))}, = saved")
+    return lines
+
+
+def _unwritten(i: int) -> str:
+    """The condition under which a saved value is a plain tensor that was never written."""
+    same = f"(memory := s{i}._memory) is None or not (memory.version or s{i}._detached)"
+    return f"type(s{i}) is Tensor and ({same})"
+
+
+def _results(plan, edges: int, real: bool, scope: dict, lines: list[str]):
+    """The expressions of the gradients by edge, and those that depend on `wanted`.
+
+    Formulas of several gradients are called in `lines`.
+    """
     results = ["None"] * edges
     selected = ["None"] * edges
     for number, (targets, function, arguments) in enumerate(plan.formulas):
@@ -66,9 +131,11 @@ def backward(plan, edges: int, real: bool):
                 name = f"needs{number}_{place}"
                 scope[name] = which
                 given.append(f"({name} if wanted is None else both({name}, wanted))")
+            elif kind == CONJUGATE and not real:
+                conj = "conj_operand" if plan.reads[which][0] == INPUT else "conj"
+                given.append(f"F.{conj}(v{which})")
             else:
-                conjugated = kind == CONJUGATE and not real
-                given.append(f"F.conj(v{which})" if conjugated else f"v{which}")
+                given.append(f"v{which}")
         call = f"f{number}({', '.join(given)})"
         if hasattr(function, "expression"):
             call = _written_out(function, given)
@@ -79,18 +146,12 @@ def backward(plan, edges: int, real: bool):
             lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
             for target in targets:
                 results[target] = selected[target] = f"g{target}"
-    if plan.single is not None:
-        lines.append(f"    return {results[plan.single]}")
-    else:
-        lines.append(f"    if wanted is None: return [{', '.join(results)}]")
-        lines.append(f"    return [{', '.join(selected)}]")
-    exec("\n".join(lines), scope)
-    return scope["compiled_backward"]
+    return results, selected
 
 
 def _written_out(function, given: list[str]) -> str:
     """A formula that is an expression, with its arguments substituted for the parameters."""
-    values = dict(zip(inspect.signature(function).parameters, given, strict=True))
+    values = dict(zip(names_of(function), given, strict=True))
 
     class Substitution(ast.NodeTransformer):
         def visit_Name(self, node):

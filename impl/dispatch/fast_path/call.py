@@ -12,6 +12,7 @@ from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides
 from impl.dispatch.gradient_plan import INPUT, LAYOUT, OUTPUT, SHAPE, VALUE
+from impl.dispatch.kernel_parameters import signature_of
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.graph.edge import edge_node
 from impl.graph.input_metadata import tensor_meta
@@ -133,7 +134,7 @@ class FastCall:
             self._add(f"if not ({usual}): return {self.general}")
         elif self.validates:
             self._add(f"op.validate({', '.join(raws)})")
-        kinds = inspect.signature(self.scope["kernel"]).parameters
+        kinds = signature_of(self.scope["kernel"]).parameters
         given = [
             f"{name}={raw}" if kinds[name].kind is inspect.Parameter.KEYWORD_ONLY else raw
             for raw, name in zip(raws, op.parameters, strict=True)

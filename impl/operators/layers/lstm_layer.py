@@ -56,6 +56,9 @@ def recurrent_layer_op(
     x, w_ih, w_hh, h, c = map(widened, (input, weight0, weight1, hx_, cx_))
     bias = widened(weight2) + widened(weight3)
     (length, batch, _), hidden = x.shape, w_hh.shape[1]
+    # The three gates that have a logistic function lie together, and are negated with their
+    # weights, as that function needs it.
+    w_ih, w_hh, bias = (_negated_gates(w, hidden) for w in (w_ih, w_hh, bias))
     given = (x.reshape(length * batch, -1) @ w_ih.T).reshape(length, batch, 4 * hidden)
     given += bias
     output = np.empty((length, batch, hidden), x.dtype)
@@ -63,18 +66,16 @@ def recurrent_layer_op(
     total = np.empty((batch, 4 * hidden), x.dtype)
     parts = total.reshape(batch, 4, hidden).swapaxes(0, 1)
     recurrent = np.ascontiguousarray(w_hh.T)  # of so few rows a product takes an eighth
-    # A step is short, and costs as much as it has calls of NumPy: they write to the workspace, and
-    # the logistic function is taken of all four parts at once, that of the cell in vain.
+    # A step is short, and costs as much as it has calls of NumPy: they write to the workspace.
     for t in _steps(length, reverse):
         np.dot(h, recurrent, out=total)
         total += given[t]
-        gates = workspace[t, :4]
-        np.negative(parts, out=gates)
-        np.exp(gates, out=gates)
+        leave, enter, forget, cell, before, squashed = workspace[t]
+        gates = workspace[t, :3]
+        np.exp(parts[:3], out=gates)
         gates += 1
-        np.divide(1, gates, out=gates)
-        enter, forget, cell, leave, before, squashed = workspace[t]
-        np.tanh(parts[2], out=cell)
+        np.reciprocal(gates, out=gates)
+        np.tanh(parts[3], out=cell)
         before[...] = c
         c = forget * c
         c += enter * cell
@@ -82,6 +83,13 @@ def recurrent_layer_op(
         h = np.multiply(leave, squashed, out=output[t])
     made = (output, h.copy(), c)
     return *(m.astype(kind, copy=False) for m in made), workspace
+
+
+def _negated_gates(weight, hidden: int):
+    """The rows for the gates in the order of the workspace: out, in and forget, negated, then the
+    cell. torch's order is in, forget, cell, out."""
+    enter_forget, cell, leave = np.split(weight, [2 * hidden, 3 * hidden])
+    return np.concatenate([-leave, -enter_forget, cell])
 
 
 def _backward(grads, input, weights, states, reverse, output, workspace, needs):
@@ -93,22 +101,24 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
     of_output, of_h, of_c = (None if g is None else widened(g) for g in grads[:3])
     dh, dc = (np.zeros((batch, hidden), wide) if g is None else np.array(g) for g in (of_h, of_c))
     out = widened(output)
-    enter, forget, cell, leave, before, squashed = workspace.swapaxes(0, 1)
+    leave, enter, forget, cell, before, squashed = workspace.swapaxes(0, 1)
     # All that does not depend on later steps is computed for all steps at once.
     through = leave * (1 - squashed * squashed)
+    factors = np.empty((length, 4, batch, hidden), wide)
+    factors[:, 0] = cell * enter * (1 - enter)
+    factors[:, 1] = before * forget * (1 - forget)
+    factors[:, 2] = enter * (1 - cell * cell)
+    factors[:, 3] = squashed * leave * (1 - leave)
     slopes = np.empty((length, batch, 4, hidden), wide)
-    slopes[:, :, 0] = cell * enter * (1 - enter)
-    slopes[:, :, 1] = before * forget * (1 - forget)
-    slopes[:, :, 2] = enter * (1 - cell * cell)
-    slopes[:, :, 3] = squashed * leave * (1 - leave)
+    by_gate = slopes.swapaxes(1, 2)
     for t in reversed(_steps(length, reverse)):
         if of_output is not None:
             dh += of_output[t]
         dc += dh * through[t]
-        slope = slopes[t]
-        slope[:, :3] *= dc[:, None]
-        slope[:, 3] *= dh
-        dh = np.dot(slope.reshape(batch, 4 * hidden), w_hh)
+        factor = factors[t]
+        np.multiply(factor[:3], dc, out=by_gate[t, :3])
+        np.multiply(factor[3], dh, out=by_gate[t, 3])
+        dh = np.dot(slopes[t].reshape(batch, 4 * hidden), w_hh)
         dc *= forget[t]
     rows = slopes.reshape(length * batch, 4 * hidden)
     made: list = [None] * 7
