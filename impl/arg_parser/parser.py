@@ -73,7 +73,11 @@ class ArgParser:
         else:
             key = tuple(map(_kind, args))
         if key in self.accepted:
-            return self.call(*args, **named)
+            try:
+                return self.call(*args, **named)
+            except Exception:
+                self.check_integers(args, named)
+                raise
         own, rest = (args[:1], args[1:]) if self.method else ((), args)
         if key in self.gathered:
             return self.call(*own, rest, **named)
@@ -96,6 +100,13 @@ class ArgParser:
                     self.gathered.add(key)
                 return self.call(*own, rest, **named)
         return self._call(signature, own, values)
+
+    def check_integers(self, args: tuple, named: dict) -> None:
+        """Raise ValueError for an integer beyond 64 bits, which was accepted by its type."""
+        given = (*args, *named.values())
+        if any(type(value) is int and not -(2**63) <= value < 2**63 for value in given):
+            for parameter, value in self._matched(args[self.method :], named)[1].items():
+                parameter.converted(value, self.name)
 
     def _accept(self, key: tuple) -> None:
         self.accepted.add(key)
