@@ -20,7 +20,7 @@ ARGUMENTS = {
     "linalg_lstsq": "{x}, {x}, driver='gelsd'",
     "lu_unpack": "*torch.linalg.lu_factor({x})",
 }
-ABSENT = {"histogram", "histogramdd"}
+ABSENT = {"histogramdd"}
 NAMES = [
     kind.__name__
     for kind in torch.return_types.all_return_types

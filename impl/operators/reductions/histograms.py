@@ -16,7 +16,7 @@ from impl.dispatch.not_implemented import (
     require_floating,
     require_full_precision,
 )
-from impl.dispatch.out import write_out
+from impl.dispatch.out import like_tuple, write_out
 from impl.tensor.tensor import Tensor, new
 
 
@@ -150,7 +150,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     _check_histogram_out(input, out)
     for target, value in zip(out, found, strict=True):
         write_out(target, value._raw)
-    return Histogram(out)
+    return like_tuple(Histogram(found), out)
 
 
 def _check_number_of_bins(bins: int) -> None:
