@@ -224,7 +224,7 @@ def test_the_fast_loop_does_what_the_reference_does(plan, monkeypatch):
 
 
 def recorded(plan: Plan, fast: bool, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What a pass with create_graph finds and records, with its formulas compiled or without."""
+    """The results of a pass with create_graph, and their graph, by compiled formulas or not."""
     leaves = [
         impl.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -1.0]], requires_grad=True),
         impl.tensor([[2.0, 1.0], [-1.5, 3.0], [0.0, 1.0]]).t().requires_grad_(),
