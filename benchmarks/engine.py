@@ -307,6 +307,13 @@ What paid, roughly in the order of what it brought on chains (they began at 2.4 
   call the C library for each element (its real ones are vectorised, with other last bits), and a
   fused multiply-add is a product and a sum with more precision, computed again where a second
   rounding could matter. A float32 normal number still takes NumPy twenty times as long as AVX-512.
+- *Detours to compiled loops*: `log1p` is SciPy's Box-Cox transformation of power 0, a permutation
+  LAPACK's exchange of rows, a remainder the division by one number, which is vectorised. What
+  chooses between two values of each element by a mask of bits does not branch (16 us less for
+  8,192 elements than `np.where`), and a chain of operations on 64 kB works in memory of its own.
+- *Formulas compiled for tensors, too*: a pass with `create_graph` runs one function a node, in
+  torch's order, and reads each edge once (612 to 430 us of a double backward).
+- *Gates with a logistic function lie together* in an LSTM, and are negated with their weights.
 - *Rows in rounds*: the gradient of an index adds the next occurrence of every row at once, in a
   fifth of the time of `np.add.at`.
 

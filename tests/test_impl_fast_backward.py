@@ -1,4 +1,5 @@
-"""The specialised loop of the backward pass is equal to the reference loop, on random graphs."""
+"""The fast paths of the backward pass are equal to the reference, on random graphs: the specialised
+loop over arrays, and the compiled formulas of a pass that records."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import impl
 from impl.core.state import FAST_PATH
+from impl.dispatch import operator_node
 from impl.engine import execution
 from impl.engine.gradient_values import ArrayGradients
 
@@ -19,6 +21,7 @@ from impl.engine.gradient_values import ArrayGradients
 UNARY: list[Any] = [
     lambda x: x * 2,
     lambda x: x.sin(),
+    lambda x: x.tanh(),
     lambda x: x.t().contiguous().t(),
     lambda x: x.t().reshape(2, 3),
     lambda x: x.contiguous().view(6).view(2, 3),
@@ -35,6 +38,7 @@ UNARY: list[Any] = [
     lambda x: x.max(0)[0].expand(2, 3) + x,
     lambda x: x.cumsum(1),
     lambda x: impl.complex(x, x).conj().real,
+    lambda x: (impl.complex(x, x) * impl.complex(x, -x)).exp().real,
 ]
 BINARY: list[Any] = [
     lambda x, y: x + y,
@@ -217,6 +221,67 @@ def test_the_fast_loop_does_what_the_reference_does(plan, monkeypatch):
         n for n in reference.nodes if n not in may_skip
     ]
     assert set(fast.nodes) <= set(reference.nodes)
+
+
+def recorded(plan: Plan, fast: bool, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The results of a pass with create_graph, and their graph, by compiled formulas or not."""
+    leaves = [
+        impl.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -1.0]], requires_grad=True),
+        impl.tensor([[2.0, 1.0], [-1.5, 3.0], [0.0, 1.0]]).t().requires_grad_(),
+    ]
+    tensors: list[Any] = list(leaves)
+    for operation, a, b in plan.steps:
+        x, y = tensors[a % len(tensors)], tensors[b % len(tensors)]
+        made = UNARY[operation](x) if operation < len(UNARY) else None
+        tensors.append(BINARY[operation - len(UNARY)](x, y) if made is None else made)
+    roots = [tensors[i] for i in plan.roots if tensors[i].requires_grad]
+    if not roots:
+        return []
+    inputs = [t for t in tensors if t.requires_grad][: 2 + plan.passes]
+    seeds = [impl.full((2, 3), i + 1.0, requires_grad=True) for i in range(len(roots))]
+    with monkeypatch.context() as patch:
+        patch.setattr(operator_node, "FAST_PATH", fast)
+        found = impl.autograd.grad(roots, inputs, seeds, create_graph=True, allow_unused=True)
+    seen = Seen()
+    for result in found:
+        seen.note("result", result)
+    kept = [g for g in found if g is not None and g.grad_fn is not None]
+    numbers = numbered(kept)
+    order = {node: i for i, node in enumerate(sorted(numbers, key=lambda n: n._sequence_nr()))}
+    for node in numbers:
+        edges = [(order.get(n), i) for n, i in node.next_functions]
+        seen.values.append((node.name(), order[node], edges))
+    for result in impl.autograd.grad(kept, [*leaves, *seeds], kept, allow_unused=True):
+        seen.note("second", result)
+    return seen.values
+
+
+@pytest.mark.skipif(not FAST_PATH, reason="the fast path is switched off for this run")
+@settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(plan=plans())
+def test_compiled_formulas_record_what_the_tables_do(plan, monkeypatch):
+    assert recorded(plan, True, monkeypatch) == recorded(plan, False, monkeypatch)
+
+
+@pytest.mark.skipif(not FAST_PATH, reason="the fast path is switched off for this run")
+def test_compiled_formulas_check_what_was_saved():
+    x = impl.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    loss = (y * y).sum()
+    impl.autograd.grad(loss, x, create_graph=True)
+    with impl.no_grad():
+        y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        impl.autograd.grad(loss, x, create_graph=True)
+    other = (x * x).sum()
+    other.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        impl.autograd.grad(other, x, create_graph=True)
 
 
 def test_the_reference_loop_runs_when_the_fast_one_is_off(monkeypatch):

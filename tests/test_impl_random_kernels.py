@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from impl.factories.generator import Generator
+import impl
+from impl.factories.generator import Generator, _remainders
 from impl.kernels import libm
 from impl.kernels.fused_multiply_add import fused
 
@@ -76,3 +78,26 @@ def test_a_permutation_is_that_of_one_exchange_after_the_other(count):
         order[i], order[other] = order[other], order[i]
     generator.set_state(state)
     assert generator.permutation(count).tolist() == order
+
+
+# Of torch 2.13 on a processor with AVX2; see `impl.kernels.float32_math`.
+DRAWN = {
+    "normal_": ((), "06a5222af6e88287"),
+    "normal_ of a mean": ((-1.0, 0.3), "8e7f6f27a28ef392"),
+    "exponential_": ((), "cf523121e76ea152"),
+}
+
+
+def test_many_numbers_have_the_bits_of_torch():
+    impl.manual_seed(0)
+    for name, (arguments, expected) in DRAWN.items():
+        drawn = getattr(impl.empty(50000), name.split()[0])(*arguments)
+        assert hashlib.sha256(drawn.numpy().tobytes()).hexdigest()[:16] == expected, name
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_remainders_by_quotients(bits):
+    draws = np.random.default_rng(0).integers(0, 2**bits, 1000, f"u{bits // 8}")
+    for span in (1, 2, 3, 10, 2**28 - 1, 2 ** (bits - 1) + 1, 2**bits - 1):
+        expected = [draw % span for draw in draws.tolist()]
+        assert _remainders(draws.copy(), span).tolist() == expected

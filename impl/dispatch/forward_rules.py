@@ -161,8 +161,7 @@ class Formulas:
 
     def __init__(self, formulas: dict[str, Callable]) -> None:
         self.formulas = [
-            (output, function, names_of(function)[1:])
-            for output, function in formulas.items()
+            (output, function, names_of(function)[1:]) for output, function in formulas.items()
         ]
 
     def __call__(self, call: ForwardCall):

@@ -66,7 +66,7 @@ def log(x: np.ndarray) -> np.ndarray:
     low = bits - _ROOT
     low >>= 31
     exponent += low
-    exponent = exponent.astype(np.float32)
+    power = exponent.astype(np.float32)
     low &= bits
     x = x - _f(1)
     x += low.view(np.float32)
@@ -74,13 +74,13 @@ def log(x: np.ndarray) -> np.ndarray:
     total = np.empty(x.shape)
     y = _polynomial(x, _LOG_COEFFICIENTS, total)
     y *= x
-    y = fused(y, z, exponent * _f(-2.12194440e-4), total)
+    y = fused(y, z, power * _f(-2.12194440e-4), total)
     z *= _f(0.5)
     y -= z
     x += y
-    exponent *= _f(0.693359375)  # exact, so that this multiply-add rounds only once, too
-    exponent += x
-    return exponent
+    power *= _f(0.693359375)  # exact, so that this multiply-add rounds only once, too
+    power += x
+    return power
 
 
 def sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -67,7 +67,16 @@ def backward(plan, edges: int, real: bool):
     if plan.saves_tensors:
         lines.append("    if not keep: node._saved = None")
     scope: dict[str, Any] = {**SCOPE, "F": array_ops}
-    results, selected = _results(plan, edges, real, scope, lines)
+    results = ["None"] * edges
+    selected = ["None"] * edges
+    for targets, call in _calls(plan, real, scope):
+        if len(targets) == 1:
+            results[targets[0]] = call
+            selected[targets[0]] = f"{call} if wanted[{targets[0]}] else None"
+        else:
+            lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
+            for target in targets:
+                results[target] = selected[target] = f"g{target}"
     if plan.single is not None:
         lines.append(f"    return {results[plan.single]}")
     else:
@@ -91,9 +100,15 @@ def recorded_backward(plan, edges: int, real: bool):
             value = f"s{i} if {_unwritten(i)} else unpack_tensor(s{i}, node)"
         lines.append(f"    v{i} = {value}")
     scope: dict[str, Any] = {**SCOPE, "F": tensor_ops}
-    results, selected = _results(plan, edges, real, scope, lines)
-    lines.append(f"    if wanted is None: return [{', '.join(results)}]")
-    lines.append(f"    return [{', '.join(selected)}]")
+    results = ["None"] * edges
+    for targets, call in _calls(plan, real, scope):  # in the order in which torch records them
+        for target in targets:
+            results[target] = f"g{target}"
+        if len(targets) == 1:
+            needed = f"wanted is None or wanted[{targets[0]}]"
+            call = f"({call}) if {needed} else None,"
+        lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
+    lines.append(f"    return [{', '.join(results)}]")
     exec("\n".join(lines), scope)
     return scope["recorded_backward"]
 
@@ -114,13 +129,8 @@ def _unwritten(i: int) -> str:
     return f"type(s{i}) is Tensor and ({same})"
 
 
-def _results(plan, edges: int, real: bool, scope: dict, lines: list[str]):
-    """The expressions of the gradients by edge, and those that depend on `wanted`.
-
-    Formulas of several gradients are called in `lines`.
-    """
-    results = ["None"] * edges
-    selected = ["None"] * edges
+def _calls(plan, real: bool, scope: dict):
+    """For each formula its edges and the expression that calls it."""
     for number, (targets, function, arguments) in enumerate(plan.formulas):
         scope[f"f{number}"] = function
         given = ["F"]
@@ -136,17 +146,11 @@ def _results(plan, edges: int, real: bool, scope: dict, lines: list[str]):
                 given.append(f"F.{conj}(v{which})")
             else:
                 given.append(f"v{which}")
-        call = f"f{number}({', '.join(given)})"
-        if hasattr(function, "expression"):
-            call = _written_out(function, given)
-        if len(targets) == 1:
-            results[targets[0]] = call
-            selected[targets[0]] = f"{call} if wanted[{targets[0]}] else None"
+        # Written out, a conjugate is taken where it is used, which would show in recorded nodes.
+        if hasattr(function, "expression") and scope["F"] is array_ops:
+            yield targets, _written_out(function, given)
         else:
-            lines.append(f"    {', '.join(f'g{t}' for t in targets)}, = {call}")
-            for target in targets:
-                results[target] = selected[target] = f"g{target}"
-    return results, selected
+            yield targets, f"f{number}({', '.join(given)})"
 
 
 def _written_out(function, given: list[str]) -> str:

@@ -162,11 +162,7 @@ Tensor.__rmatmul__ = _right_at
 # -- outer and inner --------------------------------------------------------------------------
 
 
-def _outer(F, left, right):
-    return F.reshape(left, (left.shape[0], 1)) * right
-
-
-array_ops.outer = lambda left, right: _outer(array_ops, left, right)
+array_ops.outer = lambda left, right: left[:, None] * right
 
 
 @function(out="mul")
@@ -178,7 +174,7 @@ def outer(input, vec2):
     for name, value in (("self", input), ("vec2", vec2)):
         if value._raw.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {value._raw.ndim}-D")
-    return _outer(tensor_ops, input, vec2)
+    return tensor_ops.reshape(input, (input.shape[0], 1)) * vec2
 
 
 tensor_ops.outer = outer
