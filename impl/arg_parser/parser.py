@@ -8,7 +8,7 @@ import warnings
 from importlib import resources
 
 from impl.arg_parser.messages import invalid_combination
-from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter
+from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter, in_64_bits
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
 
@@ -97,6 +97,19 @@ class ArgParser:
                 return self.call(*own, rest, **named)
         return self._call(signature, own, values)
 
+    def refuse_long_integers(self, args: tuple, named: dict) -> None:
+        """Raise torch's error for an integer beyond 64 bits, after the call has failed.
+
+        Types that were accepted before are not looked at again, so the implementation gets it.
+        """
+        if any(map(_is_long, (*args, *named.values()))):
+            try:
+                _, found = self._matched(args[1:] if self.method else args, named)
+            except TypeError:
+                return
+            for parameter, value in found.items():
+                parameter.converted(value, self.name)
+
     def _accept(self, key: tuple) -> None:
         self.accepted.add(key)
         if len(key) == 1 and isinstance(key[0], type):  # the fast path makes no tuple
@@ -173,3 +186,10 @@ def _kind(value):
     """The criterion by which a value fits: its type, for lists with the types of the elements."""
     kind = type(value)
     return (kind, *map(type, value)) if kind in _CONTAINERS else kind
+
+
+def _is_long(value) -> bool:
+    """Whether a value is an integer beyond 64 bits, or a sequence with one."""
+    if isinstance(value, int):
+        return not in_64_bits(value)
+    return type(value) in _CONTAINERS and any(map(_is_long, value))
