@@ -25,7 +25,7 @@ from reports.run import ReportError
 SUBJECTS = (
     *("offsets", "pairs", "module_hooks", "optimisers", "schedulers", "clipping", "losses"),
     *("precision", "boundaries", "leaves", "printing", "random", "third_derivatives", "layouts"),
-    "refusals",
+    *("refusals", "signatures", "dispatch", "module_state"),
 )
 
 
@@ -35,7 +35,7 @@ def names() -> list[str]:
 
 def test_the_catalogue_is_large_and_spread() -> None:
     areas = Counter(mutant.area for mutant in catalogue())
-    assert areas.total() >= 250
+    assert areas.total() >= 450
     assert all(areas[subject] >= 5 for subject in SUBJECTS)
     assert {mutant.kind for mutant in catalogue()} <= set(KINDS)
     for path in FOLDER.glob("[a-z]*.md"):

@@ -250,25 +250,37 @@ _CHECKS = {
 
 # --- conversions ------------------------------------------------------------------------------
 
+_OVERFLOW = "Overflow when unpacking long long"
+
 
 def _int(value, parameter, function) -> int:
     number = value if type(value) is int else operator.index(value)
-    if not -(2**63) <= number < 2**63:
-        raise ValueError("Overflow when unpacking long long")
+    if not in_64_bits(number):
+        raise ValueError(_OVERFLOW)
     return number
+
+
+def in_64_bits(number: int) -> bool:
+    """Whether an integer fits int64."""
+    return -(2**63) <= number < 2**63
 
 
 def _ints(value, parameter, function):
     if not isinstance(value, tuple | list):
         return _int(value, parameter, function)
-    if all(type(element) is int for element in value):
+    if all(type(element) is int and in_64_bits(element) for element in value):
         return value
     numbers = []
     for place, element in enumerate(value, 1):
+        fault = None
         if not (is_index(element) or isinstance(element, bool)):
+            fault = f"type must be tuple of ints,but got {type_name(element)}"
+        elif not in_64_bits(operator.index(element)):
+            fault = _OVERFLOW  # torch adds the stack, in C++
+        if fault is not None:
             raise TypeError(
                 f"{function}(): argument '{parameter.name}' failed to unpack the object at pos "
-                f'{place} with error "type must be tuple of ints,but got {type_name(element)}"'
+                f'{place} with error "{fault}"'
             )
         numbers.append(operator.index(element))
     return tuple(numbers)

@@ -8,7 +8,7 @@ import warnings
 from importlib import resources
 
 from impl.arg_parser.messages import invalid_combination
-from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter
+from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter, in_64_bits
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
 
@@ -73,11 +73,7 @@ class ArgParser:
         else:
             key = tuple(map(_kind, args))
         if key in self.accepted:
-            try:
-                return self.call(*args, **named)
-            except Exception:
-                self.check_integers(args, named)
-                raise
+            return self.call(*args, **named)
         own, rest = (args[:1], args[1:]) if self.method else ((), args)
         if key in self.gathered:
             return self.call(*own, rest, **named)
@@ -101,11 +97,17 @@ class ArgParser:
                 return self.call(*own, rest, **named)
         return self._call(signature, own, values)
 
-    def check_integers(self, args: tuple, named: dict) -> None:
-        """Raise ValueError for an integer beyond 64 bits, which was accepted by its type."""
-        given = (*args, *named.values())
-        if any(type(value) is int and not -(2**63) <= value < 2**63 for value in given):
-            for parameter, value in self._matched(args[self.method :], named)[1].items():
+    def refuse_long_integers(self, args: tuple, named: dict) -> None:
+        """Raise torch's error for an integer beyond 64 bits, after the call has failed.
+
+        Types that were accepted before are not looked at again, so the implementation gets it.
+        """
+        if any(map(_is_long, (*args, *named.values()))):
+            try:
+                _, found = self._matched(args[1:] if self.method else args, named)
+            except TypeError:
+                return
+            for parameter, value in found.items():
                 parameter.converted(value, self.name)
 
     def _accept(self, key: tuple) -> None:
@@ -184,3 +186,10 @@ def _kind(value):
     """The criterion by which a value fits: its type, for lists with the types of the elements."""
     kind = type(value)
     return (kind, *map(type, value)) if kind in _CONTAINERS else kind
+
+
+def _is_long(value) -> bool:
+    """Whether a value is an integer beyond 64 bits, or a sequence with one."""
+    if isinstance(value, int):
+        return not in_64_bits(value)
+    return type(value) in _CONTAINERS and any(map(_is_long, value))

@@ -32,8 +32,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
 
     @functools.wraps(call)
     def function(a=MISSING, b=MISSING, c=MISSING, /, *more, **named):
-        # Fast path: arguments of types that were accepted before are passed on as they are.
         try:
+            # Fast path: arguments of types that were accepted before are passed on as they are.
             if not named and not more:
                 if b is MISSING:
                     if type(a) in accepted:
@@ -43,10 +43,10 @@ def parsed(call, name: str, texts: list[str], method: bool):
                         return call(a, b)
                 elif (type(a), type(b), type(c)) in accepted:
                     return call(a, b, c)
+            return parse(_given(a, b, c, more), named)
         except Exception:
-            parser.check_integers(_given(a, b, c, more), named)
+            parser.refuse_long_integers(_given(a, b, c, more), named)
             raise
-        return parse(_given(a, b, c, more), named)
 
     return function
 
