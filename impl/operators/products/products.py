@@ -10,7 +10,7 @@ import functools
 import math
 
 from impl.core import inference_mode
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
@@ -207,12 +207,21 @@ def inner(input, other):
 
 
 @function(method=False, out=True)
-def tensordot(a, b, dims=2):
+def tensordot(a, b, dims=2, out=None):
     """Contract dimensions of `a` with dimensions of `b` (torch.tensordot).
 
     `dims` is a number (the last of a with the first of b) or a pair of lists. Raises RuntimeError
     when the sizes differ.
     """
+    if out is not None:  # by place
+        return FUNCTIONS["tensordot"](a, b, dims, out=out)
+    if isinstance(dims, Tensor) and dims.numel() == 1:
+        dims = int(dims.item())
+    if not isinstance(dims, int | tuple | list | Tensor):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
