@@ -1,4 +1,4 @@
-"""The checks of arguments by the C++ functions that `torch.nn.functional` calls: their table's maker.
+"""The table of the C++ functions that `torch.nn.functional` hands its arguments to: its maker.
 
 `python tools/python_checks.py > impl/arg_parser/functional.txt` writes it from the source of the
 torch that is installed. A line has the function in Python, the signature of the last function with
@@ -43,7 +43,7 @@ def lines() -> Iterator[str]:
 
 
 def handed_on(function, written: dict[str, list[str]]) -> tuple[str, list[str]] | None:
-    """The signature that reads a function's arguments last, and who gets what."""
+    """The signature that reads a function's arguments last, and the parameters handed to it."""
     body = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     own = set(inspect.signature(function).parameters)
     calls = [

@@ -3,7 +3,8 @@
 `torch.txt` has a line per signature, in the order in which torch tries them, and after a tab a call
 that torch accepts, which is left out for functions that are out of scope. A program per signature
 has the call in other spellings (positional, by keyword, by NumPy's names, with NumPy's numbers,
-...), another one has calls that torch refuses.
+...), another one has calls that torch refuses. `python.txt` is the same for the functions, modules
+and optimisers that torch writes in Python; a third program of these has arguments of wrong types.
 """
 
 from __future__ import annotations

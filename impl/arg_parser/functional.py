@@ -1,8 +1,8 @@
 """The checks of arguments by the C++ functions that `torch.nn.functional` calls.
 
-torch writes `cross_entropy` in Python, and the parser of `cross_entropy_loss`, which it calls, reads
-the arguments that it hands on. `functional.txt` says which: the function, the signature that reads
-them, and for each parameter of that the one of the function.
+torch writes `cross_entropy` in Python, and the parser of `cross_entropy_loss`, which it calls,
+reads the arguments that it hands on. `functional.txt` says which: the function, the signature that
+reads them, and for each parameter of that the one of the function.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def tensordot(a, b, dims=2, out=None):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         of_a, of_b = list(range(-dims, 0)), list(range(dims))
     else:
-        of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in dims)
+        of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in tuple(dims))
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
     if len(of_a) != len(of_b):
