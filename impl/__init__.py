@@ -35,6 +35,7 @@ from impl import (
 )
 from impl import operators as _operators
 from impl.amp import GradScaler
+from impl.arg_parser.functional import publish_checks as _publish_checks
 from impl.arg_parser.publish import publish as _publish
 from impl.compiler import compile
 from impl.core.context import (
@@ -141,3 +142,4 @@ _publish(
         "nn.functional": nn.functional,
     }
 )
+_publish_checks(nn.functional)

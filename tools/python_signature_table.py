@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,11 +123,7 @@ def shown(function: Callable[..., Any]) -> str:
 
 def source(default: object) -> str:
     """The source of a default, `...` where it has none."""
-    if (
-        isinstance(default, float)
-        and default != default
-        or default in (float("inf"), -float("inf"))
-    ):
+    if isinstance(default, float) and not math.isfinite(default):
         return f'float("{default}")'
     if isinstance(default, bool | int | float | str | tuple | list | dict | type(None)):
         return repr(default)

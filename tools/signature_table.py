@@ -7,8 +7,8 @@ which lines differ.
 PythonArgParser reads its signatures from strings, which stand in `libtorch_python.so` one after the
 other, in the order in which they are tried: `sum(Tensor input, IntArrayRef[1]? dim, ...)`. The
 table has the same text, with `int[]` for `IntArrayRef` and the like. Methods without parameters
-have no string; torch is asked which they are. A new function is entered with an empty call: it is
-out of scope until somebody writes a call that torch accepts after the tab.
+have no string; torch is asked which they are. A new function is entered with an empty call: and
+has no program until a call that torch accepts stands after the tab.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 `torch.txt` has a line per signature, in the order in which torch tries them, and after a tab a call
 that torch accepts, which is left out for functions that are out of scope. A program per signature
 has the call in other spellings (positional, by keyword, by NumPy's names, with NumPy's numbers,
-...), another one has calls that torch refuses.
+...), another one has calls that torch refuses. `python.txt` is the same for the functions, modules
+and optimisers that torch writes in Python; a third program of these has arguments of wrong types.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 
 from conformance.program.program import Program
 from conformance.signatures.python import read_python_table
-from conformance.signatures.refusals import refused_calls
+from conformance.signatures.refusals import mistyped_calls, refused_calls
 from conformance.signatures.spellings import accepted_calls
 from conformance.signatures.table import Signature, read_table, tensors_of
 
@@ -28,6 +29,9 @@ def programs() -> Iterator[Program]:
         yield _program(f"{identity}/accepted", signature, "accepts", accepted_calls(signature))
         calls = refused_calls(signature, first=number == 1)
         yield _program(f"{identity}/refused", signature, "refuses", calls)
+        mistyped = [] if signature.parsed_in_c else mistyped_calls(signature)
+        if mistyped:
+            yield _program(f"{identity}/mistyped", signature, "refuses for a type", mistyped)
 
 
 def _program(identity: str, signature: Signature, verb: str, calls: list[str]) -> Program:

@@ -1,8 +1,8 @@
 """The table of signatures of the functions, modules and optimisers that torch writes in Python.
 
-`python.txt` has a line per signature: names, order and defaults, a call that torch accepts, and what
-follows the call in a program. The types of parameters come from their values in the call, or else
-from their defaults; how a wrong value is refused is up to the functions that receive it.
+`python.txt` has a line per signature: names, order and defaults, a call that torch accepts, and the
+text that follows the call in a program. The types of parameters come from their values in the call,
+or else from their defaults; how a wrong value is refused is up to the functions that receive it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PythonSignature(Signature):
 
     @cached_property
     def _declared(self) -> list[tuple[str, str | None, bool]]:
-        """Name, source of the default and whether it is given by keyword only, of each parameter."""
+        """Name, source of the default and whether only a keyword gives it, of each parameter."""
         declared = ast.parse(f"def f({self.text}): pass").body[0]
         assert isinstance(declared, ast.FunctionDef)
         listed = declared.args
@@ -65,7 +65,7 @@ class PythonSignature(Signature):
         if listed.vararg:
             found.append((f"*{listed.vararg.arg}", None, False))
         for argument, default in zip(listed.kwonlyargs, listed.kw_defaults, strict=True):
-            found.append((argument.arg, default and _source(default), True))
+            found.append((argument.arg, _source(default) if default else None, True))
         return found
 
 

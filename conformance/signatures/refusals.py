@@ -36,8 +36,15 @@ _WRONG_IN_PYTHON = {
 
 def refused_calls(signature: Signature, *, first: bool) -> list[str]:
     """Calls with one fault each; those that concern the whole function for its first signature."""
-    arguments = signature.arguments
     calls = _whole(signature) if first else []
+    if signature.parsed_in_c:
+        calls += mistyped_calls(signature)
+    return list(dict.fromkeys(calls)) or [f"{signature.function}(nothing=1)"]
+
+
+def mistyped_calls(signature: Signature) -> list[str]:
+    """Calls with one argument of a wrong type, or out of range."""
+    arguments, calls = signature.arguments, []
     for parameter in signature.parameters:
         known = _WRONG if signature.parsed_in_c else _WRONG_IN_PYTHON
         wrong = ("1",) if parameter.name == "out" else known.get(parameter.kind, ())
@@ -46,7 +53,7 @@ def refused_calls(signature: Signature, *, first: bool) -> list[str]:
         if wrong and not parameter.keyword_only and signature.spellable:
             calls.append(signature.write_keyword(arguments | {parameter.name: wrong[0]}, parameter))
         calls += _out_of_range(signature, parameter)
-    return list(dict.fromkeys(calls)) or [f"{signature.function}(nothing=1)"]
+    return list(dict.fromkeys(calls))
 
 
 def _whole(signature: Signature) -> list[str]:

@@ -57,7 +57,7 @@ class Signature:
     text: str
     call: str
     use: str = ""
-    """What follows the call in a program: the arguments of the module that it makes, an attribute."""
+    """The text after the call in a program: arguments of the module that it makes, an attribute."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.text})"
@@ -117,7 +117,7 @@ class Signature:
 
     @property
     def spellable(self) -> bool:
-        """Whether each parameter can be given by keyword: `from` is Python's own, not `*tensors`."""
+        """Whether each parameter can be given by keyword; `from` and `*tensors` cannot."""
         names = [p.name for p in self.parameters]
         return all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
 

@@ -65,7 +65,7 @@ class Signature:
                 position = len(args)
                 continue
             else:
-                raise self._wrong_type(parameter, value, None if keyword else position)
+                raise self.wrong_type(parameter, value, None if keyword else position)
             if keyword:
                 left -= 1
             else:
@@ -106,7 +106,8 @@ class Signature:
             f"{', '.join(names)}"
         )
 
-    def _wrong_type(self, parameter: Parameter, value, position: int | None) -> Mismatch:
+    def wrong_type(self, parameter: Parameter, value, position: int | None) -> Mismatch:
+        """The error for a value that a parameter, given at a position or by keyword, refuses."""
         place = "" if position is None else f" (position {position + 1})"
         expected = (
             f"{self.name}(): argument '{parameter.name}'{place} must be {parameter.printed}, "

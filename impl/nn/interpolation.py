@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from impl.operators.images.adaptive_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -105,7 +107,7 @@ def _sizes(input, size, scale_factor, recompute):
                 "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, "
                 "o2, ...,oK) format."
             )
-        if not all(isinstance(n, int) for n in size):
+        if not all(isinstance(n, int | np.integer) for n in size):
             raise TypeError(
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
                 f"int, int], but got size with types {[type(n) for n in size]}"

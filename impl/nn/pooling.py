@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
+
+import numpy as np
 
 from impl.nn.activation import relu
 from impl.operators.images.adaptive_maxima import (
@@ -19,10 +22,16 @@ from impl.tensor.tensor import Tensor
 
 def _with_indices(pool):
     """A max pooling that always returns indices; it ignores `return_indices`."""
+    parameters = inspect.signature(pool)
 
     @functools.wraps(pool)
-    def call(input, *args, return_indices=False, **named):
-        return pool(input, *args, return_indices=True, **named)
+    def call(*args, **named):
+        try:
+            given = parameters.bind(*args, **named)
+        except TypeError:
+            return pool(*args, **named)  # which refuses the arguments under the name of `call`
+        given.arguments["return_indices"] = True
+        return pool(*given.args, **given.kwargs)
 
     call.__name__ = call.__qualname__ = f"{pool.__name__}_with_indices"
     call.__doc__ = f"The maxima of `{pool.__name__}`, and their positions."
@@ -48,7 +57,7 @@ def _lp_pool(ndim: int, max_pool, avg_pool):
             return -max_pool(-input.abs(), kernel_size, stride, 0, 1, ceil_mode)
         count = kernel_size
         if ndim > 1:
-            is_number = isinstance(kernel_size, int)
+            is_number = isinstance(kernel_size, int | np.integer)
             count = kernel_size**ndim if is_number else math.prod(kernel_size)
         mean = avg_pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
         return (mean.sign() * relu(mean.abs())).mul(count).pow(1.0 / norm_type)

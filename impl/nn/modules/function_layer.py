@@ -83,7 +83,11 @@ def layers_of(module: str, base: type[_FunctionLayer] = _FunctionLayer) -> Calla
         **defaults: Any,
     ) -> type[Any]:
         settings = {**dict.fromkeys(required, _REQUIRED), **defaults}
-        fields = {"_function": function, "_settings": settings, "__module__": module}
+        fields: dict[str, Any] = {
+            "_function": function,
+            "_settings": settings,
+            "__module__": module,
+        }
         fields["forward"] = _forward(name, inputs or _inputs(function, settings))
         if settings:
             fields["__init__"] = _constructor(name, settings, keyword_only)

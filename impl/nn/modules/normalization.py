@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from impl.core.devices import check_device
 from impl.nn import channel_response, init
 from impl.nn import functional as F
@@ -31,7 +33,7 @@ class _LastDimensions(_Affine):
 
     def _set_up(self, normalized_shape, eps: float | None, affine: bool, dtype, **wanted) -> None:
         super().__init__()
-        if isinstance(normalized_shape, int):
+        if isinstance(normalized_shape, int | np.integer):
             normalized_shape = (normalized_shape,)
         self.normalized_shape = tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, affine
@@ -81,8 +83,8 @@ class RMSNorm(_LastDimensions):
         check_device(device)
         self._set_up(normalized_shape, eps, elementwise_affine, dtype, weight=elementwise_affine)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
 
 class GroupNorm(_Affine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from impl.nn import functional as F
 from impl.nn.modules.families import by_dimension, check_rank
 from impl.nn.modules.module import Module
@@ -17,7 +19,7 @@ class _PadNd(Module):
     def __init__(self, padding) -> None:
         super().__init__()
         sides = 2 * self._ndim
-        self.padding = (padding,) * sides if isinstance(padding, int) else tuple(padding)
+        self.padding = tuple(padding) if isinstance(padding, Iterable) else (padding,) * sides
 
     def forward(self, input: Tensor) -> Tensor:
         if self._mode == "circular":

@@ -7,6 +7,7 @@ R. Xiong et al., ICML 2020.
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from typing import Any
 
@@ -98,9 +99,10 @@ class TransformerEncoderLayer(_Layer):
     @property
     def activation_relu_or_gelu(self) -> int:
         """1 for relu, 2 for gelu, 0 for another activation."""
-        kinds = ((F.relu, ReLU), (F.gelu, GELU))
+        plain = inspect.unwrap(self.activation)
+        kinds = ((inspect.unwrap(F.relu), ReLU), (inspect.unwrap(F.gelu), GELU))
         for number, (function, kind) in enumerate(kinds, 1):
-            if self.activation is function or isinstance(self.activation, kind):
+            if plain is function or isinstance(self.activation, kind):
                 return number
         return 0
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
-
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
@@ -20,7 +18,6 @@ from impl.operators.images.adaptive_pooling import (
     windows,
 )
 from impl.operators.images.pooling import define_maxima, scatter_plane
-from impl.operators.images.pooling_windows import is_one_size
 
 
 def _foremost(array, axis: int):
@@ -98,7 +95,7 @@ _define(3)
 
 def _pooled(ndim: int, input, output_size, return_indices: bool):
     size = given_sizes(output_size, input._raw.shape)
-    size = (index(size),) * ndim if is_one_size(size) else size
+    size = (size,) * ndim if isinstance(size, int) else size
     values, indices = getattr(tensor_ops, f"adaptive_max_pool{ndim}d")(input, size)
     return (values, indices) if return_indices else values
 

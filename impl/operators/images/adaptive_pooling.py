@@ -120,8 +120,8 @@ def given_sizes(output_size, shape):
 
     Raises ValueError for more sizes than the shape has dimensions.
     """
-    if is_one_size(output_size):
-        return index(output_size)
+    if isinstance(output_size, int):
+        return output_size
     if len(shape) <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     last = shape[len(shape) - len(output_size) :]
@@ -150,7 +150,7 @@ def check_for_one(shape, name: str) -> None:
 
 def _means(ndim: int, input, output_size) -> Tensor:
     name = f"adaptive_avg_pool{ndim}d"
-    size = (index(output_size),) * ndim if is_one_size(output_size) else output_size
+    size = (output_size,) * ndim if isinstance(output_size, int) else output_size
     if len(size) != ndim:
         raise RuntimeError(f"{name}: output_size must be {ndim}")
     if min(size) < 0:

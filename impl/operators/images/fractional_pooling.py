@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from operator import index
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling import define_maxima, scatter_plane
+from impl.operators.images.pooling_windows import is_one_size
 from impl.tensor.tensor import Tensor
 
 _SIDES = {2: ("height", "width"), 3: ("time", "height", "width")}
@@ -124,8 +126,8 @@ _define(3)
 
 
 def _several(value, ndim: int, name: str) -> tuple[int, ...]:
-    if isinstance(value, int):
-        return (value,) * ndim
+    if is_one_size(value):
+        return (index(value),) * ndim
     if len(value) == 1:
         return tuple(value) * ndim
     if len(value) != ndim:

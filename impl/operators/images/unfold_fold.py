@@ -16,7 +16,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import SavedAs, not_implemented
-from impl.operators.images.pooling_windows import Windows, is_one_size
+from impl.operators.images.pooling_windows import Windows
 from impl.tensor.tensor import Tensor
 
 
@@ -136,8 +136,9 @@ col2im.gradient(self="F.im2col(grad, kernel_size, dilation, padding, stride)").f
 
 
 def _pair(value, name: str) -> tuple[int, int]:
-    if is_one_size(value):
+    if isinstance(value, int | np.integer):
         return index(value), index(value)
+    value = tuple(value)
     if len(value) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
     return tuple(value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.dispatch.definition import Array, function, operator
@@ -15,6 +17,7 @@ from impl.operators.linalg.norms import (
     raw_norm,
     vector_norm,
 )
+from impl.tensor.tensor import Tensor
 
 
 def require_real_or_complex(kind) -> None:
@@ -66,7 +69,10 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 
 def _named_norm(input, p, dim, keepdim, dtype):
-    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    one = isinstance(dim, int | np.integer) or (isinstance(dim, Tensor) and dim.dim() == 0)
+    dims = None if dim is None else (int(dim),) if one else tuple(dim)
+    if isinstance(dtype, type):
+        dtype = BY_NUMPY[np.dtype(dtype)]
     if isinstance(p, str):
         if p == "fro" and (dims is None or len(dims) <= 2):
             return vector_norm(input, 2, dims, keepdim, dtype=dtype)

@@ -59,6 +59,8 @@ def unravel_index(indices, shape):
     """
     if indices.is_complex() or indices.is_floating_point() or indices.dtype.name == "bool":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, int | tuple | list):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     for size in sizes:
         if not isinstance(size, int):

@@ -10,7 +10,7 @@ import functools
 import math
 
 from impl.core import inference_mode
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
@@ -203,12 +203,21 @@ def inner(input, other):
 
 
 @function(method=False, out=True)
-def tensordot(a, b, dims=2):
+def tensordot(a, b, dims=2, out=None):
     """Contract dimensions of `a` with dimensions of `b` (torch.tensordot).
 
     `dims` is a number (the last of a with the first of b) or a pair of lists. Raises RuntimeError
     when the sizes differ.
     """
+    if out is not None:  # by place
+        return FUNCTIONS["tensordot"](a, b, dims, out=out)
+    if isinstance(dims, Tensor) and dims.numel() == 1:
+        dims = int(dims.item())
+    if not isinstance(dims, int | tuple | list | Tensor):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -216,7 +225,7 @@ def tensordot(a, b, dims=2):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         of_a, of_b = list(range(-dims, 0)), list(range(dims))
     else:
-        of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in dims)
+        of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in tuple(dims))
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
     if len(of_a) != len(of_b):
