@@ -28,7 +28,10 @@ _OWN = (
 )  # fmt: skip
 
 
-round = FUNCTIONS["round"]
+def round(input, *, decimals=0, out=None):
+    """`torch.round` to a number of decimals, recorded as such even for 0 (torch.special.round)."""
+    return FUNCTIONS["round"](input, decimals=decimals, out=out)
+
 
 globals().update({name: FUNCTIONS[name] for name in _SAME})
 globals().update({name: FUNCTIONS[other] for name, other in _RENAMED.items()})
