@@ -31,7 +31,7 @@ def _saved(condition, values):
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> Tensor:
     """max(0, margin - target * (input1 - input2)), reduced (torch.margin_ranking_loss)."""
     difference = input1 - input2
-    return _reduced(tensor_ops.add_scalar(-target * difference, margin).clamp_min_(0), reduction)
+    return _reduced((-target * difference + float(margin)).clamp_min_(0), reduction)
 
 
 @function(method=False)
@@ -39,7 +39,9 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> T
 def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1, both where it is
     neither; reduced (torch.hinge_embedding_loss)."""
-    short = tensor_ops.sub(float(margin), input).clamp_min_(0)
+    # ATen fills a tensor of the input's dtype with the margin, so integers truncate it.
+    limit = int(margin) if input.dtype.category < FLOATING else float(margin)
+    short = tensor_ops.sub(limit, input).clamp_min_(0)
     apart = _saved(target != 1, short)
     near = _saved(target != -1, input)
     return _reduced(apart + near, reduction)
@@ -62,8 +64,8 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=NONE) ->
             f"{[*input1._raw.shape]} and {[*input2._raw.shape]}."
         )
     products = (input1 * input2).sum(rank)
-    first = tensor_ops.add_scalar((input1 * input1).sum(rank), _TINY)
-    second = tensor_ops.add_scalar((input2 * input2).sum(rank), _TINY)
+    first = (input1 * input1).sum(rank) + _TINY
+    second = (input2 * input2).sum(rank) + _TINY
     cosine = products / (first * second).sqrt_()
     near = _saved(target == 1, tensor_ops.sub(1, cosine))
     apart = _saved(target == -1, tensor_ops.sub_scalar(cosine, margin).clamp_min_(0))
@@ -79,9 +81,9 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
         product = target * input
         loss = input.exp() - product
     else:
-        loss = input - target * tensor_ops.add_scalar(input, eps).log()
+        loss = input - target * (input + float(eps)).log()
     if full:
-        half = tensor_ops.mul_scalar(tensor_ops.mul_scalar(target, 2 * math.pi).log(), 0.5)
+        half = tensor_ops.mul_scalar((target * (2 * math.pi)).log(), 0.5)
         stirling = target * target.log() - target + half
         loss += stirling.masked_fill(target <= 1, 0)
     return _reduced(loss, reduction)
