@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
+from impl.core.dtypes import BY_NUMPY, FLOATING, int64, result_dtype
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
@@ -58,12 +60,17 @@ def unravel_index(indices, shape):
     """
     if indices.is_complex() or indices.is_floating_point() or indices.dtype.name == "bool":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     for size in sizes:
         if not isinstance(size, int):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    indices = indices.to(int64)
+    if sizes and indices.numel() and not all(sizes):
+        raise RuntimeError("ZeroDivisionError")
     result, step = [], 1
     for size in reversed(sizes):
         result.append((indices // step) % size)
