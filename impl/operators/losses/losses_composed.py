@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from impl.core.dtypes import FLOATING
+from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function
@@ -21,6 +21,16 @@ def _reduced(values: Tensor, reduction: int) -> Tensor:
     return values.sum() if reduction == SUM else values
 
 
+def _floating(values: Tensor) -> Tensor:
+    """The values, integers in the default dtype: a floating number in a formula makes them so."""
+    return values.to(get_default_dtype()) if values.dtype.category < FLOATING else values
+
+
+def _plus(values: Tensor, number) -> Tensor:
+    """A floating number added by ATen's overload for scalars."""
+    return tensor_ops.add_scalar(_floating(values), float(number))
+
+
 def _saved(condition, values):
     """The values where the condition holds, zeros elsewhere."""
     return tensor_ops.where(condition, values, tensor_ops.zeros_like(values))
@@ -31,7 +41,7 @@ def _saved(condition, values):
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> Tensor:
     """max(0, margin - target * (input1 - input2)), reduced (torch.margin_ranking_loss)."""
     difference = input1 - input2
-    return _reduced((-target * difference + float(margin)).clamp_min_(0), reduction)
+    return _reduced(_plus(-target * difference, margin).clamp_min_(0), reduction)
 
 
 @function(method=False)
@@ -64,8 +74,8 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=NONE) ->
             f"{[*input1._raw.shape]} and {[*input2._raw.shape]}."
         )
     products = (input1 * input2).sum(rank)
-    first = (input1 * input1).sum(rank) + _TINY
-    second = (input2 * input2).sum(rank) + _TINY
+    first = _plus((input1 * input1).sum(rank), _TINY)
+    second = _plus((input2 * input2).sum(rank), _TINY)
     cosine = products / (first * second).sqrt_()
     near = _saved(target == 1, tensor_ops.sub(1, cosine))
     apart = _saved(target == -1, tensor_ops.sub_scalar(cosine, margin).clamp_min_(0))
@@ -81,9 +91,11 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
         product = target * input
         loss = input.exp() - product
     else:
-        loss = input - target * (input + float(eps)).log()
+        loss = input - target * _plus(input, eps).log()
     if full:
-        half = tensor_ops.mul_scalar((target * (2 * math.pi)).log(), 0.5)
+        half = tensor_ops.mul_scalar(
+            tensor_ops.mul_scalar(_floating(target), 2 * math.pi).log(), 0.5
+        )
         stirling = target * target.log() - target + half
         loss += stirling.masked_fill(target <= 1, 0)
     return _reduced(loss, reduction)
