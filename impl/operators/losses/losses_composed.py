@@ -21,12 +21,12 @@ def _reduced(values: Tensor, reduction: int) -> Tensor:
     return values.sum() if reduction == SUM else values
 
 
-def _floating(values: Tensor) -> Tensor:
+def _floating(values):
     """The values, integers in the default dtype: a floating number in a formula makes them so."""
     return values.to(get_default_dtype()) if values.dtype.category < FLOATING else values
 
 
-def _plus(values: Tensor, number) -> Tensor:
+def _plus(values, number):
     """A floating number added by ATen's overload for scalars."""
     return tensor_ops.add_scalar(_floating(values), float(number))
 
