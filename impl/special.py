@@ -29,7 +29,7 @@ _OWN = (
 
 
 def round(input, *, decimals=0, out=None):
-    """`torch.round` to a number of decimals, 0 by default (torch.special.round)."""
+    """`torch.round` to a number of decimals, recorded as such even for 0 (torch.special.round)."""
     return FUNCTIONS["round"](input, decimals=decimals, out=out)
 
 

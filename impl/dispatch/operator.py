@@ -114,8 +114,8 @@ class Operator(TypePromotion):
         return validate
 
     def laid_out_as(self, layouts):
-        """Register the function that returns the (shape, strides) pairs, from the arguments, that
-        the layout of an element-wise result follows; by default those of all operands."""
+        """Register the function from the arguments to the (shape, strides) pairs that the layout of
+        an element-wise result follows, by default those of all operands; or to its strides."""
         self._layouts = layouts
         return layouts
 
@@ -253,6 +253,8 @@ class Operator(TypePromotion):
         """The strides of an element-wise result; None for row-major."""
         if self._layouts is not None:
             operands = self._layouts(args)
+            if not isinstance(operands, list):
+                return operands
         else:
             present = [args[i] for i in self.tensor_positions if args[i] is not None]
             common = raw.dtype

@@ -48,6 +48,15 @@ def exact_dtype_out(out, value, *rest) -> None:
         )
 
 
+def inner_product_out(out, value, *rest) -> None:
+    """`exact_dtype_out` in the words of dot and vdot."""
+    if out != value.dtype:
+        raise RuntimeError(
+            f"result dtype {BY_NUMPY[out].legacy} does not match input dtype "
+            f"{BY_NUMPY[value.dtype].legacy}"
+        )
+
+
 def only_bools(op) -> None:
     """Have `op` refuse an `out=` that is not bool."""
 

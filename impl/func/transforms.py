@@ -231,7 +231,7 @@ def jacrev(
     """
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacobian(func, argnums, has_aux, _in_rows)
+    return _jacobian("jacrev", func, argnums, has_aux, _in_rows)
 
 
 def jacfwd(
@@ -245,19 +245,21 @@ def jacfwd(
 
     Its columns are contiguous; the numbers are those of `jacrev`.
     """
-    return _jacobian(func, argnums, has_aux, _in_columns)
+    return _jacobian("jacfwd", func, argnums, has_aux, _in_columns)
 
 
 def _jacobian(
-    func: Callable, argnums: int | tuple[int, ...], has_aux: bool, layout: Callable
+    name: str, func: Callable, argnums: int | tuple[int, ...], has_aux: bool, layout: Callable
 ) -> Callable:
     @functools.wraps(func)
     def call(*args, **kwargs):
+        _check_real(name, "input", tree_flatten(args)[0])
         level = Level()
         with level.run():
             raised, given = _raised(level, args, argnums)
             value, aux = _split(func(*raised, **kwargs), has_aux, "vjp(f, *primals)")
             outputs, shape = _only_tensors(value, "vjp(f, *primals)")
+            _check_real(name, "output", outputs)
             inputs, spec = tree_flatten(given)
             blocks = []
             for output in outputs:
@@ -269,6 +271,15 @@ def _jacobian(
     return call
 
 
+def _check_real(name: str, role: str, values: list) -> None:
+    for i, value in enumerate(values):
+        if isinstance(value, Tensor) and value.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {role}s to be real but received complex tensor at "
+                f"flattened input idx: {i}"
+            )
+
+
 def _in_rows(block: Tensor, output: Tensor) -> Tensor:
     """The Jacobian as a view, as torch's is."""
     return block.view_as(block)
@@ -276,8 +287,9 @@ def _in_rows(block: Tensor, output: Tensor) -> Tensor:
 
 def _in_columns(block: Tensor, output: Tensor) -> Tensor:
     """The Jacobian with contiguous columns."""
-    wide = block.reshape(*output.shape, -1).movedim(-1, 0).contiguous()
-    return wide.movedim(0, -1).reshape(block.shape)
+    sizes = block.shape[output.dim() :]
+    wide = block.reshape((*output.shape, -1)).movedim(-1, 0).contiguous().movedim(0, -1)
+    return wide.unflatten(-1, sizes) if sizes else wide.squeeze(-1)
 
 
 def _rows(output: Tensor, inputs: list) -> list[Tensor]:
@@ -287,11 +299,11 @@ def _rows(output: Tensor, inputs: list) -> list[Tensor]:
         return [zeros(*output.shape, *x.shape, dtype=x.dtype) for x in inputs]
     every = []
     for number in range(size):
-        seed = zeros_like(output)
+        seed = zeros(output.shape, dtype=output.dtype)
         seed.view(-1)[number] = 1
         every.append(_pulled([output], inputs, [seed]))
     return [
-        FUNCTIONS["stack"](rows).view(*output.shape, *x.shape)
+        FUNCTIONS["stack"](rows).view((*output.shape, *x.shape))
         for x, rows in zip(inputs, zip(*every, strict=True), strict=True)
     ]
 

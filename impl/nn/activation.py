@@ -64,7 +64,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace: bool = False) -> Tensor:
 
 def hardtanh_(input, min_val=-1.0, max_val=1.0) -> Tensor:
     """`hardtanh` in place."""
-    return hardtanh(input, min_val, max_val, inplace=True)
+    return units.hardtanh.inplace(input, min_val, max_val)
 
 
 def threshold(input, threshold, value, inplace: bool = False) -> Tensor:

@@ -29,6 +29,12 @@ def dense_strides(tensor: Tensor) -> tuple[int, ...] | None:
     return elementwise_strides(shape, [(shape, strides)])
 
 
+def copied_layout(args) -> tuple[int, ...] | None:
+    """The strides of `empty_like` of the first argument: of a result that ATen allocates so, for
+    `Operator.laid_out_as`."""
+    return dense_strides(args[0])
+
+
 def strides_in(tensor: Tensor, format) -> tuple[int, ...] | None:
     """The strides of a copy of `tensor` in a memory format; None for row-major."""
     if format is None or format is preserve_format:

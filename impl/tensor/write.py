@@ -20,7 +20,8 @@ def write(target: Tensor, value) -> None:
         STATE.before_write(target)
     array = target._array()
     if isinstance(target, LazyConjTensor):
-        value = target.resolve(value)
+        # In the target's dtype first: NumPy negates neither bools nor unsigned integers as wanted.
+        value = target.resolve(np.asarray(value).astype(array.dtype, copy=False))
     if _is_expanded(target):
         # Several elements share a location: only the changed ones must be written.
         changed = array != value

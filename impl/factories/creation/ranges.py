@@ -154,6 +154,9 @@ def _require_arithmetic(kernel: str, dtype) -> None:
 
 def _triangle_indices(name: str, of):
     def indices(row, col, offset=0, *, dtype=dtypes.int64):
+        for side, size in (("row", row), ("col", col)):
+            if size < 0:
+                raise RuntimeError(f"{side} must be non-negative, got{size}")
         if dtype not in (dtypes.int32, dtypes.int64):
             raise not_implemented(name, dtype)
         return np.stack(of(row, offset, col)).astype(dtype.numpy)
@@ -161,7 +164,7 @@ def _triangle_indices(name: str, of):
     indices.__name__ = indices.__qualname__ = name
     indices.__doc__ = f"""Rows and columns of a triangle of a matrix (torch.{name}).
 
-    Raises NotImplementedError for dtypes but int32 and int64.
+    Raises RuntimeError for a negative size, NotImplementedError for dtypes but int32 and int64.
     """
     return publish(factory(indices))
 

@@ -16,6 +16,7 @@ from impl.nn.modules import (
     loss,
     normalization,
     padding,
+    parameter_containers,
     pooling,
     rnn,
     sparse,

@@ -1,4 +1,4 @@
-"""Lists and dictionaries of modules and of parameters, and sequences of modules."""
+"""Lists and dictionaries of modules, and sequences of modules."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from impl.core.messages import tensor_type
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter
-from impl.tensor.tensor import Tensor
+
+
+def _shown(kind: type) -> str:
+    """A class as torch's messages show it, with torch's name for the module of its own classes."""
+    return str(kind).replace("<class 'impl.", "<class 'torch.")
 
 
 class _Indexed(Module):
@@ -50,7 +52,7 @@ class _Numbered(_Indexed):
 
     def __delitem__(self, index) -> None:
         kept = list(self)
-        del kept[index]
+        del kept[index if isinstance(index, slice) else int(self._key(index))]
         self._renumber(kept)
 
     def append(self, module: Module):
@@ -60,14 +62,14 @@ class _Numbered(_Indexed):
 
     def insert(self, index: int, module: Module) -> None:
         """Add a module before that of an index."""
-        modules = list(self)
-        modules.insert(index, module)
-        self._renumber(modules)
+        for i in range(len(self), index, -1):
+            self._modules[str(i)] = self._modules[str(i - 1)]
+        self._modules[str(index)] = module
 
-    def pop(self, index):
+    def pop(self, key):
         """Remove and return a module, or the modules of a slice."""
-        removed = self[index]  # type: ignore[index]
-        del self[index]
+        removed = self[key]  # type: ignore[index]
+        del self[key]
         return removed
 
     def extend(self, modules: Iterable[Module]):
@@ -100,6 +102,49 @@ class Sequential(_Numbered):
     def __setitem__(self, index, module) -> None:
         setattr(self, self._names()[int(self._key(index))], module)
 
+    def insert(self, index: int, module: Module):
+        """Add a module before that of an index; returns the sequence.
+
+        Raises AssertionError for a value that is no module, IndexError beyond the ends.
+        """
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {_shown(Module)}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        super().insert(index + len(self) if index < 0 else index, module)
+        return self
+
+    def __add__(self, other):
+        return Sequential(*self, *self._added(other))
+
+    def __iadd__(self, other):
+        return self.extend(self._added(other))
+
+    def _added(self, other) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(
+                "add operator supports only objects of Sequential class, but "
+                f"{_shown(type(other))} is given."
+            )
+        return other
+
+    def __mul__(self, count):
+        return Sequential(*self._repeated(count))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, count):
+        return self.extend(self._repeated(count)[len(self) :])
+
+    def _repeated(self, count) -> list[Module]:
+        if not isinstance(count, int):
+            kinds = f"{_shown(type(self))} and {_shown(type(count))}"
+            raise TypeError(f"unsupported operand type(s) for *: {kinds}")
+        if count <= 0:
+            kind = _shown(type(self))
+            raise ValueError(f"Non-positive multiplication factor {count} for {kind}")
+        return list(self) * count
+
     def forward(self, input):
         for module in self:
             input = module(input)
@@ -111,12 +156,24 @@ class ModuleList(_Numbered):
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.extend(modules or ())
+        self.extend(() if modules is None else modules)
 
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(list(self)[index])
         return self._modules[self._key(index)]
+
+    def extend(self, modules: Iterable[Module]):
+        """Add modules at the end; returns the list. Raises TypeError without an iterable."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                "ModuleList.extend should be called with an iterable, but got "
+                f"{type(modules).__name__}"
+            )
+        return super().extend(modules)
+
+    def __add__(self, modules: Iterable[Module]):
+        return ModuleList([*self, *modules])
 
     def __iadd__(self, modules: Iterable[Module]):
         return self.extend(modules)
@@ -141,7 +198,7 @@ def _pairs(kind: str, method: str, given) -> list[tuple]:
             f"{method} should be called with an iterable of key/value pairs, but got "
             f"{type(given).__name__}"
         )
-    if isinstance(given, (Mapping, ModuleDict, ParameterDict)):
+    if isinstance(given, (Mapping, _Keyed)):
         return list(given.items())
     pairs = []
     for i, pair in enumerate(given):
@@ -220,144 +277,3 @@ class ModuleDict(_Keyed):
     def items(self):
         """The names with the modules."""
         return self._modules.items()
-
-
-def _parameter(value):
-    return Parameter(value) if isinstance(value, Tensor) and type(value) is Tensor else value
-
-
-def _contents(pairs, described) -> str:
-    """A line for each name and value; a tensor is shown by its sizes and by `described(tensor)`."""
-    lines = []
-    for name, value in pairs:
-        text = f"Object of type: {type(value).__name__}"
-        if isinstance(value, Tensor):
-            kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-            sizes = "x".join(map(str, value.shape))
-            text = f"{kind} containing: [{described(value)} of size {sizes}]"
-        lines.append(f"  ({name}): {text}")
-    return "\n".join(lines)
-
-
-class ParameterList(_Indexed):
-    """A list of parameters; tensors in it become parameters (torch.nn.ParameterList)."""
-
-    def __init__(self, values: Iterable | None = None) -> None:
-        super().__init__()
-        self._size = 0
-        self.extend(values or ())
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return getattr(self, self._key(index))
-
-    def __setitem__(self, index, value) -> None:
-        setattr(self, self._key(index), _parameter(value))
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self):
-        return iter([self[i] for i in range(self._size)])
-
-    def __iadd__(self, values: Iterable):
-        return self.extend(values)
-
-    def __call__(self, *args, **kwargs):
-        raise RuntimeError("ParameterList should not be called.")
-
-    def extra_repr(self) -> str:
-        return _contents(enumerate(self), lambda value: value.dtype)
-
-    def append(self, value):
-        """Add a parameter at the end; returns the list."""
-        self._size += 1
-        self[self._size - 1] = value
-        return self
-
-    def extend(self, values: Iterable):
-        """Add parameters at the end; returns the list."""
-        for value in values:
-            self.append(value)
-        return self
-
-
-class ParameterDict(_Keyed):
-    """A dictionary of parameters; tensors in it become parameters (torch.nn.ParameterDict)."""
-
-    def __init__(self, parameters: Mapping | Iterable | None = None) -> None:
-        super().__init__()
-        self._keys: dict[str, None] = {}
-        self.update({} if parameters is None else parameters)
-
-    def __getitem__(self, key: str):
-        return getattr(self, key)
-
-    def __setitem__(self, key: str, value) -> None:
-        self._keys[key] = None
-        setattr(self, key, _parameter(value))
-
-    def __delitem__(self, key: str) -> None:
-        del self._keys[key]
-        delattr(self, key)
-
-    @property
-    def _names(self):
-        return self._keys
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(self._keys)
-
-    def __or__(self, other: ParameterDict) -> ParameterDict:
-        joined = self.copy()
-        joined.update(other)
-        return joined
-
-    def __call__(self, input):
-        raise RuntimeError("ParameterDict should not be called.")
-
-    def extra_repr(self) -> str:
-        return _contents(self.items(), lambda value: tensor_type(value.dtype))
-
-    def update(self, parameters) -> None:
-        """Add parameters from a mapping, sorted by name unless it is an OrderedDict, or from pairs.
-
-        Raises TypeError for any other type, ValueError for elements that are not pairs.
-        """
-        pairs = _pairs("ParameterDict", "ParametersDict.update", parameters)
-        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
-            pairs = sorted(pairs)
-        for key, value in pairs:
-            self[key] = value
-
-    def copy(self) -> ParameterDict:
-        """A new dictionary of the same parameters."""
-        return ParameterDict(OrderedDict(self.items()))
-
-    def fromkeys(self, keys: Iterable[str], default=None) -> ParameterDict:
-        """A new dictionary with `default` under all names."""
-        return ParameterDict([(key, default) for key in keys])
-
-    def get(self, key: str, default=None):
-        """The parameter of a name, or `default`."""
-        return getattr(self, key) if key in self._keys else default
-
-    def setdefault(self, key: str, default=None):
-        """The parameter of a name, which is set to `default` if there is none."""
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def popitem(self) -> tuple[str, object]:
-        """Remove the last parameter and return it with its name."""
-        key = next(reversed(self._keys))
-        return key, self.pop(key)
-
-    def values(self):
-        """The parameters."""
-        return [self[key] for key in self._keys]
-
-    def items(self):
-        """The names with the parameters."""
-        return [(key, self[key]) for key in self._keys]

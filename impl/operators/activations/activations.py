@@ -17,6 +17,7 @@ from impl.kernels.casting import check_numbers, element
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.pointwise.special import erf_of
 from impl.operators.pointwise.where_clamp import at_least, at_most
+from impl.tensor.allocation import copied_layout
 
 HIDDEN: dict[str, Any] = {
     "function": False,
@@ -76,6 +77,7 @@ def hardtanh(self: Array, min_val, max_val) -> Array:
     return at_most(at_least(self, low), high)
 
 
+hardtanh.laid_out_as(copied_layout)
 hardtanh.gradient(
     self=lambda F, grad, self, min_val, max_val: F.hardtanh_backward(grad, self, min_val, max_val)
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import get_default_dtype, result_dtype
+from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, operator
 from impl.tensor.tensor import new
 
@@ -53,6 +54,7 @@ def block_diag(*tensors):
     """
     if not tensors:
         return new(np.zeros((1, 0), get_default_dtype().numpy))
+    require_tensors(tensors)
     for i, tensor in enumerate(tensors):
         ndim = tensor._raw.ndim
         if ndim > 2:

@@ -9,6 +9,7 @@ from impl.core.dtypes import result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
 from impl.core.registry import tensor_ops
 from impl.core.sizes import Size, broadcast_shapes
+from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, operator
 from impl.tensor import memory_overlap
 from impl.tensor.tensor import Tensor
@@ -88,11 +89,7 @@ def _tensor_list(name: str, tensors) -> list[Tensor]:
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor"
         )
     tensors = list(tensors)
-    for i, t in enumerate(tensors):
-        if not isinstance(t, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}"
-            )
+    require_tensors(tensors)
     return tensors
 
 
@@ -245,8 +242,7 @@ def atleast_3d(*tensors):
 @function("broadcast_tensors", method=False)
 def broadcast_tensors(*tensors):
     """All tensors expanded to their common shape (torch.broadcast_tensors)."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
+    require_tensors(tensors)
     shape = broadcast_shapes(*(t._raw.shape for t in tensors))
     return tuple(t if t._raw.shape == shape else tensor_ops.expand(t, shape) for t in tensors)
 
@@ -262,6 +258,7 @@ def meshgrid(*tensors, indexing="ij"):
     """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid)."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    require_tensors(tensors)
     for tensor in tensors:
         if tensor._raw.ndim > 1:
             raise RuntimeError(

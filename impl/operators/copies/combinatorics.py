@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from impl.core.registry import tensor_ops
+from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import function
 from impl.operators.copies.cat_stack import meshgrid, stack
 from impl.tensor.tensor import Tensor, new
@@ -50,6 +51,7 @@ def cartesian_prod(*tensors):
 
     Raises RuntimeError unless all are 1-D.
     """
+    require_tensors(tensors)
     for tensor in tensors:
         _check_vector(tensor)
     if len(tensors) == 1:

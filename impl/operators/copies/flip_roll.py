@@ -11,7 +11,7 @@ from impl.core.sizes import sizes_given
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out
-from impl.tensor.allocation import preserved
+from impl.tensor.allocation import copied_layout, preserved
 
 
 @operator(function=False, method=False, elementwise=True, node="FlipBackward0")
@@ -23,6 +23,7 @@ def flip(self: Array, dims) -> Array:
     return np.flip(self, tuple(axes)).copy() if self.ndim else np.array(self)
 
 
+flip.laid_out_as(copied_layout)
 flip.gradient(self=lambda F, grad, dims: F.flip(grad, dims))
 flip.forward("linear")
 

@@ -113,6 +113,12 @@ def index_select(self: Array, dim, index: Array) -> Array:
     return shaped(result, ()) if not self.ndim else result
 
 
+@index_select.checks_out
+def _same_scalar_type(out, value, *rest) -> None:
+    if out != value.dtype:
+        raise RuntimeError("index_select(): self and result must have the same scalar type")
+
+
 index_select.gradient(
     self=written(
         lambda F, grad, self_shape, dim, index: F.index_select_backward(

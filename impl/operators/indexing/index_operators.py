@@ -16,6 +16,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides, element_strides, empty_strided
 from impl.core.tensor_iterator import elementwise_strides
+from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.kernels.casting import filled, storable
@@ -238,11 +239,7 @@ def _indices(name: str, indices) -> list:
             f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not "
             f"{type(indices).__name__}"
         )
-    for i, index in enumerate(indices):
-        if not isinstance(index, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}"
-            )
+    require_tensors(indices)
     return list(indices)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.operators.views.slicing import narrow
@@ -172,11 +173,7 @@ def pad_sequence(
     the "right" or on the "left". Raises RuntimeError for none, and for another side."""
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
-    for i, sequence in enumerate(sequences):
-        if not isinstance(sequence, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}"
-            )
+    require_tensors(sequences)
     if padding_side not in ("left", "right"):
         raise RuntimeError(
             f"Expected padding_side to be one of left or right, but got {padding_side}."

@@ -21,11 +21,14 @@ def _reduced(values: Tensor, reduction: int) -> Tensor:
     return values.sum() if reduction == SUM else values
 
 
-def _beside(tensor: Tensor, number) -> Tensor:
-    """The tensor as type promotion has it beside a number: integers beside a float in the default
-    dtype. The operators of C++ numbers (`add_scalar`) do not promote."""
-    whole = tensor._raw.dtype.kind in "iub" and isinstance(number, float)
-    return tensor.to(get_default_dtype()) if whole else tensor
+def _floating(values):
+    """The values, integers in the default dtype: a floating number in a formula makes them so."""
+    return values.to(get_default_dtype()) if values.dtype.category < FLOATING else values
+
+
+def _plus(values, number):
+    """A floating number added by ATen's overload for scalars."""
+    return tensor_ops.add_scalar(_floating(values), float(number))
 
 
 def _saved(condition, values):
@@ -38,8 +41,7 @@ def _saved(condition, values):
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> Tensor:
     """max(0, margin - target * (input1 - input2)), reduced (torch.margin_ranking_loss)."""
     difference = input1 - input2
-    product = _beside(-target * difference, float(margin))
-    return _reduced(tensor_ops.add_scalar(product, float(margin)).clamp_min_(0), reduction)
+    return _reduced(_plus(-target * difference, margin).clamp_min_(0), reduction)
 
 
 @function(method=False)
@@ -47,9 +49,9 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> T
 def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1, both where it is
     neither; reduced (torch.hinge_embedding_loss)."""
-    # The margin takes the dtype of the input, which truncates it beside integers.
-    whole = input._raw.dtype.kind in "iu"
-    short = tensor_ops.sub(int(margin) if whole else float(margin), input).clamp_min_(0)
+    # ATen fills a tensor of the input's dtype with the margin, so integers truncate it.
+    limit = int(margin) if input.dtype.category < FLOATING else float(margin)
+    short = tensor_ops.sub(limit, input).clamp_min_(0)
     apart = _saved(target != 1, short)
     near = _saved(target != -1, input)
     return _reduced(apart + near, reduction)
@@ -72,8 +74,8 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=NONE) ->
             f"{[*input1._raw.shape]} and {[*input2._raw.shape]}."
         )
     products = (input1 * input2).sum(rank)
-    first = tensor_ops.add_scalar(_beside((input1 * input1).sum(rank), _TINY), _TINY)
-    second = tensor_ops.add_scalar(_beside((input2 * input2).sum(rank), _TINY), _TINY)
+    first = _plus((input1 * input1).sum(rank), _TINY)
+    second = _plus((input2 * input2).sum(rank), _TINY)
     cosine = products / (first * second).sqrt_()
     near = _saved(target == 1, tensor_ops.sub(1, cosine))
     apart = _saved(target == -1, tensor_ops.sub_scalar(cosine, margin).clamp_min_(0))
@@ -89,10 +91,11 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
         product = target * input
         loss = input.exp() - product
     else:
-        loss = input - target * tensor_ops.add_scalar(_beside(input, eps), eps).log()
+        loss = input - target * _plus(input, eps).log()
     if full:
-        turns = tensor_ops.mul_scalar(_beside(target, math.pi), 2 * math.pi)
-        half = tensor_ops.mul_scalar(turns.log(), 0.5)
+        half = tensor_ops.mul_scalar(
+            tensor_ops.mul_scalar(_floating(target), 2 * math.pi).log(), 0.5
+        )
         stirling = target * target.log() - target + half
         loss += stirling.masked_fill(target <= 1, 0)
     return _reduced(loss, reduction)

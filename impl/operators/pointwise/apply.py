@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dispatch.definition import function
-from impl.tensor import write
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -15,10 +14,12 @@ def _written(name: str, target: Tensor, others, call) -> Tensor:
             f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
             "instead."
         )
-    raws = [np.broadcast_to(t._raw, target._raw.shape) for t in (target, *others)]
-    values = [call(*elements) for elements in zip(*(r.ravel().tolist() for r in raws), strict=True)]
-    result = np.array(values).astype(target._raw.dtype).reshape(target._raw.shape)
-    write.write(target, result)
+    # As in ATen: the memory itself, whatever its conj or neg bit, one element after the other, and
+    # without a new version.
+    memory = target._array()
+    rest = [np.broadcast_to(t._array(), memory.shape) for t in others]
+    for place in np.ndindex(memory.shape):
+        memory[place] = call(*(array[place].item() for array in (memory, *rest)))
     return target
 
 

@@ -188,14 +188,23 @@ def close(self: Array, other: Array, rtol, atol, equal_nan) -> Array:
     return same | (np.isfinite(distance) & (distance <= allowed))
 
 
+def _check_close(input, other, rtol, atol) -> None:
+    if input._raw.dtype != other._raw.dtype:
+        raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise RuntimeError(
+                f"{name} must be greater than or equal to zero, but got {tolerance:g}"
+            )
+
+
 @function()
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |input - other| <= atol + rtol * |other| (torch.isclose).
 
-    Raises RuntimeError for different dtypes.
+    Raises RuntimeError for different dtypes, and for a tolerance that is negative or NaN.
     """
-    if input._raw.dtype != other._raw.dtype:
-        raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
+    _check_close(input, other, rtol, atol)
     result = close(input, other, rtol, atol, equal_nan)
     # torch completes it in place: once for NaN, once for elements that are merely close.
     floating = input.is_floating_point()
@@ -206,8 +215,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 @function(batching="no_rule")
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close; see `isclose` (torch.allclose)."""
-    if input._raw.dtype != other._raw.dtype:
-        raise RuntimeError(f"{_scalar(input)} did not match {_scalar(other)}")
+    _check_close(input, other, rtol, atol)
     return bool(np.all(close(input, other, rtol, atol, equal_nan)._raw))
 
 

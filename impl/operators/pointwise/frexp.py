@@ -14,6 +14,7 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.not_implemented import require_floating
 from impl.dispatch.out import store
 from impl.kernels.reduced_precision import rounded_once, widened
+from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
 
 # -- neighbours ---------------------------------------------------------------------------------
@@ -150,5 +151,7 @@ def rad2deg(self: Array) -> Array:
     return self * self.dtype.type(180 / math.pi)
 
 
+for _op in (deg2rad, rad2deg):
+    _op.laid_out_as(copied_layout)
 deg2rad.gradient(self=lambda F, grad: F.mul_scalar(grad, math.pi / 180))
 rad2deg.gradient(self=lambda F, grad: F.mul_scalar(grad, 180 / math.pi))

@@ -40,7 +40,7 @@ def mvlgamma(self: Array, p) -> Array:
 
 @at_least_float32
 def _log_multigamma(value, p: int):
-    terms = scipy.special.gammaln(value[..., None] + _halves(p, value.dtype))
+    terms = array_ops.lgamma(value[..., None] + _halves(p, value.dtype))
     constant = p * (p - 1) / 4 * math.log(math.pi)
     return (terms.sum(-1) + value.dtype.type(constant)).astype(value.dtype)
 

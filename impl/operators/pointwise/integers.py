@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def unravel_index(indices, shape):
     """
     if indices.is_complex() or indices.is_floating_point() or indices.dtype.name == "bool":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    if not isinstance(shape, int | tuple | list):
+    if not isinstance(shape, (int, Sequence)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     for size in sizes:
@@ -67,6 +68,8 @@ def unravel_index(indices, shape):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    if sizes and indices.numel() and not all(sizes):
+        raise RuntimeError("ZeroDivisionError")
     steps = [math.prod(sizes[place:]) for place in range(1, len(sizes) + 1)]
     divisors, moduli = (new(np.array(numbers, np.int64)) for numbers in (steps, sizes))
     return ((indices.unsqueeze(-1) // divisors) % moduli).unbind(-1)

@@ -179,7 +179,9 @@ def logit(self: Array, eps=None) -> Array:
     x = self
     if eps is not None:
         low = element(eps, self.dtype)
-        x = np.minimum(np.maximum(self, low), self.dtype.type(1) - low)
+        high = self.dtype.type(1) - low
+        # For eps above 1/2 the limits cross, and the lower is looked at first.
+        x = np.where(self < low, low, np.where(self > high, high, self))
     return np.log(x / (1 - x))
 
 

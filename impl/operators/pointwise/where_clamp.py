@@ -20,6 +20,7 @@ from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
+from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
 
 
@@ -232,7 +233,13 @@ def _clamped_tangent(F, self_t, self, min_t, min, max_t, max):
     return F.where(min > max, max_t, F.where(self < min, min_t, F.where(self > max, max_t, self_t)))
 
 
+def _layout_of_self(args):
+    # A number is no operand of ATen's iterator here.
+    return [(args[0]._raw.shape, args[0].stride())]
+
+
 clamp_numbers.checks_out(same_dtype_out)
+clamp_numbers.laid_out_as(_layout_of_self)
 clamp_numbers.gradient(self=_of_value)
 clamp_tensors.gradient(self=_of_value, min=_of_minimum, max=_of_maximum)
 clamp_tensors.forward(_clamped_tangent)
@@ -264,6 +271,7 @@ def _one_bound(which: str):
     kernel.__name__ = f"clamp_{which}_number"
     number = operator(node=f"{node}0", complex=refused, **settings)(kernel).gradient(self=value)
     number.checked(functools.partial(_check_bounds, kernel=f"clamp_{which}_scalar"))
+    number.laid_out_as(_layout_of_self)
     refused = NoComplex("maximum_cpu" if low else "minimum_cpu")
     kernel.__name__ = f"clamp_{which}_tensor"
     tensor = operator(node=f"{node}1", complex=refused, **settings)(kernel)
@@ -349,6 +357,9 @@ def nan_to_num(self: Array, nan=None, posinf=None, neginf=None) -> Array:
     result = np.where(np.isnan(self), self.dtype.type(0 if nan is None else nan), self)
     result = np.where(self == np.inf, self.dtype.type(high), result)
     return np.where(self == -np.inf, self.dtype.type(low), result)
+
+
+nan_to_num.laid_out_as(copied_layout)
 
 
 def _same_as_input(out, self, *rest) -> None:

@@ -11,6 +11,7 @@ import math
 import string
 
 from impl.core.registry import tensor_ops
+from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import function
 from impl.operators.products.matmul import bmm
 from impl.tensor.tensor import Tensor
@@ -35,6 +36,7 @@ def einsum(equation, *operands):
         operands = tuple(operands[0])
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
+    require_tensors(operands, 1)
     _check_letters(equation)
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")

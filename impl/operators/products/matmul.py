@@ -13,7 +13,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.formula_helpers import multiplied
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import exact_dtype_out
+from impl.dispatch.out import exact_dtype_out, inner_product_out
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.tensor.lazy_conj import conj_neg_bits, lazily_conjugated
 from impl.tensor.tensor import new
@@ -266,6 +266,7 @@ def dot(self: Array, tensor: Array) -> Array:
     return _inner_product(self, tensor)
 
 
+dot.checks_out(inner_product_out)
 dot.gradient(
     self=lambda F, grad, tensor_conj: grad * tensor_conj,
     tensor=lambda F, grad, self_conj: grad * self_conj,
@@ -279,6 +280,7 @@ def vdot(self: Array, other: Array) -> Array:
     return _inner_product(np.conj(self) if self.dtype.kind == "c" else self, other)
 
 
+vdot.checks_out(inner_product_out)
 vdot.gradient(
     self=lambda F, grad, other: F.conj(grad) * other,
     other=lambda F, grad, self: grad * self,

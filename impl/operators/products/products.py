@@ -15,7 +15,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import function
-from impl.dispatch.out import check_out, write_out
+from impl.dispatch.out import check_out, exact_dtype_out, inner_product_out, write_out
 from impl.operators.products import bmm_fused
 from impl.operators.products.matmul import bmm, dot, mm, mv
 from impl.operators.views.shape import unsafe_view
@@ -47,10 +47,26 @@ def matmul(input, other, *, out=None):
     if out is None:
         return result
     check_out("matmul", out, result.requires_grad)
+    _check_dtype_out(out, input, other)
     write_out(out, result._raw)
     if (input._raw.ndim, other._raw.ndim) == (1, 2):
         inference_mode.count(out)  # ATen also squeezes `out`
     return out
+
+
+def _check_dtype_out(out: Tensor, left: Tensor, right: Tensor) -> None:
+    """Raise RuntimeError for an `out=` of another dtype, in the words of the operator that ATen
+    calls for operands of these ranks."""
+    ranks = (left._raw.ndim, right._raw.ndim)
+    folded = ranks[0] > 2 and ranks[1] == 1 and _folds(left, right)
+    if folded and out.dtype is not left.dtype:
+        kinds = ", ".join((out.dtype.legacy, left.dtype.legacy))
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {kinds}, and "
+            f"{right.dtype.legacy}"
+        )
+    check = inner_product_out if ranks == (1, 1) else exact_dtype_out
+    check(out._raw.dtype, left._raw)
 
 
 def matmul_of(left: Tensor, right: Tensor) -> Tensor:

@@ -196,6 +196,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is None:
         return bernoulli_of(input, generator)
     _check_probability(p)
+    if input.is_complex():
+        raise not_implemented("bernoulli_scalar_cpu_", input.dtype)
     fresh = new(np.empty(input._raw.shape, input._raw.dtype))
     draw_bernoulli(fresh, p, generator)
     return bernoulli_like(input, p, fresh._raw)

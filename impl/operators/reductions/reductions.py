@@ -194,7 +194,8 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     complex=NoComplex(text="nansum on CPU does not support complex inputs", error=RuntimeError),
 )
 def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
-    if dtype is not None and dtype.is_complex:
+    floating = BY_NUMPY[self.dtype].category > INTEGRAL
+    if dtype is not None and dtype.is_complex and floating:  # integers are merely summed
         raise not_implemented("nansum_cpu", dtype)
     raw = self if dtype is None else in_dtype(self, dtype)
     if BY_NUMPY[raw.dtype].category <= INTEGRAL:
