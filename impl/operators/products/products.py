@@ -15,7 +15,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import function
-from impl.dispatch.out import check_out, write_out
+from impl.dispatch.out import check_out, exact_dtype_out, write_out
 from impl.operators.products import bmm_fused
 from impl.operators.products.matmul import bmm, dot, mm, mv
 from impl.operators.views.shape import unsafe_view
@@ -47,6 +47,7 @@ def matmul(input, other, *, out=None):
     if out is None:
         return result
     check_out("matmul", out, result.requires_grad)
+    exact_dtype_out(out._raw.dtype, result._raw)
     write_out(out, result._raw)
     if (input._raw.ndim, other._raw.ndim) == (1, 2):
         inference_mode.count(out)  # ATen also squeezes `out`
