@@ -148,8 +148,6 @@ def _scatter(suffix, self, dim, index, src, value, reduce):
 
     source = value if src is None else src
     if reduce is not None:
-        if reduce not in ("add", "multiply"):
-            raise RuntimeError("reduce argument must be either add or multiply.")
         if isinstance(source, Tensor):
             warnings.warn(
                 "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
@@ -158,6 +156,9 @@ def _scatter(suffix, self, dim, index, src, value, reduce):
                 UserWarning,
                 stacklevel=3,
             )
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if isinstance(source, Tensor):
             return call(_reduce_src[suffix])(self, dim, index, source, reduce)
         return call(_reduce_value[suffix])(self, dim, index, source, reduce)
     op = scatter_src if isinstance(source, Tensor) else scatter_value
