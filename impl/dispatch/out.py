@@ -148,6 +148,15 @@ def stored(name: str, out, result):
     return result if out is None else store_exactly(name, out, result)
 
 
+def store_resized(name: str, out, result):
+    """`store_exactly` for operators that resize `out` before they refuse its dtype, as the variants
+    do that torchgen writes (resize_out_helper, copy_arg)."""
+    if isinstance(out, Tensor):
+        check_out(name, out, result.requires_grad)
+        _fit(out, result._raw.shape)
+    return store_exactly(name, out, result)
+
+
 def storing_only(text: str, *dtypes):
     """As `store`, but RuntimeError for an `out=` of another dtype than these; the text may name the
     operator and the dtype."""

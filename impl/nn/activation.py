@@ -196,4 +196,14 @@ def gumbel_softmax(
 
 
 FUNCTIONS["rrelu"], FUNCTIONS["rrelu_"] = rrelu, rrelu_
-FUNCTIONS["threshold"], FUNCTIONS["threshold_"] = threshold, threshold_
+FUNCTIONS["threshold_"] = threshold_
+
+
+def _threshold(input, threshold, value, *, out=None) -> Tensor:
+    """`threshold`, which may be written into `out` (torch.threshold)."""
+    if out is None:
+        return units.threshold(input, threshold, value)
+    return units.threshold.call_out(out, (input, threshold, value))
+
+
+FUNCTIONS["threshold"] = _threshold

@@ -12,7 +12,7 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import store, write_out
 from impl.operators.indexing.index_operators import counted
-from impl.tensor.tensor import new
+from impl.tensor.tensor import Tensor, new
 
 INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
 
@@ -172,7 +172,16 @@ def _taken_along(input, indices, dim):
     return tensor_ops.gather(spread, dim, index)
 
 
-@function("nonzero")
+def _store_indices(name: str, out, indices: Tensor):
+    if isinstance(out, Tensor) and out.dtype is not int64:
+        raise RuntimeError(
+            "nonzero: Expected out tensor to have scalar type Long but got scalar type"
+            f"{out.dtype.legacy}"
+        )
+    return store(name, out, indices)
+
+
+@function("nonzero", out=True, storing=_store_indices)
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, one row each (torch.nonzero).
 

@@ -11,10 +11,11 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import exact_dtype_out
+from impl.dispatch.out import exact_dtype_out, stored
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, along, check_along, with_dims
+from impl.tensor.memory_overlap import check_memory
 from impl.tensor.tensor import Tensor
 
 
@@ -147,8 +148,6 @@ def _scatter(suffix, self, dim, index, src, value, reduce):
 
     source = value if src is None else src
     if reduce is not None:
-        if reduce not in ("add", "multiply"):
-            raise RuntimeError("reduce argument must be either add or multiply.")
         if isinstance(source, Tensor):
             warnings.warn(
                 "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
@@ -157,20 +156,26 @@ def _scatter(suffix, self, dim, index, src, value, reduce):
                 UserWarning,
                 stacklevel=3,
             )
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if isinstance(source, Tensor):
             return call(_reduce_src[suffix])(self, dim, index, source, reduce)
         return call(_reduce_value[suffix])(self, dim, index, source, reduce)
     op = scatter_src if isinstance(source, Tensor) else scatter_value
     return call(op)(self, dim, index, source)
 
 
-@function("scatter", out=True)
-def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+@function("scatter")
+def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """A copy with `src` (a tensor or a number) written at `index` along `dim` (torch.scatter).
 
     With duplicate indices, the source that is kept is unspecified. Raises RuntimeError for an index
     out of range, shapes that do not fit, and another dtype.
     """
-    return _scatter("", input, dim, index, src, value, reduce)
+    result = _scatter("", input, dim, index, src, value, reduce)
+    if isinstance(out, Tensor):
+        check_memory(out, (index, value if src is None else src), disjoint=True)
+    return stored("scatter" if reduce is None else "aten::scatter", out, result)
 
 
 @function("scatter_", torch=False)

@@ -16,7 +16,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
-from impl.dispatch.out import store
+from impl.dispatch.out import store, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import solve
@@ -122,7 +122,7 @@ def eigvals(A, *, out=None):
     else:
         _check_general("linalg.eigvals", A)
         result = new(np.linalg.eigvals(A._raw).astype(_complex(A._raw)))
-    return result if out is None else store("linalg_eigvals", out, result)
+    return result if out is None else store("aten::linalg_eigvals", out, result)
 
 
 # -- Hermitian matrices -------------------------------------------------------------------------
@@ -195,11 +195,11 @@ def eigh(A, UPLO="L", *, out=None):
     that are not finite; backward for a complex loss that depends on the eigenvectors' phases.
     """
     result = Eigh(_hermitian(A, UPLO, True))
-    return result if out is None else store("linalg_eigh", out, result)
+    return result if out is None else store_exactly("_linalg_eigh", out, result)
 
 
 @fp32
 def eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues alone (torch.linalg.eigvalsh). Errors as `eigh`."""
     result = _hermitian(A, UPLO, differentiated(A))[0]
-    return result if out is None else store("linalg_eigvalsh", out, result)
+    return result if out is None else store_exactly("_linalg_eigh", out, result)

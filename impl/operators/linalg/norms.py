@@ -6,6 +6,7 @@ infinite orders, and undefined for order zero (torch's norm_backward).
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -16,11 +17,11 @@ from impl.core.dtypes import FLOATING
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import (
     Array,
-    copying_out,
     formula_operation,
     operator,
     taking_out,
 )
+from impl.dispatch.out import copy_out, store_exactly
 from impl.kernels.reduced_precision import widened
 from impl.operators.linalg.singular_values import singular_norm
 from impl.operators.reductions.reductions import restore
@@ -162,7 +163,7 @@ vector_norm_dims.forward(
 )
 
 
-@taking_out
+@functools.partial(taking_out, name="linalg_vector_norm", storing=store_exactly)
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The norm of all elements, or over `dim`, of any order (torch.linalg.vector_norm).
 
@@ -208,7 +209,15 @@ def _check_widening(name: str, given, wanted) -> None:
         )
 
 
-@copying_out
+def _copy_norm(name: str, out, result: Tensor):
+    if isinstance(out, Tensor) and out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"{name} expected out tensor dtype {result.dtype.legacy} but got: {out.dtype.legacy}"
+        )
+    return copy_out(name, out, result)
+
+
+@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm)
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
     (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
@@ -249,7 +258,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
 
 
-@copying_out
+@functools.partial(taking_out, name="linalg.norm", storing=_copy_norm)
 def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm, or a matrix norm for two dimensions and an order (torch.linalg.norm)."""
     ndim = A._raw.ndim

@@ -15,7 +15,7 @@ from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import store
+from impl.dispatch.out import store, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
@@ -224,14 +224,14 @@ def decomposed(A, full_matrices=True, *, driver=None, out=None):
     phases.
     """
     result = LinalgSvd(_decomposed(A, full_matrices, True, driver))
-    return result if out is None else store("linalg_svd", out, result)
+    return result if out is None else store_exactly("_linalg_svd", out, result)
 
 
 @fp32
 def svdvals(A, *, driver=None, out=None):
     """The singular values (..., k) alone (torch.linalg.svdvals). Errors as `torch.linalg.svd`."""
     result = _decomposed(A, False, differentiated(A), driver)[1]
-    return result if out is None else store("linalg_svdvals", out, result)
+    return result if out is None else store_exactly("_linalg_svd", out, result)
 
 
 @function()

@@ -32,7 +32,12 @@ def multi_dot(tensors, *, out=None):
     else:
         result = _product(matrices, _splits(matrices), 0, len(matrices) - 1)
     result = tensor_ops.view(result, sizes)
-    return result if out is None else store("linalg_multi_dot", out, result)
+    if isinstance(out, Tensor) and out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"multi_dot(): expected out tensor to have dtype {result.dtype.c_name} but got "
+            f"{out.dtype.c_name}"
+        )
+    return result if out is None else store("mm", out, result)
 
 
 def _matrices(tensors: list[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:

@@ -14,11 +14,12 @@ from impl.core.strides import element_strides
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating, refuse_bool
-from impl.dispatch.out import exact_dtype_out, store
+from impl.dispatch.out import exact_dtype_out, store, store_exactly
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.allocation import preserved
 from impl.tensor.geometry import Geometry
+from impl.tensor.tensor import Tensor
 
 # -- cross --------------------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ def cross_along(input, other, *, dim=-1, out=None):
         )
     broadcast_shapes(one, two)
     result = linalg_cross(input, other, dim)
-    return result if out is None else store("linalg_cross", out, result)
+    return result if out is None else store_exactly("linalg_cross", out, result)
 
 
 @function()
@@ -113,7 +114,11 @@ def vecdot(x, y, *, dim=-1, out=None):
         result = FUNCTIONS["vdot"](x, y)
     else:
         result = (tensor_ops.conj(x) * y).sum(dim)
-    return result if out is None else store("linalg_vecdot", out, result)
+    if isinstance(out, Tensor) and out.dtype is not x.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected out of dtype{x.dtype.legacy} but found {out.dtype.legacy}"
+        )
+    return result if out is None else store("sum", out, result)
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):

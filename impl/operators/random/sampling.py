@@ -105,8 +105,8 @@ def random_(self, from_=None, to=None, *, generator=None, **named):
     low = named.get("from", from_)
     if low is None and to is None:
         return fill(random_drawn, self, lambda t: draw_any(t, generator))
-    if to is None:
-        op, low, to = random_below_drawn, 0, low
+    if low is None or to is None:
+        op, low, to = random_below_drawn, 0, low if to is None else to
     else:
         op = random_range_drawn
     return fill(op, self, lambda t: draw_integers(t, int(low), int(to), generator))

@@ -73,6 +73,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     low, high = _limits(values, min, max)
     require_floating(values, "histogram_cpu")
     kind = values.dtype.type
+    if out is input:
+        values = np.zeros_like(values)  # ATen clears the counts before it reads the elements
     within = values[(values >= kind(low)) & (values <= kind(high))]
     places = ((within - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
     counts = np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(values.dtype)

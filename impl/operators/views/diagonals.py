@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.dims import wrap_dim
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import store_resized
 
 
 @operator(method=False, out=True, node="DiagonalBackward0_copy", writes=1)
@@ -39,17 +40,19 @@ diag_embed.gradient(self=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, of
 diag_embed.forward("linear")
 
 
-@function("diag", out=True)
-def diag(input, diagonal=0):
+@function("diag")
+def diag(input, diagonal=0, *, out=None):
     """The matrix with a vector as its diagonal, or a copy of a matrix's diagonal (torch.diag).
 
     Raises RuntimeError for other numbers of dimensions.
     """
     ndim = input._raw.ndim
     if ndim == 1:
-        return tensor_ops.diag_embed(input, diagonal)
+        result = tensor_ops.diag_embed(input, diagonal)
+        return result if out is None else store_resized("aten::diag_embed", out, result)
     if ndim == 2:
-        return diagonal_copy(input, diagonal, 0, 1)
+        result = diagonal_copy(input, diagonal, 0, 1)
+        return result if out is None else store_resized("aten::diagonal_copy", out, result)
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
 
 
