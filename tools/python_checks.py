@@ -19,6 +19,8 @@ import torch
 from signature_table import texts
 
 F = torch.nn.functional
+USED_ON_CUDA_ONLY = {"pad": {"input", "pad", "mode"}}
+"""Parameters that the Python function uses itself, but only for tensors on CUDA."""
 _CALLED = re.compile(r"(torch|torch\._C\._nn|_VF)\.(\w+)")
 
 
@@ -66,6 +68,7 @@ def handed_on(function, written: dict[str, list[str]]) -> tuple[str, list[str]] 
         if isinstance(node, ast.Name) and id(node) not in plain | guards
     ]
     used = {node.id for node in loads if isinstance(node.ctx, ast.Load | ast.Store)}
+    used -= USED_ON_CUDA_ONLY.get(function.__name__, set())
     names = re.findall(r"(\w+)(?:=[^,)]*)?(?:,|\)$)", found[0])
     by_name = {k.arg: k.value for k in last.keywords}
     handed = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.devices import device
-from impl.core.dtypes import bool_, complex128, dtype, float64, int64, python_number
+from impl.core.dtypes import PYTHON_DTYPES, bool_, dtype, python_number
 from impl.core.memory_formats import layout, memory_format
 from impl.core.sizes import Size
 from impl.core.storage import Storage
@@ -30,8 +30,6 @@ NUMPY_NAMES = {
     "other": ("x2",),
 }
 """The names that NumPy has for torch's parameters, which torch accepts as keywords."""
-
-PYTHON_DTYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 _PRINTED = {
     "Tensor": "Tensor",

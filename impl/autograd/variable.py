@@ -113,9 +113,7 @@ class Variable(metaclass=VariableMeta):
         result: Any = creation.empty(0) if data is None else data.detach()
         if flagged:
             if result.dtype.category < FLOATING:
-                raise RuntimeError(
-                    "Only Tensors of floating point and complex dtype can require gradients"
-                )
+                raise RuntimeError(messages.ONLY_FLOATING)
             result.requires_grad = True
         result._name = name
         return result

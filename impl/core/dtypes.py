@@ -85,6 +85,7 @@ ALL: tuple[dtype, ...] = (
 )
 ALL += (complex64, complex128)
 BY_NUMPY = {d.numpy: d for d in ALL}
+PYTHON_DTYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
 CATEGORY = {d.numpy: d.category for d in ALL}
 DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= FLOATING)
 REDUCED = frozenset((float16.numpy, bfloat16.numpy))

@@ -397,3 +397,5 @@ COMPLEX_GRADIENT = (
     "true, but got false.  (Could this error message be improved?  If so, please report an "
     "enhancement request to PyTorch.)"
 )
+
+ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"

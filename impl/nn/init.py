@@ -79,7 +79,8 @@ def trunc_normal_(
 ) -> Tensor:
     """Normal numbers within [a, b]; numbers outside are drawn again.
 
-    Raises NotImplementedError if less than 0.3 of the distribution is within the bounds.
+    If less than 0.3 of the distribution is within the bounds, uniform numbers are drawn until they
+    are accepted.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
@@ -89,13 +90,39 @@ def trunc_normal_(
         )
     low, high = ((1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0 for x in (a, b))
     if high - low <= 0.3:
-        raise NotImplementedError("trunc_normal_ with less than 0.3 of the numbers within bounds")
+        return _accepted(tensor, mean, std, a, b, generator)
     least, most = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()
     result = tensor.normal_(mean, std, generator=generator)
     while (outside := (result < least) | (result > most)).any():
         again = FUNCTIONS["empty_like"](result).normal_(mean, std, generator=generator)
         result = FUNCTIONS["where"](outside, again, result)
     return tensor if result is tensor else tensor.copy_(result)
+
+
+def _accepted(tensor: Tensor, mean, std, a, b, generator) -> Tensor:
+    """Rejection sampling: a uniform number of [a, b] is accepted with the probability of its
+    density in that of the peak.
+
+    J. von Neumann, "Various techniques used in connection with random digits", 1951.
+    """
+    peak = max(a, min(mean, b))
+    log_peak = -0.5 * ((peak - mean) / std) ** 2
+    level = FUNCTIONS["empty_like"](tensor)
+
+    def rejected(numbers):
+        log_density = numbers.sub(mean).div_(std).pow_(2).mul_(-0.5)
+        return level.uniform_(generator=generator).log_().gt(log_density.sub_(log_peak))
+
+    result = tensor.uniform_(a, b, generator=generator)
+    pending = rejected(tensor)
+    if not pending.any():
+        return tensor
+    candidates = FUNCTIONS["empty_like"](tensor)
+    while pending.any():
+        candidates.uniform_(a, b, generator=generator)
+        result = FUNCTIONS["where"](pending, candidates, result)
+        pending = FUNCTIONS["where"](pending, rejected(candidates), pending)
+    return tensor.copy_(result)
 
 
 @no_grad()

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import inference_mode
+from impl.core import inference_mode, messages
 from impl.core.devices import check_device
-from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.dtypes import FLOATING, PYTHON_DTYPES, get_default_dtype
 from impl.core.sizes import Size
 from impl.factories.creation import empty
 from impl.factories.printing import text
@@ -30,9 +30,7 @@ class Parameter(Tensor):
         if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
         if requires_grad and source.dtype.category < FLOATING:
-            raise RuntimeError(
-                "Only Tensors of floating point and complex dtype can require gradients"
-            )
+            raise RuntimeError(messages.ONLY_FLOATING)
         if requires_grad:
             inference_mode.check_flag(source)
         result = blank(cls)
@@ -194,8 +192,11 @@ def is_lazy(param) -> bool:
 
 
 def _without_value(cls, requires_grad: bool, dtype):
+    kind = PYTHON_DTYPES.get(dtype, dtype) or get_default_dtype()
+    if requires_grad and kind.category < FLOATING:
+        raise RuntimeError(messages.ONLY_FLOATING)
     result = blank(cls)
-    result._kind = dtype or get_default_dtype()
+    result._kind = kind
     result._requires_grad = requires_grad
     return result
 

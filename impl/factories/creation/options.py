@@ -138,7 +138,7 @@ def flagged(name: str, tensor: Tensor, requires_grad) -> Tensor:
 
 def _require(tensor: Tensor) -> Tensor:
     if BY_NUMPY[tensor._raw.dtype].category < dtypes.FLOATING:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        raise RuntimeError(messages.ONLY_FLOATING)
     tensor._requires_grad = True
     return tensor
 

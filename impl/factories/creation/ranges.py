@@ -93,8 +93,8 @@ def range(start, end=None, step=1, *, dtype=None):
 def _check_ends(name: str, start, end) -> None:
     """Raise RuntimeError for a start or end that is a tensor with dimensions."""
     given = {"start": start, "end": end}
-    ranks = {end: v._raw.ndim for end, v in given.items() if isinstance(v, Tensor) and v._raw.ndim}
-    if ranks:
+    ranks = {end: v._raw.ndim for end, v in given.items() if isinstance(v, Tensor)}
+    if any(ranks.values()):
         shown = " and ".join(f"{end} with {rank} dimension(s)" for end, rank in ranks.items())
         raise RuntimeError(
             f"{name} only supports 0-dimensional start and end tensors, but got {shown}."

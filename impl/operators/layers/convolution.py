@@ -102,7 +102,7 @@ def _check(input, weight, bias, stride, padding, dilation, transposed, output_pa
         weight, stride, padding, dilation, output_padding
     )
     check_shapes(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    scalar_types(input, weight, bias)
+    scalar_types(input, weight, bias, transposed)
 
 
 @operator(

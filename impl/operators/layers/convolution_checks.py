@@ -182,13 +182,14 @@ def _check_transposed(given, kernel, stride, padding, dilation, output_padding) 
         )
 
 
-def scalar_types(input, weight, bias) -> None:
-    """Raise RuntimeError for operands of different dtypes."""
-    kinds = [BY_NUMPY[value.dtype] for value in (input, weight, bias) if value is not None]
-    first = kinds[0]
-    if first is not kinds[1]:
-        raise RuntimeError(f"expected scalar type {first.legacy} but found {kinds[1].legacy}")
-    if kinds[-1] is not first:
+def scalar_types(input, weight, bias, transposed: bool = False) -> None:
+    """Raise RuntimeError for operands of different dtypes; that of the bias comes first, but for
+    transposed convolutions."""
+    first, second = BY_NUMPY[input.dtype], BY_NUMPY[weight.dtype]
+    third = first if bias is None else BY_NUMPY[bias.dtype]
+    if first is not second and (transposed or first is third):
+        raise RuntimeError(f"expected scalar type {first.legacy} but found {second.legacy}")
+    if first is not third:
         raise RuntimeError(
-            f"Input type ({first.c_name}) and bias type ({kinds[-1].c_name}) should be the same"
+            f"Input type ({first.c_name}) and bias type ({third.c_name}) should be the same"
         )
