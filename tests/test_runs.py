@@ -257,7 +257,7 @@ def refused(path: Path, error: type[RunError], line: int | None, text: str) -> N
     assert caught.value.line == line
     assert str(caught.value).startswith(str(path))
     if line:
-        assert f"line {line}: " in str(caught.value)
+        assert f":{line}: " in str(caught.value)
 
 
 def test_a_gzipped_run_is_the_same_run(good):

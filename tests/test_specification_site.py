@@ -273,7 +273,7 @@ def test_the_command_makes_the_site_and_names_what_is_wrong(
     assert "spec: site/index.html: 2 chapters, 1 runs" in made.stdout
     (tmp_path / "cut.jsonl").write_bytes((tmp_path / "run.jsonl").read_bytes()[:-30])
     for wrong, said in (
-        (("--run", "cut.jsonl"), "cut.jsonl, line"),
+        (("--run", "cut.jsonl"), "cut.jsonl:"),
         (("--oracle", "torch"), "'torch' is no recording"),
         (("--oracle", "recorded:nobody"), "there is no recording 'nobody'"),
     ):
