@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, get_default_dtype
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
@@ -35,6 +35,7 @@ def _blank(input: Tensor, features: bool) -> Tensor:
 
 
 def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
+    p = float(p)  # of a 0-dim tensor, too: the mask is drawn with a number
     if _idle(input, p, training):
         return input
     if p == 1:
@@ -58,7 +59,8 @@ def dropped_by(self: Array, p, train, mask) -> tuple:
         return self.copy(order="K"), mask
     if np.asarray(self).dtype.kind in "iub":
         kind = BY_NUMPY[np.asarray(self).dtype].legacy
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {kind}")
+        given = get_default_dtype().legacy
+        raise RuntimeError(f"result type {given} can't be cast to the desired output type {kind}")
     kept = self * mask
     return (widened(kept) * _scale(p)).astype(kept.dtype), mask
 
@@ -178,6 +180,7 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor
 
 
 def _alpha_dropped(input, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
+    p = float(p)  # of a 0-dim tensor, too: the mask is drawn with a number
     if _idle(input, p, training):
         return input
     if p == 1:
