@@ -35,7 +35,10 @@ const int = (value) => {
   throw typeError(`expected int, but got ${typeName(value)}`);
 };
 const ints = (values) => (values.length === 1 && Array.isArray(values[0]) ? values[0] : values).map(int);
-const oneDim = (x, dim) => op.dimension(dim, x.dim);
+function oneDim(x, dim) {
+  if (typeof dim === 'bigint' || Number.isInteger(dim)) return op.dimension(dim, x.dim);
+  throw typeError(`expected int, but got ${typeName(dim)}`);
+}
 function dimsOf(x, dim) {
   if (dim === null || (Array.isArray(dim) && dim.length === 0)) return op.allDims(x);
   const dims = (Array.isArray(dim) ? dim : [dim]).map((one) => oneDim(x, one));
@@ -169,7 +172,11 @@ both('equal', 'input other', (x, y) =>
 
 // Reductions.
 
-const inDType = (x, dtype) => (dtype === null ? tensor(x) : op.to(tensor(x), dtype));
+const inDType = (x, dtype) => {
+  if (dtype === null) return tensor(x);
+  if (!dtype.array) throw typeError(`expected torch.dtype, but got ${typeName(dtype)}`);
+  return op.to(tensor(x), dtype);
+};
 both('sum', 'input dim=None keepdim=False dtype=None', (x, dim, keep, dtype) =>
   op.sum(inDType(x, dtype), dimsOf(x, dim), keep));
 both('mean', 'input dim=None keepdim=False dtype=None', (x, dim, keep, dtype) => {
