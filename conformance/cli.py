@@ -28,7 +28,8 @@ from conformance.settings.options import (
 
 EXIT_CODES = """\
 exit codes:
-  0  every selected program was compared and conforms, or is a known divergence
+  0  every selected program was compared and conforms, shows what another version of torch
+     shows, or is a known divergence
   1  something diverges, or a known divergence is gone and its entry must be removed
   2  wrong usage or input: the message says what, and in which file and line
   3  nothing diverges, but something was not compared (unsupported, error, not run),
@@ -234,14 +235,21 @@ def _parser() -> argparse.ArgumentParser:
     recorded = command(
         "record", "traces:record_traces", "write an oracle's traces into a recording"
     )
-    recorded.add_argument("recording", metavar="FILE.jsonl.xz", type=Path)
+    recorded.add_argument(
+        "recording",
+        metavar="FILE.jsonl.xz|DIR",
+        type=Path,
+        help="a file for these traces, or the folder of a history, to which the version is added",
+    )
     add_options(recorded.add_argument, SELECTION)
     add_options(recorded.add_argument, (*ORACLE, *SUITE))
     compared = command(
         "diff", "traces:show_differences", "say what changed between two recordings or runs"
     )
-    compared.add_argument("before", metavar="BEFORE", type=Path, help="a recording or a run file")
-    compared.add_argument("after", metavar="AFTER", type=Path, help="another of the same kind")
+    compared.add_argument(
+        "before", metavar="BEFORE", help="a recording (a file, or recorded:torch-2.6) or a run file"
+    )
+    compared.add_argument("after", metavar="AFTER", help="another of the same kind")
     add_options(compared.add_argument, tuple(option for option in SUITE if option.name == "spec"))
     return parser
 

@@ -335,7 +335,7 @@ def header(**fields: Any) -> dict[str, Any]:
     """The header of a made run."""
     usual = {
         "type": "header",
-        "schema": 1,
+        "schema": 2,
         "run": "2026-03-04T10-00-00-made",
         "started": "2026-03-04T10:00:00+00:00",
         "suite": "0.1.0",

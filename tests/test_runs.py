@@ -32,7 +32,7 @@ from conformance.run_files.writing import RunWriter
 def header(programs: int = 2) -> dict:
     return {
         "type": "header",
-        "schema": 1,
+        "schema": 2,
         "run": "0123456789ab",
         "started": "2026-01-01T00:00:00+00:00",
         "suite": "0.1.0",
@@ -311,8 +311,8 @@ def test_something_else(tmp_path, text):
 
 
 def test_other_schema(good):
-    changed(good, lambda lines: [lines[0].replace(b'"schema":1', b'"schema":2'), *lines[1:]])
-    refused(good, WrongSchema, 1, "schema 2.*reads schema 1")
+    changed(good, lambda lines: [lines[0].replace(b'"schema":2', b'"schema":3'), *lines[1:]])
+    refused(good, WrongSchema, 1, "schema 3.*reads schema 2")
 
 
 def test_last_line_breaks_off(good):

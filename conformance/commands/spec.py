@@ -8,7 +8,8 @@ import sys
 
 from rich.console import Console
 
-from conformance.execution.recordings import find_recording, is_recorded
+from conformance.execution.recorded import find_recording
+from conformance.execution.recordings import is_recorded
 from conformance.run.plan import WrongInput, check_folder, one_paragraph
 from conformance.run_files.reading import read_run
 from conformance.settings.options import RECORDING

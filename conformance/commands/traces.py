@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from conformance.base.release import version
 from conformance.commands.processes import prepare_processes
 from conformance.compare.known import KnownDivergences
+from conformance.execution.history import release as release_of
+from conformance.execution.recorded import Recorded, find_recording
 from conformance.execution.recordings import ENDINGS, Recording, is_recorded, record
+from conformance.history.recording import record_version
 from conformance.output import notes
+from conformance.output.display import printable
+from conformance.program.program import Program
 from conformance.run.export import PROGRAMS, export
-from conformance.run.judge import NONE, Judge
+from conformance.run.judge import NONE, Judge, child
 from conformance.run.plan import (
     WrongInput,
     check_folder,
@@ -25,7 +31,7 @@ from conformance.run.plan import (
 )
 from conformance.run_files import differences as diff
 from conformance.run_files.reading import read_run
-from conformance.settings.settings import read_settings
+from conformance.settings.settings import Settings, read_settings
 from conformance.suite.docstrings import is_made_by_torch
 from conformance.suite.suite import read_suite
 
@@ -35,16 +41,10 @@ def record_traces(options: argparse.Namespace) -> int:
 
     prepare_processes()
     settings, path = read_settings(options), options.recording
-    if not path.name.endswith(ENDINGS):
-        raise WrongInput(f"{path}: a recording's name ends in {' or '.join(ENDINGS)}.")
-    if settings.oracle == NONE or is_recorded(settings.oracle):
-        raise WrongInput(f"{settings.oracle!r} is no oracle that programs can be run on.")
-    _, selected = select_programs(settings)
+    if path.is_dir() or not path.name.endswith(ENDINGS):
+        return _record_version(settings, path)
+    programs, oracle = _recordable(settings)
     check_writable(path)
-    oracle, unavailable = oracle_identity(settings)
-    if unavailable:
-        raise WrongInput(f"the oracle is not available here: {unavailable}")
-    programs = [program for program in selected if not is_made_by_torch(program)]
     judge = Judge(settings, KnownDivergences())
     header = {
         "suite": version(),
@@ -64,12 +64,51 @@ def record_traces(options: argparse.Namespace) -> int:
     return 3 if failed else 0
 
 
+def _recordable(settings: Settings) -> tuple[list[Program], dict[str, Any]]:
+    """The selected programs that a recording can hold, and the oracle; raises WrongInput."""
+    if settings.oracle == NONE or is_recorded(settings.oracle):
+        raise WrongInput(f"{settings.oracle!r} is no oracle that programs can be run on.")
+    _, selected = select_programs(settings)
+    oracle, unavailable = oracle_identity(settings)
+    if unavailable:
+        raise WrongInput(f"the oracle is not available here: {unavailable}")
+    return [program for program in selected if not is_made_by_torch(program)], oracle
+
+
+def _record_version(settings: Settings, folder: Path) -> int:
+    """Record the oracle's version of torch into a history; 3 if some program has no trace."""
+    programs, oracle = _recordable(settings)
+    check_folder(folder)
+    try:
+        minor, release = release_of(str(oracle["version"]))
+    except ValueError as error:
+        raise WrongInput(f"the history is one of torch: {error}.") from None
+    if settings.seed or settings.default_dtype != "float32":
+        raise WrongInput("the history is made with --seed 0 and --default-dtype float32.")
+    running = Settings(backend=settings.oracle, imports=settings.imports)
+    with Console(stderr=True).status(f"recording {len(programs):,} programs"), one_paragraph():
+        try:
+            with child(running) as process:
+                done = record_version(folder, minor, release, programs, process.trace)
+        except OSError as error:
+            raise WrongInput(f"{folder}: cannot be written: {error.strerror}.") from None
+    for identifier, reason in done.failed.items():
+        print(f"conform: {identifier}: not recorded: {printable(reason)}", file=sys.stderr)
+    for identifier, reason in done.died.items():
+        print(f"conform: {identifier}: torch {minor} dies of it: {reason}", file=sys.stderr)
+    print(
+        f"history: {folder}: torch {release}: {done.programs:,} programs, {done.new:,} of them "
+        f"with a trace of their own; {sum(done.sizes.values()):,} bytes"
+    )
+    return 3 if done.failed else 0
+
+
 def show_differences(options: argparse.Namespace) -> int:
     """Say what changed between two recordings or two run files; 1 if anything did."""
 
     with one_paragraph():
-        if all(_is_recording(path) for path in (options.before, options.after)):
-            before, after = Recording(options.before), Recording(options.after)
+        if all(_is_recording(name) for name in (options.before, options.after)):
+            before, after = _recording(options.before), _recording(options.after)
             suite = read_suite(options.spec)
             found = diff.differences(before, after, suite)
             lines = notes.notes(found, before, after, suite)
@@ -102,9 +141,14 @@ def export_programs(options: argparse.Namespace) -> int:
     return 3 if exported.without_trace else 0
 
 
-def _is_recording(path: str | os.PathLike[str]) -> bool:
+def _recording(name: str) -> Recorded:
+    return find_recording(name) if is_recorded(name) else Recording(name)
+
+
+def _is_recording(name: str) -> bool:
+    """Whether this names a recording, and not a run file; damage is found when it is read."""
     try:
-        Recording(path)
+        _recording(name)
     except Exception as error:
         return "not the header" not in str(error)
     return True

@@ -17,11 +17,10 @@ from typing import Any
 
 from conformance.backends import BackendError
 from conformance.base.json_lines import dumps
-from conformance.base.reference import reference_folder
 from conformance.observe.trace import Trace, TraceError
 from conformance.program.program import Program
 
-SCHEMA = 1
+SCHEMA = 2
 PREFIX = "recorded:"
 ENDINGS = (".jsonl.xz", ".jsonl")
 _FIRST_KEY = b'{"id":'
@@ -41,8 +40,24 @@ def is_recorded(name: str) -> bool:
 
 
 def fingerprint(program: Program) -> str:
-    """The first half of the SHA-256 of a program's text, in hexadecimal."""
-    return hashlib.sha256(program.paste().encode("utf-8", "backslashreplace")).hexdigest()[:32]
+    """The first half of the SHA-256 of what a program does, in hexadecimal.
+
+    Its comments do not count, but those that call values unspecified: a trace holds no numbers of
+    these.
+    """
+    text = program.code
+    if "unspecified" in program.source:
+        text += (
+            f"# {[statement.index for statement in program.statements if statement.unspecified]}"
+        )
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def located(program: Program, found: Trace) -> Trace:
+    """The trace with the lines that the program's statements have now: comments move them."""
+    for statement, step in zip(program.statements, found.steps, strict=False):
+        step.line = statement.line
+    return found
 
 
 class Recording:
@@ -90,7 +105,7 @@ class Recording:
         source, found = self.entry(program.id)
         if source != fingerprint(program):
             raise NotRecorded(f"{self.path.name} has a trace of another text of this program")
-        return found
+        return located(program, found)
 
     def entry(self, identifier: str) -> tuple[str, Trace]:
         """The fingerprint and the trace of a recorded program; raises RecordingError, KeyError."""
@@ -137,29 +152,6 @@ class Recording:
             raise RecordingError(f"{self.path}:{number}: not a recorded trace.") from None
 
 
-def find_recording(name: str) -> Recording:
-    """The recording that `recorded:NAME` names: a file, or one of those that the suite carries.
-
-    Raises RecordingError for a name that is neither, with those that there are.
-    """
-    wanted = name.removeprefix(PREFIX)
-    if wanted.endswith(ENDINGS) or os.sep in wanted:
-        return Recording(wanted)
-    folder = reference_folder("recordings")
-    found = {
-        path.name.removesuffix(ending): path
-        for ending in ENDINGS
-        for path in sorted(folder.glob(f"*{ending}") if folder else ())
-    }
-    if wanted not in found:
-        there = ", ".join(sorted(found)) or "none"
-        raise RecordingError(
-            f"there is no recording {wanted!r}; the suite carries: {there}. "
-            f"A file is named with its ending, such as {PREFIX}traces.jsonl.xz."
-        )
-    return Recording(found[wanted])
-
-
 def record(
     path: Path,
     header: Mapping[str, Any],
@@ -175,7 +167,7 @@ def record(
     lines, failed = [], {}
     for program in sorted(programs, key=lambda program: program.id):
         try:
-            found = _settled(program, trace(program)).to_json()
+            found = settled(program, trace(program)).to_json()
         except Exception as error:
             failed[program.id] = f"{type(error).__name__}: {error}"
             continue
@@ -194,7 +186,7 @@ def record(
     return failed
 
 
-def _settled(program: Program, found: Trace) -> Trace:
+def settled(program: Program, found: Trace) -> Trace:
     """The trace with zeros for numbers that the program's statements call unspecified."""
     unspecified = program.unspecified()
     for statement, names, step in zip(program.statements, unspecified, found.steps, strict=False):

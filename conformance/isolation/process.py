@@ -20,6 +20,7 @@ _POLL = 0.25
 _CAPTURE = 1 << 20
 _TAIL = 2000
 _LONGEST_ANSWER = 256 << 20
+_PRINTED = "; it printed last:"
 
 
 class IsolationError(Exception):
@@ -33,6 +34,11 @@ class IsolationError(Exception):
 
 class Died(IsolationError):
     """The process ended while it ran the program."""
+
+    @property
+    def cause(self) -> str:
+        """The manner in which it ended, without what it printed."""
+        return str(self).partition(_PRINTED)[0]
 
 
 class TimedOut(IsolationError):
@@ -159,7 +165,7 @@ class Process:
         descriptor = self._printed.fileno()
         size = os.fstat(descriptor).st_size
         printed = os.pread(descriptor, _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace")
-        return f"; it printed last:\n{printed.strip()}" if printed.strip() else ""
+        return f"{_PRINTED}\n{printed.strip()}" if printed.strip() else ""
 
     def dismiss(self, farewell: dict[str, Any], patience: float) -> None:
         """Ask the process to end and wait up to this many seconds; `close` it afterwards."""

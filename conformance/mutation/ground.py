@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from conformance import backends
 from conformance.execution.execute import trace
-from conformance.execution.recordings import NotRecorded, Recording, find_recording, is_recorded
+from conformance.execution.recorded import Recorded, find_recording
+from conformance.execution.recordings import NotRecorded, is_recorded
 from conformance.mutation.examine import RULES, Ground, stage_of
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
@@ -24,7 +25,7 @@ class Traces(Mapping[str, Trace]):
     """
 
     def __init__(
-        self, programs: Mapping[str, Program], oracle: Recording | backends.Backend
+        self, programs: Mapping[str, Program], oracle: Recorded | backends.Backend
     ) -> None:
         self._programs, self._oracle = programs, oracle
         self._made: dict[str, Trace] = {}
@@ -32,7 +33,7 @@ class Traces(Mapping[str, Trace]):
     def __getitem__(self, identifier: str) -> Trace:
         if identifier not in self._made:
             program = self._programs[identifier]
-            if isinstance(self._oracle, Recording):
+            if isinstance(self._oracle, Recorded):
                 self._made[identifier] = self._oracle.trace(program)
             else:
                 self._made[identifier] = trace(program, self._oracle)
@@ -56,7 +57,7 @@ def ground(
     """
     programs = {p.id: p for p in suite.programs if p.area not in LEFT_OUT}
     backend = backends.find(settings.backend, settings.imports)
-    oracle: Recording | backends.Backend
+    oracle: Recorded | backends.Backend
     if is_recorded(settings.oracle):
         oracle = find_recording(settings.oracle)
         oracle.check(settings.seed, settings.default_dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from conformance.base.torch_versions import ranges
 from conformance.output.display import cut, divergence_lines, marked_source, pair, printable, where
 from conformance.settings.settings import Settings, command
 
@@ -68,11 +69,12 @@ def headline(line: Mapping[str, Any], levels: tuple[str, ...]) -> str:
     if followed and followed["oracle"] != followed["backend"]:
         ways = (cut(str(followed[side] or "an error"), 60) for side in ("backend", "oracle"))
         return "{}  convention: {}, where the oracle follows: {}".format(line["id"], *ways)
+    shown = f"  (torch {ranges(line['versions'])})" if line.get("versions") else ""
     for level in sorted(line["divergences"], key=lambda level: level not in levels):
         divergence = line["divergences"][level]
         expected, got = pair(divergence["expected"], divergence["got"], 60)
         place = f"line {divergence['line']}, {where(divergence)}"
-        return f"{line['id']}  {level}: {place}: expected {expected}, got {got}"
+        return f"{line['id']}  {level}: {place}: expected {expected}, got {got}{shown}"
     for unmet in line["specification"]:
         said, got = cut(str(unmet["expected"]), 60), cut(str(unmet["got"]), 60)
         return f"{line['id']}  specification: line {unmet['line']} says {said}, the oracle: {got}"
@@ -99,6 +101,9 @@ def _headline(line: Mapping[str, Any], settings: Settings) -> str:
         case "diverges":
             levels = ", ".join(line["divergences"])
             return f"{line['id']}: {settings.backend} diverges from {settings.oracle} ({levels})"
+        case "other_version":
+            shown = ranges(line["versions"])
+            return f"{line['id']}: {settings.backend} shows torch {shown}, not {settings.oracle}"
         case "conforms":
             return f"{line['id']}: {settings.backend} conforms to {settings.oracle}"
         case outcome:

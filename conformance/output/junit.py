@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from conformance.base.torch_versions import ranges
 from conformance.output.display import cut
 from conformance.output.failure import failure, headline
 from conformance.run_files.run import Run
@@ -83,6 +84,9 @@ def _case(suite: Element, line: Mapping[str, Any], run: Run, settings: Settings)
         case "diverges":
             kind = next(iter(line["divergences"]), "specification")
             _mark(case, "failure", said, kind, failure(line, settings))
+        case "other_version":
+            shown = f"the backend shows torch {ranges(line['versions'])}"
+            SubElement(case, "system-out").text = legal(f"{shown}: {said}")
         case "conforms" if known.get("stale"):
             message = f"it conforms; remove it from the known divergences ({known['reason']})"
             _mark(case, "failure", message, "known", failure(line, settings))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.torch_versions import ranges
 from conformance.output.display import cut
 from conformance.output.failure import headline
 from conformance.run_files.categories import CATEGORIES, category
@@ -26,6 +27,7 @@ _WORDS = {
     "unsupported": "are unsupported",
     "not_run": "were not run",
     "known": "are known divergences",
+    "other_version": "show another version of torch",
     "conforms": "conform",
 }
 
@@ -42,6 +44,7 @@ def page(run: Run, settings: Settings) -> str:
     blocks += _failures(failing, run, settings)
     if stale := (run.footer or {}).get("stale"):
         blocks += ["### Known divergences that are gone", _listed(plain(text) for text in stale)]
+    blocks += _other_versions(run)
     for outcome in NOT_COMPARED:
         blocks += _not_compared(outcome, run)
     return "\n\n".join(blocks) + "\n"
@@ -76,6 +79,8 @@ def _verdict(run: Run, failing: list[dict[str, Any]]) -> str:
         return "A known divergence is gone; its entry must be removed"
     if missing := sum(line["outcome"] in NOT_COMPARED for line in run.programs):
         return f"Nothing diverges; {missing:,} of {len(run.programs):,} programs were not compared"
+    if any(line["outcome"] == "other_version" for line in run.programs):
+        return "Everything conforms, or shows another version of torch"
     return "Everything conforms"
 
 
@@ -119,6 +124,8 @@ def _cell(lines: list[dict[str, Any]], level: str) -> str:
     known, conforms = sum(map(is_known, differing)), verdicts.count("conforms")
     parts = [f"**{len(differing) - known:,} diverge**"] if len(differing) > known else []
     parts += [f"{known:,} known"] if known else []
+    if others := verdicts.count("other_version"):
+        parts.append(f"{others:,} other version")
     if parts:
         return ", ".join([*parts, f"{conforms:,} conform"])
     return f"{conforms:,}" if conforms else "–"
@@ -140,6 +147,21 @@ def _failures(failing: list[dict[str, Any]], run: Run, settings: Settings) -> li
     if len(failing) > FIRST:
         blocks.append(f"… and {len(failing) - FIRST:,} more.")
     return blocks
+
+
+def _other_versions(run: Run) -> list[str]:
+    """The programs on which the backend shows another version of torch, grouped by versions."""
+    found: dict[str, list[str]] = {}
+    for line in run.programs:
+        if line["outcome"] == "other_version":
+            found.setdefault(ranges(line["versions"]), []).append(line["id"])
+    if not found:
+        return []
+    told = sorted(found.items(), key=lambda item: -len(item[1]))
+    texts = [f"{len(ids):,}: torch {shown}, such as {code(ids[0])}" for shown, ids in told[:FIRST]]
+    if len(told) > FIRST:
+        texts.append(f"and {len(told) - FIRST:,} more sets of versions")
+    return ["### Other versions of torch", _listed(texts)]
 
 
 def _not_compared(outcome: str, run: Run) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from conformance.base.levels import LEVELS
 from conformance.compare.verdict import Divergence, Verdict
-from conformance.execution.recordings import Recording
+from conformance.execution.recorded import Recorded
 from conformance.output.display import cut, field_value, pair, printable, where
 from conformance.program.program import Program
 from conformance.run_files.changes import Change, Changes
@@ -57,7 +57,7 @@ class Difference(NamedTuple):
         return self.level, self.attribute, self.before, self.after
 
 
-def notes(found: Differences, before: Recording, after: Recording, suite: Suite) -> Iterator[str]:
+def notes(found: Differences, before: Recorded, after: Recorded, suite: Suite) -> Iterator[str]:
     """The differences between two recordings, as Markdown."""
     names = [named(recording.oracle) for recording in (before, after)]
     both = found.unchanged + len(found.changed)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from conformance.base.torch_versions import order
 from conformance.program.literals import read_literal
 
-if TYPE_CHECKING:
-    pass
-
-
+_FORMER = re.compile(r"before (\d+\.\d+): (.+)", re.DOTALL)
 _CLASS = re.compile(r"(raises|warns) ([A-Za-z_][\w.]*)(?:: (.+))?$", re.DOTALL)
 _LOOKS_LIKE_CLASS = re.compile(r"(raises|warns) _?[A-Z]\w*")
 
@@ -58,6 +56,39 @@ def read_comment(comment: str) -> tuple[Expectation, ...]:
                 return ()
             raise MalformedExpectation(f"cannot be read after ' ; ': {' ; '.join(pieces)!r}")
     return tuple(parts)
+
+
+@dataclass(frozen=True)
+class Former:
+    """The expectations of versions of torch before `version`: a comment `# before 2.14: ...`."""
+
+    version: str
+    expects: tuple[Expectation, ...]
+
+
+def read_former(comment: str) -> Former | None:
+    """Return the expectations of a comment on a line of its own; None if it is any other comment.
+
+    Raises MalformedExpectation for one that names a version and cannot be read.
+    """
+    found = _FORMER.fullmatch(comment.strip())
+    if found is None:
+        return None
+    expects = read_comment(found[2])
+    if not expects:
+        raise MalformedExpectation(f"cannot be read as a value or an error: {found[2]!r}")
+    return Former(found[1], expects)
+
+
+def expected_of(
+    expects: tuple[Expectation, ...], former: tuple[Former, ...], version: str | None
+) -> tuple[Expectation, ...]:
+    """The expectations that hold for a minor version; those of the baseline without one."""
+    if version is not None:
+        for one in sorted(former, key=lambda one: order(one.version)):
+            if order(version) < order(one.version):
+                return one.expects
+    return expects
 
 
 def looks_literal(comment: str) -> bool:

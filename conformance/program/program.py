@@ -14,7 +14,14 @@ from types import CodeType
 from typing import Any
 
 from conformance.base.file_error import FileError
-from conformance.program.expectations import Expectation, MalformedExpectation, read_comment
+from conformance.program.expectations import (
+    Expectation,
+    Former,
+    MalformedExpectation,
+    expected_of,
+    read_comment,
+    read_former,
+)
 from conformance.program.givens import Given
 
 __all__ = ["Expectation", "Given", "Program", "ProgramError", "Statement", "shown_path"]
@@ -28,6 +35,7 @@ class ProgramError(FileError):
 class Statement:
     """One top-level statement of a program; `line` and `end_line` count within `Program.paste()`.
 
+    `expects` is what its comment states, `former` what comments below it say of older versions;
     `assigns` are the names it binds, `imports` those among them that an import binds, `shown` the
     names whose value a comment of it states. `given` is true for a given tensor's statement.
     """
@@ -37,12 +45,17 @@ class Statement:
     line: int
     end_line: int
     expects: tuple[Expectation, ...]
+    former: tuple[Former, ...]
     assigns: tuple[str, ...]
     shown: tuple[str, ...]
     imports: tuple[str, ...]
     is_expression: bool
     given: bool
     code: CodeType
+
+    def expected(self, version: str | None) -> tuple[Expectation, ...]:
+        """The expectations that hold for a minor version of torch; without one, the newest."""
+        return expected_of(self.expects, self.former, version)
 
     @property
     def unspecified(self) -> bool:
@@ -90,6 +103,19 @@ class Program:
     def paste(self) -> str:
         """Return the whole source, which runs as it stands in a Python prompt."""
         return self._preamble + self.source.rstrip("\n") + "\n"
+
+    @property
+    def code(self) -> str:
+        """The whole source without its comments, and without the lines that hold nothing else."""
+        text = self.paste()
+        if "#" not in text:
+            return text
+        lines: list[str | None] = list(text.split("\n"))
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                line, column = token.start
+                lines[line - 1] = token.line[:column].rstrip() or None
+        return "\n".join(line for line in lines if line is not None)
 
     @cached_property
     def _preamble(self) -> str:
@@ -165,17 +191,23 @@ def _statements(program: Program) -> list[Statement]:
     skipped = 1 if program._preamble else 0
     nodes = tree.body[skipped:]
     comments = _expectations(program, text, nodes)
+    former = _former_expectations(program, text, nodes)
     lines = text.splitlines()
-    statements = []
-    for index, node in enumerate(nodes):
-        statements.append(
-            _statement(program, lines, index, node, tuple(comments.get(id(node), ())))
+    return [
+        _statement(
+            program, lines, index, node, comments.get(id(node), ()), tuple(former.get(id(node), ()))
         )
-    return statements
+        for index, node in enumerate(nodes)
+    ]
 
 
 def _statement(
-    program: Program, lines: list[str], index: int, node: ast.stmt, expects: tuple[Expectation, ...]
+    program: Program,
+    lines: list[str],
+    index: int,
+    node: ast.stmt,
+    expects: tuple[Expectation, ...],
+    former: tuple[Former, ...],
 ) -> Statement:
     end_line = node.end_lineno or node.lineno
     is_expression = isinstance(node, ast.Expr)
@@ -199,6 +231,7 @@ def _statement(
         node.lineno,
         end_line,
         expects,
+        former,
         assigns,
         shown,
         imports,
@@ -254,24 +287,57 @@ def _expectations(
     return found
 
 
+def _former_expectations(
+    program: Program, text: str, nodes: list[ast.stmt]
+) -> dict[int, list[Former]]:
+    """Map a node's id to what the comments on the lines right below it say of older versions."""
+    if "# before " not in text:
+        return {}
+    found: dict[int, list[Former]] = {}
+    below = {(node.end_lineno or node.lineno) + 1: node for node in nodes}
+    for line, comment, alone in _comments(text):
+        if not alone:
+            continue
+        try:
+            former = read_former(comment)
+        except MalformedExpectation as error:
+            raise ProgramError(*program.place(line), str(error)) from None
+        if former is None:
+            continue
+        if (node := below.get(line)) is None:
+            raise ProgramError(
+                *program.place(line),
+                f"a comment on older versions stands right below a statement: # {comment}",
+            )
+        found.setdefault(id(node), []).append(former)
+        below[line + 1] = node
+    return found
+
+
 _QUOTED = re.compile("['\"]")
 _SPANNING = ('"""', "'''", "\\\n")  # a string that does not end on its line
 
 
 def _trailing_comments(text: str) -> Iterator[tuple[int, str]]:
     """Yield line and text of every comment that has code before it on its line."""
+    return ((line, comment) for line, comment, alone in _comments(text) if not alone)
+
+
+def _comments(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield line and text of every comment, and whether it has a line of its own."""
     rows = [row.partition("#") for row in text.split("\n")]
     if not any(mark and _QUOTED.search(code) for code, mark, _ in rows) and not any(
         mark in text for mark in _SPANNING
     ):
         # Without strings every "#" begins a comment; tokenizing takes twice as long as parsing.
         for line, (code, mark, comment) in enumerate(rows, 1):
-            if mark and code.strip():
-                yield line, comment.lstrip("#").strip()
+            if mark:
+                yield line, comment.lstrip("#").strip(), not code.strip()
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and token.line[: token.start[1]].strip():
-            yield token.start[0], token.string.lstrip("#").strip()
+        if token.type == tokenize.COMMENT:
+            alone = not token.line[: token.start[1]].strip()
+            yield token.start[0], token.string.lstrip("#").strip(), alone
 
 
 def trailing_prose(program: Program) -> Iterator[tuple[int, str]]:

@@ -134,4 +134,6 @@ def meaning(result: Result) -> str:
             f"everything compared conforms{but}; {lacking:,} programs are unsupported, and that "
             "was allowed (--allow-unsupported)"
         )
+    if other := sum(1 for line in result.lines if line["outcome"] == "other_version"):
+        return f"everything conforms, or shows another version of torch ({other:,} programs){but}"
     return f"everything conforms{but}"

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from conformance import backends
 from conformance.base import interruption
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.torch_versions import is_newer, is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
-from conformance.execution.recordings import NotRecorded, find_recording, is_recorded
+from conformance.execution.history import History, VersionView
+from conformance.execution.recorded import Recorded, find_recording, history
+from conformance.execution.recordings import NotRecorded, RecordingError, is_recorded
+from conformance.history.following import changed_levels, versions_of
 from conformance.isolation.child import Child, Unsupported
 from conformance.isolation.port import Port, is_port
 from conformance.isolation.process import IsolationError, TimedOut
@@ -161,12 +165,9 @@ class Judge:
         return self._oracle(program)
 
     def _oracle_set_up(self) -> Callable[[Program], Trace]:
-        settings = self.settings
-        if is_recorded(settings.oracle):
-            recording = find_recording(settings.oracle)
-            recording.check(settings.seed, settings.default_dtype)
-            return recording.trace
-        return partial(trace, backend=self._found(settings.oracle))
+        if self._recorded is not None:
+            return self._recorded.trace
+        return partial(trace, backend=self._found(self.settings.oracle))
 
     def _got(self, program: Program) -> Trace:
         if self._backend is None:
@@ -198,9 +199,8 @@ class Judge:
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> dict[str, Any]:
         try:
-            about_float32 = self.settings.default_dtype == "float32"
             claimed = self._claimed()
-            verdict = compare(expected, got, program, about_float32, claimed).to_json()
+            verdict = compare(expected, got, program, self._is_stated(), claimed).to_json()
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
         for name in ("levels", "divergences", "specification", "reason"):
@@ -218,8 +218,71 @@ class Judge:
             line["reason"] = f"nothing of level {', '.join(levels)} can be seen on this backend"
         if line["outcome"] == "unsupported":
             line["levels"] = {}
+        if self._past is not None:
+            self._compared_with_history(line, program, expected, got)
         line["known"] = self.known.known_divergence(line, levels)
         return line
+
+    def _is_stated(self) -> bool:
+        """Whether the oracle has to meet the comments: they are about float32 and the baseline."""
+        return self.settings.default_dtype == "float32" and not is_older(self._oracle_version)
+
+    def _compared_with_history(
+        self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
+    ) -> None:
+        """Say which versions of torch show what the backend shows, where it is not the oracle's.
+
+        Of an oracle that is newer than the history, say what it changed.
+        """
+        assert self._past is not None
+        try:
+            entry = self._past.entry(program)
+        except RecordingError as error:
+            line |= {"outcome": "error", "reason": _fault("the history", error)}
+            return
+        if entry is None:
+            return
+        levels = self.settings.selection.levels
+        if is_newer(self._oracle_version) and (last := entry.of(self._past.versions[0])):
+            changed = changed_levels(last, expected, program)
+            line |= {"since": {"version": last.versions[0], "levels": changed}} if changed else {}
+        if self.settings.exact or line["outcome"] != "diverges" or line["specification"]:
+            return
+        versions = versions_of(entry, program, got, levels, self._claimed())
+        if versions:
+            line |= {"outcome": "other_version", "versions": list(versions)}
+            for level in levels:
+                if line["levels"].get(level) == "diverges":
+                    line["levels"][level] = "other_version"
+
+    @cached_property
+    def _past(self) -> History | None:
+        """The history of the oracle, if it is torch on the CPU and as the history was made."""
+        settings = self.settings
+        if settings.seed or settings.default_dtype != "float32":
+            return None
+        of_torch = settings.oracle in ("torch", "torch:cpu")
+        if not of_torch and not isinstance(self._recorded, VersionView):
+            return None
+        return history()
+
+    @cached_property
+    def _oracle_version(self) -> str | None:
+        """The oracle's minor version of torch; None for an oracle that is not torch."""
+        if self._recorded is not None:
+            return minor(str(self._recorded.oracle.get("version")))
+        if self.settings.oracle.partition(":")[0] != "torch":
+            return None
+        return minor(self._found(self.settings.oracle).version)
+
+    @cached_property
+    def _recorded(self) -> Recorded | None:
+        """The recording that is the oracle, if one is; raises RecordingError."""
+        if not is_recorded(self.settings.oracle):
+            return None
+        recording = find_recording(self.settings.oracle)
+        recording.check(self.settings.seed, self.settings.default_dtype)
+        return recording
 
     def _backend_fault(self, error: Exception) -> dict[str, str]:
         """The outcome of a program of which the backend gave no trace, and the reason."""

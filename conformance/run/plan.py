@@ -15,7 +15,8 @@ from typing import Any
 from conformance import backends
 from conformance.base.release import version
 from conformance.compare.known import KnownDivergences, KnownError, default_path, read_known
-from conformance.execution.recordings import find_recording, is_recorded
+from conformance.execution.recorded import find_recording
+from conformance.execution.recordings import is_recorded
 from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
 from conformance.run.judge import NONE, child

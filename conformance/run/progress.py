@@ -34,6 +34,14 @@ _STYLES = {
     "error": "magenta",
     "not_run": "yellow",
     "known": "cyan",
+    "other_version": "cyan",
+}
+
+
+_TITLES = {
+    "known": "known divergences",
+    "diverges": "first divergences",
+    "other_version": "as another version of torch",
 }
 
 
@@ -159,6 +167,8 @@ def summarise(console: Console, result: Result) -> None:
         some = [line for line in result.lines if line["outcome"] == outcome]
         _print_some(console, outcome, some, levels)
     _print_some(console, "known", [line for line in result.lines if is_known(line)], levels)
+    others = [line for line in result.lines if line["outcome"] == "other_version"]
+    _print_some(console, "other_version", others, levels)
     for sentence in result.stale:
         console.print(Text(f"known divergence gone: {sentence}", style="red"))
     if worst := _largest_errors(result):
@@ -207,7 +217,7 @@ def _print_some(
 ) -> None:
     if not lines:
         return
-    title = {"known": "known divergences", "diverges": "first divergences"}.get(outcome, outcome)
+    title = _TITLES.get(outcome, outcome)
     console.print(Text(f"{title.replace('_', ' ')}:", style=_STYLES[outcome]))
     for line, (text, *sentence) in zip(lines, headlines(lines[:FIRST], levels), strict=False):
         if outcome == "known":

@@ -14,6 +14,7 @@ CATEGORIES = (
     "unsupported",
     "not_run",
     "known",
+    "other_version",
     "conforms",
 )
 """The categories, the most urgent first. `known` is a divergence on the list of known ones;

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from conformance.compare.compare import compare
 from conformance.compare.verdict import Verdict
-from conformance.execution.recordings import Recording, fingerprint
+from conformance.execution.recorded import Recorded
+from conformance.execution.recordings import fingerprint
 from conformance.run_files.changes import Changes, changes, standings
 from conformance.run_files.run import Run
 from conformance.suite.suite import Suite
@@ -27,7 +28,7 @@ class Differences:
     changed: dict[str, Verdict] = field(default_factory=dict)
 
 
-def differences(before: Recording, after: Recording, suite: Suite) -> Differences:
+def differences(before: Recorded, after: Recorded, suite: Suite) -> Differences:
     """Compare two recordings of the suite's programs; raises RecordingError."""
     programs = {program.id: program for program in suite.programs}
     found = Differences()

@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance.base.levels import LEVEL_VERDICTS, LEVELS, OUTCOMES
 from conformance.run_files.run import (
+    READ,
     SCHEMA,
     Duplicate,
     Malformed,
@@ -146,7 +147,7 @@ def _read_header(path: str | os.PathLike[str], text: bytes, only: bool) -> dict[
         raise NotARun(path, 1, "not JSON; a run file is JSON Lines with a header first.") from None
     if not isinstance(header, dict) or header.get("type") != "header":
         raise NotARun(path, 1, 'not a run file: its first line has no "type":"header".')
-    if header.get("schema") != SCHEMA:
+    if header.get("schema") not in READ:
         raise WrongSchema(
             path,
             1,

@@ -10,8 +10,12 @@ from conformance.base import schemas
 from conformance.base.file_error import FileError
 from conformance.base.levels import LEVELS
 
-SCHEMA = 1
-"""Version of the run file's format; it changes when an older reader would misread a newer file."""
+SCHEMA = 2
+"""Version of the run file's format; it changes when an older reader would misread a newer file.
+The second one has the outcome `other_version`."""
+
+READ = (1, 2)
+"""The versions of the format that are read."""
 
 
 class RunError(FileError):

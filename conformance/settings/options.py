@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.base.torch_versions import BASELINE
 from conformance.isolation.child import START_TIMEOUT
 from conformance.suite.shard import shard
 
 PREFIX = "conform-"
 """The beginning of each option of the pytest plugin: `--conform-backend`."""
 
-RECORDING = "recorded:torch-2.13.0-cpu"
+RECORDING = f"recorded:torch-{BASELINE}"
 """The oracle whose traces `conform spec` shows, unless another is given."""
 
 TIMEOUT = 30.0
@@ -198,6 +199,11 @@ OUTPUT = (
         {"default": None, "metavar": "RUNFILE"},
     ),
     *ENDING,
+    Option(
+        "exact",
+        "count it as a divergence where the backend shows what another version of torch shows",
+        {"action": "store_true"},
+    ),
     Option(
         "if-available",
         "when the backend's device is missing on this machine, say so and succeed",

@@ -36,6 +36,7 @@ class Settings:
     junit: Path | None = None
     summary: Path | None = None
     known: Path | None = None
+    exact: bool = False
     if_available: bool = False
     allow_unsupported: bool = False
 
@@ -86,6 +87,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         junit=path("junit"),
         summary=path("summary"),
         known=path("known"),
+        exact=bool(value("exact", False)),
         if_available=bool(value("if-available", False)),
         allow_unsupported=bool(value("allow-unsupported", False)),
     )

@@ -1,0 +1,335 @@
+"""The history: the traces that each minor version of torch shows, each distinct trace once.
+
+It is a folder of files in JSON Lines, compressed with xz, one for each part of the suite (rules,
+programs, conventions, operators, ...): a header with the versions of torch that were recorded, then
+a line per program, sorted by ID, with its distinct traces and the versions that show each of them.
+What one version shows is a view of the history, and serves as a recording.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from conformance.base.json_lines import dumps
+from conformance.base.torch_versions import minor, newest_first
+from conformance.execution.recordings import (
+    NotRecorded,
+    RecordingError,
+    fingerprint,
+    located,
+)
+from conformance.observe.trace import Trace, TraceError
+from conformance.program.program import Program
+
+SCHEMA = 1
+ENDING = ".jsonl.xz"
+_FIRST_KEY = '{"id":'
+_KINDS = {
+    "program": "programs",
+    "convention": "conventions",
+    "op": "operators",
+    "sig": "signatures",
+    "law": "laws",
+    "fuzz": "findings",
+}
+
+
+def part_of(program: Program) -> str:
+    """The part of the history that a program belongs to: `rules`, `operators`, ..."""
+    if program.rule is not None:
+        return "rules"
+    kind = program.id.partition("/")[0]
+    return _KINDS.get(kind, kind)
+
+
+@dataclass
+class Shown:
+    """One distinct trace of a program, and the versions of torch that show it, newest first.
+
+    A trace is None where torch's process died; `died` says how.
+    """
+
+    versions: tuple[str, ...]
+    trace: Trace | None
+    died: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that stands in the history."""
+        data: dict[str, Any] = {"versions": list(self.versions)}
+        if self.trace is None:
+            return {**data, "died": self.died}
+        return {**data, "trace": self.trace.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Shown:
+        """Return what `to_json` wrote; raises TraceError, KeyError, TypeError, ValueError."""
+        versions = newest_first(data["versions"])
+        if "died" in data:
+            return cls(versions, None, str(data["died"]))
+        return cls(versions, Trace.from_json(data["trace"]))
+
+
+@dataclass
+class Entry:
+    """The distinct traces of one program of which the fingerprint is `source`, newest first."""
+
+    source: str
+    shown: list[Shown] = field(default_factory=list)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions that were recorded, newest first."""
+        return newest_first(version for shown in self.shown for version in shown.versions)
+
+    def of(self, version: str) -> Shown | None:
+        """What one version shows; None where it was not recorded."""
+        return next((shown for shown in self.shown if version in shown.versions), None)
+
+
+class Part:
+    """One file of the history; each program's entry is parsed on demand."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises RecordingError for a file that is damaged, cut, or something else."""
+        self.path = path
+        lines = _content(path).split("\n")
+        self.header = _header(path, lines[0])
+        self._lines: dict[str, tuple[int, str]] = {}
+        for number, line in enumerate(lines[1:], start=2):
+            if line:
+                self._lines[self._id(line, number)] = number, line
+        if (missing := self.header["programs"] - len(self._lines)) or lines[-1]:
+            raise RecordingError(
+                f"{path}: the history breaks off: of its {self.header['programs']:,} programs "
+                f"{max(missing, 1):,} are missing."
+            )
+
+    @property
+    def releases(self) -> dict[str, str]:
+        """The release of torch by which each minor version was recorded."""
+        return dict(self.header["versions"])
+
+    def __contains__(self, identifier: str) -> bool:
+        return identifier in self._lines
+
+    def ids(self) -> list[str]:
+        """The IDs of the recorded programs, in the file's order."""
+        return list(self._lines)
+
+    def entry(self, identifier: str) -> Entry:
+        """The entry of a recorded program; raises KeyError, RecordingError."""
+        number, line = self._lines[identifier]
+        try:
+            data = json.loads(line)
+            return Entry(str(data["source"]), [Shown.from_json(one) for one in data["traces"]])
+        except (ValueError, KeyError, TypeError, TraceError) as error:
+            raise RecordingError(f"{self.path}:{number}: no traces: {error}.") from None
+
+    def _id(self, line: str, number: int) -> str:
+        end = line.find(",", len(_FIRST_KEY))
+        try:
+            if not line.startswith(_FIRST_KEY):
+                raise ValueError
+            return str(json.loads(line[len(_FIRST_KEY) : end]))
+        except ValueError:
+            raise RecordingError(f"{self.path}:{number}: no program of a history.") from None
+
+
+class History:
+    """The history in a folder; each part is read when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises RecordingError for a folder that is missing or holds no part."""
+        self.folder = folder
+        self._paths = {
+            path.name.removesuffix(ENDING): path for path in sorted(folder.glob(f"*{ENDING}"))
+        }
+        if not self._paths:
+            raise RecordingError(f"{folder}: there is no history here.")
+        self._parts: dict[str, Part] = {}
+
+    @cached_property
+    def releases(self) -> dict[str, str]:
+        """The releases of torch that were recorded, by minor version, newest first."""
+        found: dict[str, str] = {}
+        for path in self._paths.values():
+            found |= _header(path, _first_line(path))["versions"]
+        return {version: found[version] for version in newest_first(found)}
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The recorded versions, newest first."""
+        return tuple(self.releases)
+
+    def parts(self) -> list[str]:
+        """The names of the parts."""
+        return list(self._paths)
+
+    def part(self, name: str) -> Part | None:
+        """A part by its name; None where nothing of it was recorded. Raises RecordingError."""
+        if name not in self._parts:
+            if name not in self._paths:
+                return None
+            self._parts[name] = Part(self._paths[name])
+        return self._parts[name]
+
+    def entry(self, program: Program) -> Entry | None:
+        """What the versions show of a program as it is now; None where that is not recorded.
+
+        The steps have the lines of the program's statements. Raises RecordingError.
+        """
+        part = self.part(part_of(program))
+        if part is None or program.id not in part:
+            return None
+        entry = part.entry(program.id)
+        if entry.source != fingerprint(program):
+            return None
+        for shown in entry.shown:
+            if shown.trace is not None:
+                located(program, shown.trace)
+        return entry
+
+    def view(self, version: str) -> VersionView:
+        """The traces of one version; raises RecordingError where it was not recorded."""
+        if version not in self.releases:
+            there = ", ".join(self.versions)
+            raise RecordingError(f"{self.folder}: there is no torch {version}, but {there}.")
+        return VersionView(self, version)
+
+
+class VersionView:
+    """The traces of one version of torch in the history: a recording."""
+
+    def __init__(self, history: History, version: str) -> None:
+        self.history, self.version = history, version
+
+    @property
+    def oracle(self) -> dict[str, Any]:
+        """The oracle's name, version and device."""
+        release = self.history.releases[self.version]
+        return {"name": "torch", "version": release, "device": self.history.folder.name}
+
+    def check(self, seed: int, default_dtype: str) -> None:
+        """Raise RecordingError unless the traces were made with this seed and default dtype."""
+        for option, value, made in (
+            ("--seed", seed, 0),
+            ("--default-dtype", default_dtype, "float32"),
+        ):
+            if value != made:
+                raise RecordingError(f"the history was made with {option} {made}, not {value}.")
+
+    def ids(self) -> list[str]:
+        """The IDs of the recorded programs, sorted within each part."""
+        parts = (self.history.part(name) for name in self.history.parts())
+        return [
+            name
+            for part in parts
+            if part is not None and self.version in part.releases
+            for name in part.ids()
+        ]
+
+    def trace(self, program: Program) -> Trace:
+        """The version's trace of a program; raises NotRecorded, RecordingError."""
+        entry = self.history.entry(program)
+        shown = entry.of(self.version) if entry is not None else None
+        if shown is None:
+            raise NotRecorded(f"the history has no trace of torch {self.version} of this program")
+        if shown.trace is None:
+            raise NotRecorded(f"torch {self.version} dies of this program: {shown.died}")
+        return shown.trace
+
+    def entry(self, identifier: str) -> tuple[str, Trace]:
+        """The fingerprint and the trace of a recorded program; raises RecordingError, KeyError."""
+        for name in self.history.parts():
+            part = self.history.part(name)
+            if part is not None and identifier in part:
+                entry = part.entry(identifier)
+                shown = entry.of(self.version)
+                if shown is not None and shown.trace is not None:
+                    return entry.source, shown.trace
+        raise KeyError(identifier)
+
+
+def write_part(
+    path: Path, releases: Mapping[str, str], entries: Iterable[tuple[str, Entry]]
+) -> None:
+    """Write one file of the history, replacing it when it is complete. Raises OSError.
+
+    The same entries give the same bytes: programs are sorted by ID, traces newest first.
+    """
+    lines = [
+        dumps({"id": identifier, "source": entry.source, "traces": _sorted(entry)})
+        for identifier, entry in sorted(entries)
+        if entry.shown
+    ]
+    head = {
+        "type": "history",
+        "schema": SCHEMA,
+        "versions": {version: releases[version] for version in newest_first(releases)},
+        "programs": len(lines),
+    }
+    content = "\n".join([dumps(head), *lines, ""]).encode("utf-8", "backslashreplace")
+    part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        part.write_bytes(lzma.compress(content, preset=9))
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def release(version: str) -> tuple[str, str]:
+    """The minor version and the release of a version of torch: 2.6 and 2.6.0 of 2.6.0+cu124.
+
+    Raises ValueError for a text that is no version.
+    """
+    if (found := minor(version)) is None:
+        raise ValueError(f"{version!r} is no version of torch")
+    return found, version.partition("+")[0]
+
+
+def _sorted(entry: Entry) -> list[dict[str, Any]]:
+    newest = {version: place for place, version in enumerate(entry.versions)}
+    shown = sorted(entry.shown, key=lambda one: newest[one.versions[0]])
+    return [one.to_json() for one in shown]
+
+
+def _content(path: Path) -> str:
+    try:
+        return lzma.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RecordingError(f"{path}: the history cannot be read: {reason}.") from None
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            return file.readline()
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RecordingError(f"{path}: the history cannot be read: {reason}.") from None
+
+
+def _header(path: Path, line: str) -> dict[str, Any]:
+    try:
+        header = json.loads(line)
+        if header["type"] != "history":
+            raise ValueError("its type is another")
+        if header["schema"] != SCHEMA:
+            raise RecordingError(
+                f"{path}: the history's format is {header['schema']}, which this suite does not "
+                f"read; it reads {SCHEMA}."
+            )
+        newest_first(header["versions"])
+        if missing := {"versions", "programs"} - header.keys():
+            raise ValueError(f"it has no {min(missing)}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{path}:1: not the header of a history: {error}.") from None
+    return header

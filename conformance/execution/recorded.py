@@ -1,0 +1,46 @@
+"""Recorded oracles by name: a version of torch in the history, or a recording in a file."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from conformance.base.reference import reference_folder
+from conformance.execution.history import History, VersionView
+from conformance.execution.recordings import ENDINGS, PREFIX, Recording, RecordingError
+
+Recorded = Recording | VersionView
+"""An oracle that is read instead of run: `oracle`, `ids()`, `check()`, `trace()`, `entry()`."""
+
+DEVICE = "cpu"
+"""The device of the history that a name without a device means."""
+
+_TORCH = "torch-"
+
+
+def find_recording(name: str) -> Recorded:
+    """The oracle that `recorded:NAME` names: torch-2.13 (of the history), or a file.
+
+    Raises RecordingError for a name that is neither, with those that there are.
+    """
+    wanted = name.removeprefix(PREFIX)
+    if wanted.endswith(ENDINGS) or os.sep in wanted:
+        return Recording(wanted)
+    version, _, device = wanted.removeprefix(_TORCH).partition("-")
+    found = history(device or DEVICE)
+    if wanted.startswith(_TORCH) and found is not None and version in found.versions:
+        return found.view(version)
+    there = ", ".join(_TORCH + one for one in found.versions) if found else "none"
+    raise RecordingError(
+        f"there is no recording {wanted!r}; the suite carries: {there}. "
+        f"A file is named with its ending, such as {PREFIX}traces.jsonl.xz."
+    )
+
+
+@cache
+def history(device: str = DEVICE) -> History | None:
+    """The history of torch on a device that the suite carries; None where there is none."""
+    folder = reference_folder("history")
+    if folder is None or not (folder / device).is_dir():
+        return None
+    return History(folder / device)
