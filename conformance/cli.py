@@ -50,6 +50,14 @@ exit codes:
   3  some program has no trace in the recording; the site says so where it would stand
 """
 
+CHECK_EXIT_CODES = """\
+exit codes:
+  0  the chapters say what torch does, and every change that the history shows
+  1  a comment does not hold, a change has no note, or a note no change
+  2  wrong usage or input
+  3  nothing is wrong, but the history lacks examples of some versions
+"""
+
 MUTANT_EXIT_CODES = """\
 exit codes:
   0  every mutant is noticed by a program of a rule, or by a sample of an operator
@@ -243,6 +251,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_options(recorded.add_argument, SELECTION)
     add_options(recorded.add_argument, (*ORACLE, *SUITE))
+    checked = command(
+        "check", "check:check_chapters", "hold the chapters against torch and against the history"
+    )
+    checked.epilog = CHECK_EXIT_CODES
+    checked.add_argument(
+        "files", metavar="CHAPTER.md", type=Path, nargs="*", help="default: all chapters"
+    )
+    checked.add_argument(
+        "--oracle",
+        metavar="NAME",
+        help="the torch that the comments are held against, or none (default: torch, if installed)",
+    )
+    checked.add_argument(
+        "--import", dest="imports", metavar="MODULE", action="append", default=[], help="as of run"
+    )
+    checked.add_argument(
+        "--without-history", action="store_true", help="hold the chapters against torch only"
+    )
+    checked.add_argument(
+        "--prose", action="store_true", help="list the comments that are not checked"
+    )
     compared = command(
         "diff", "traces:show_differences", "say what changed between two recordings or runs"
     )

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.commands.check_chapters import main
+from conformance.cli import main as conform
 from conformance.suite.chapters import ChapterError, read_chapter, read_spec
+
+
+def main(arguments: list[str]) -> int:
+    return conform(["check", "--without-history", *arguments])
+
 
 GOOD = """\
 # Seeding backward
@@ -156,12 +161,12 @@ def test_checking_a_chapter(tmp_path, capsys):
     assert main([str(broken)]) == 1
     assert "has no example" in capsys.readouterr().out
     assert main([str(tmp_path / "none.md")]) == 2
-    assert main([str(path), "--backend", "no.such:thing"]) == 2
+    assert main([str(path), "--oracle", "no.such:thing"]) == 2
     assert "no.such cannot be imported" in capsys.readouterr().err
 
 
 def test_the_check_is_a_command(tmp_path):
     path = chapter(tmp_path, GOOD)
-    command = [sys.executable, "-m", "conformance.commands.check_chapters", str(path)]
+    command = [sys.executable, "-m", "conformance.cli", "check", "--without-history", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 BASELINE = "2.15"
-"""The version that the chapters describe: what they say without a mark is what it does."""
+"""The version that the chapters describe, where they name no other."""
 
 FIRST = "2.0"
 """The oldest version in the history."""

@@ -3,7 +3,7 @@
 It is a folder of files in JSON Lines, compressed with xz, one for each part of the suite (rules,
 programs, conventions, operators, ...): a header with the versions of torch that were recorded, then
 a line per program, sorted by ID, with its distinct traces and the versions that show each of them.
-What one version shows is a view of the history, and serves as a recording.
+The traces of one version are a view of the history, and serve as a recording.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Entry:
         return newest_first(version for shown in self.shown for version in shown.versions)
 
     def of(self, version: str) -> Shown | None:
-        """What one version shows; None where it was not recorded."""
+        """The trace of one version; None where it was not recorded."""
         return next((shown for shown in self.shown if version in shown.versions), None)
 
 
@@ -181,7 +181,7 @@ class History:
         return self._parts[name]
 
     def entry(self, program: Program) -> Entry | None:
-        """What the versions show of a program as it is now; None where that is not recorded.
+        """The traces of a program as it is now, by versions; None where that is not recorded.
 
         The steps have the lines of the program's statements. Raises RecordingError.
         """

@@ -40,7 +40,7 @@ def is_recorded(name: str) -> bool:
 
 
 def fingerprint(program: Program) -> str:
-    """The first half of the SHA-256 of what a program does, in hexadecimal.
+    """The first half of the SHA-256 of a program's code, in hexadecimal.
 
     Its comments do not count, but those that call values unspecified: a trace holds no numbers of
     these.

@@ -1,4 +1,4 @@
-"""The versions of torch that show what a backend shows."""
+"""The versions of torch whose traces a backend's agree with."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def agrees(expected: Trace, got: Trace, program: Program, levels: Collection[str
 
 
 def changed_levels(shown: Shown, now: Trace, program: Program) -> list[str]:
-    """The levels at which a trace differs from what a recorded version shows."""
+    """The levels at which a trace differs from that of a recorded version."""
     if shown.trace is None:
         return []
     return list(compare(shown.trace, now, program, stated=False).divergences)

@@ -17,7 +17,7 @@ from conformance.program.program import Program
 
 @dataclass
 class Recorded:
-    """What a recording did: programs by what became of them, and the sizes of the files."""
+    """The result of recording a version: programs counted, and the sizes of the files."""
 
     same: int = 0
     """Programs whose trace the history already had, of this version or of another."""

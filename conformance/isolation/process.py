@@ -37,7 +37,7 @@ class Died(IsolationError):
 
     @property
     def cause(self) -> str:
-        """The manner in which it ended, without what it printed."""
+        """The manner in which it ended, without its output."""
         return str(self).partition(_PRINTED)[0]
 
 

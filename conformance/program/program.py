@@ -35,9 +35,10 @@ class ProgramError(FileError):
 class Statement:
     """One top-level statement of a program; `line` and `end_line` count within `Program.paste()`.
 
-    `expects` is what its comment states, `former` what comments below it say of older versions;
-    `assigns` are the names it binds, `imports` those among them that an import binds, `shown` the
-    names whose value a comment of it states. `given` is true for a given tensor's statement.
+    `expects` are the statements of its comment, `former` those of comments below it, about older
+    versions; `assigns` are the names it binds, `imports` those among them that an import binds,
+    `shown` the names whose value a comment of it states. `given` is true for a given tensor's
+    statement.
     """
 
     index: int
@@ -290,7 +291,7 @@ def _expectations(
 def _former_expectations(
     program: Program, text: str, nodes: list[ast.stmt]
 ) -> dict[int, list[Former]]:
-    """Map a node's id to what the comments on the lines right below it say of older versions."""
+    """Map a node's id to the comments on older versions, on the lines right below it."""
     if "# before " not in text:
         return {}
     found: dict[int, list[Former]] = {}

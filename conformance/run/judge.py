@@ -230,9 +230,9 @@ class Judge:
     def _compared_with_history(
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> None:
-        """Say which versions of torch show what the backend shows, where it is not the oracle's.
+        """Enter the versions of torch that a diverging backend agrees with.
 
-        Of an oracle that is newer than the history, say what it changed.
+        Enter also the levels at which an oracle that is newer than the history differs from it.
         """
         assert self._past is not None
         try:

@@ -24,12 +24,16 @@ class ChapterError(FileError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One normative sentence with its examples; `prose` is Markdown without the examples."""
+    """One normative sentence with its examples; `prose` is Markdown without the examples.
+
+    `line` is that of its heading, `end` that of its last line.
+    """
 
     id: str
     sentence: str
     prose: str
     line: int
+    end: int
     programs: tuple[Program, ...]
 
 
@@ -219,7 +223,8 @@ class _Reader:
             except ProgramError as error:
                 self.problem(error.line or fence.line, f"{program.id}: {error.message}")
             programs.append(program)
-        return Rule(rule_id, sentence, self._prose(section), section.line, tuple(programs))
+        place = section.line, section.end
+        return Rule(rule_id, sentence, self._prose(section), *place, tuple(programs))
 
     def _prose(self, section: _Section) -> str:
         hidden = {n for first, last in section.spans for n in range(first, last)}

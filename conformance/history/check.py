@@ -1,0 +1,165 @@
+"""The chapters held against the history: their comments and their notes on versions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.base.torch_versions import order
+from conformance.compare.unmet import Unmet, unmet
+from conformance.execution.history import Entry, History
+from conformance.history.changes import NEW, Change, by_version, changes, is_there
+from conformance.history.notes import MalformedNote, Note, notes
+from conformance.output.display import pair, where
+from conformance.program.program import Program
+from conformance.suite.chapters import Chapter, Rule
+
+WIDTH = 70
+"""Characters shown of a value in a message."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a chapter that the history contradicts, with its place."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+def problems(chapter: Chapter, history: History) -> Iterator[Problem]:
+    """The contradictions between a chapter and the history, rule by rule; raises RecordingError."""
+    lines = chapter.path.read_text("utf-8").splitlines()
+    for rule in chapter.rules:
+        entries = {program.id: history.entry(program) for program in rule.programs}
+        found = [
+            change
+            for program in rule.programs
+            if (entry := entries[program.id]) is not None
+            for change in changes(program, entry)
+            if change.is_noted
+        ]
+        file = rule.programs[0].file or str(chapter.path)
+        try:
+            written = notes(rule, lines)
+        except MalformedNote as error:
+            yield Problem(file, error.line, f"{rule.id}: {error}")
+            continue
+        yield from _notes(rule, file, found, written)
+        for program in rule.programs:
+            if (entry := entries[program.id]) is not None:
+                yield from _comments(program, entry, found)
+
+
+def _notes(
+    rule: Rule, file: str, found: Sequence[Change], written: Sequence[Note]
+) -> Iterator[Problem]:
+    """Changes without a note, and notes without a change."""
+    noted = {note.version for note in written}
+    grouped = by_version(found)
+    for version, some in grouped.items():
+        if version not in noted:
+            yield Problem(file, rule.line, f"{rule.id}: {_missing(version, some)}")
+    for note in written:
+        if note.version not in grouped:
+            told = ", ".join(grouped) or "none"
+            yield Problem(
+                file,
+                note.line,
+                f"{rule.id}: the note says {note.kind.lower()} in {note.version}, where the "
+                f"history shows no change; it changed in: {told}",
+            )
+        elif note.kind == "New" and not _is_new(grouped[note.version]):
+            yield Problem(
+                file,
+                note.line,
+                f"{rule.id}: the note says new in {note.version}, where the program did something "
+                f"else before: {_told(grouped[note.version])}",
+            )
+
+
+def _is_new(some: Iterable[Change]) -> bool:
+    """Whether the version before lacks a name of a program, or raises where this one does not."""
+    return any(
+        change.kind == NEW or any(d.field == "error" for d in change.divergences.values())
+        for change in some
+    )
+
+
+def _missing(version: str, some: Sequence[Change]) -> str:
+    kind = "New" if all(change.kind == NEW for change in some) else "Changed"
+    return (
+        f"no note says that it changed in {version} ({_told(some)}); write: *{kind} in {version}:*"
+    )
+
+
+def _told(some: Sequence[Change]) -> str:
+    return "; ".join(told(change) for change in some[:3]) + (" ..." if len(some) > 3 else "")
+
+
+def told(change: Change) -> str:
+    """A change in words: the program, the level, the place, the older and the newer value."""
+    name = change.program.id
+    if not change.divergences:
+        return f"{name} is {change.kind}"
+    level, divergence = next(iter(change.divergences.items()))
+    older, newer = pair(divergence.expected, divergence.got, WIDTH)
+    place = f"line {divergence.line}, {where(divergence.to_json())}"
+    return f"{name} {level}: {place}: {older} became {newer}"
+
+
+def _comments(program: Program, entry: Entry, found: Sequence[Change]) -> Iterator[Problem]:
+    """Comments that the history contradicts.
+
+    Those about the baseline hold since the rule's last change, those about older versions before
+    the version that they name.
+    """
+    last = max((change.version for change in found), key=order, default=None)
+    for shown in entry.shown:
+        if shown.trace is None or not is_there(shown):
+            continue
+        for version in shown.versions:
+            is_former = last is not None and order(version) < order(last)
+            for failure in unmet(program, shown.trace, version, former=is_former):
+                file, line = program.place(failure.line)
+                yield Problem(file or program.id, line, _contradicted(program, version, failure))
+
+
+def _contradicted(program: Program, version: str, failure: Unmet) -> str:
+    return (
+        f"{program.id}: torch {version} does not do what the comment says\n"
+        f"    expected: {failure.expected}\n"
+        f"    got:      {failure.got}"
+    )
+
+
+def lagging(programs: Iterable[Program], history: History) -> dict[str, list[str]]:
+    """The versions of which programs have no trace, newest first, with the IDs of these.
+
+    Raises RecordingError.
+    """
+    found: dict[str, list[str]] = {version: [] for version in history.versions}
+    for program in programs:
+        entry = history.entry(program)
+        there = set(entry.versions) if entry is not None else set()
+        for version in found:
+            if version not in there:
+                found[version].append(program.id)
+    return {version: missing for version, missing in found.items() if missing}
+
+
+def counts(chapters: Iterable[Chapter], history: History) -> dict[str, Counter[str]]:
+    """How many programs of rules changed with each version, by level, and how many are new."""
+    found: dict[str, Counter[str]] = {
+        version: Counter() for version in reversed(history.versions[:-1])
+    }
+    for chapter in chapters:
+        for program in chapter.programs:
+            entry = history.entry(program)
+            for change in changes(program, entry) if entry is not None else ():
+                found[change.version].update(change.levels or (change.kind,))
+    return found
