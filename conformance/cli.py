@@ -58,6 +58,15 @@ exit codes:
   3  nothing is wrong, but the history lacks examples of some versions
 """
 
+VERSIONS_EXIT_CODES = """\
+No torch is needed: the history has the traces of every version. Only programs on which versions
+differ at the levels asked for (--level, default all) are run.
+
+exit codes:
+  0  the backends were compared
+  2  wrong usage or input, or a backend that is not available
+"""
+
 MUTANT_EXIT_CODES = """\
 exit codes:
   0  every mutant is noticed by a program of a rule, or by a sample of an operator
@@ -271,6 +280,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     checked.add_argument(
         "--prose", action="store_true", help="list the comments that are not checked"
+    )
+    followed = command(
+        "versions", "versions:versions", "say which torch backends follow where its versions differ"
+    )
+    followed.epilog = VERSIONS_EXIT_CODES
+    followed.add_argument(
+        "--backend",
+        dest="backends",
+        metavar="NAME",
+        action="append",
+        help="a backend, named as of run (default: impl); repeatable",
+    )
+    add_options(
+        followed.add_argument,
+        tuple(o for o in BACKENDS if o.name in ("import", "timeout", "start-timeout")),
+    )
+    add_options(followed.add_argument, (*SELECTION, *SUITE, *COUNTED))
+    followed.add_argument(
+        "--oracle",
+        default="none",
+        metavar="NAME",
+        help="a torch that is newer than the history, to be asked as well (default: none)",
+    )
+    followed.add_argument(
+        "--json", dest="json_file", metavar="FILE", type=Path, help="write all results here"
+    )
+    followed.add_argument(
+        "--table", metavar="FILE.md", type=Path, help="write a table in Markdown here"
     )
     compared = command(
         "diff", "traces:show_differences", "say what changed between two recordings or runs"
