@@ -1,4 +1,7 @@
-"""What tox does beside tox.ini: an environment whose torch has no wheel here is skipped."""
+"""Additions to tox.ini: an environment whose torch has no wheel here is skipped.
+
+The 2.6 in the name of the environment record-2.6 is a version of torch, and not of Python.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,16 @@ from tox.execute.request import StdinSource
 from tox.plugin import impl
 from tox.tox_env.api import ToxEnv
 from tox.tox_env.errors import Skip
+from tox.tox_env.python.api import Python
+
+_extract_base_python = Python.extract_base_python
+
+
+def _base_python(env_name: str) -> str | None:
+    return None if env_name.startswith("record-") else _extract_base_python(env_name)
+
+
+Python.extract_base_python = staticmethod(_base_python)  # type: ignore[method-assign]
 
 
 @impl
