@@ -279,6 +279,11 @@ def _parser() -> argparse.ArgumentParser:
         "--without-history", action="store_true", help="hold the chapters against torch only"
     )
     checked.add_argument(
+        "--allow-lagging",
+        action="store_true",
+        help="succeed where the history lacks examples of older versions (they are named)",
+    )
+    checked.add_argument(
         "--prose", action="store_true", help="list the comments that are not checked"
     )
     followed = command(

@@ -364,7 +364,7 @@ def test_versions_are_ordered_as_numbers():
 
 
 def test_the_chapters_agree_with_the_history_of_torch():
-    done = conform("check", "--oracle", "none", cwd=TESTS)
+    done = conform("check", "--oracle", "none", "--allow-lagging", cwd=TESTS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
