@@ -94,9 +94,9 @@ class Torch(TorchShaped):
         torch.default_generator.manual_seed(self.seed)
 
     def _set_device(self, stack: ExitStack) -> None:
-        if not hasattr(torch, "get_default_device"):
-            return  # torch before 2.3
-        stack.callback(_set_default_device, torch.get_default_device())
+        if not hasattr(torch, "set_default_device"):
+            return  # torch before 2.0
+        stack.callback(_set_default_device, _default_device())
         _set_default_device(self._device)
         if self._device.type == "cpu":
             return
@@ -108,8 +108,16 @@ class Torch(TorchShaped):
             module.manual_seed(self.seed)
 
 
+def _default_device() -> torch.device:
+    """The default device, as an empty tensor has it: `get_default_device` is not in torch 2.2.
+
+    In torch 2.6 it fails once a default device was set and removed.
+    """
+    return torch.empty(0).device
+
+
 def _set_default_device(device: torch.device) -> None:
-    if device != torch.get_default_device():
+    if device != _default_device():
         # None removes the mode that a default device installs around every call.
         torch.set_default_device(None if device.type == "cpu" else device)
 

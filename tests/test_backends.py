@@ -144,6 +144,20 @@ def test_programs_make_their_tensors_on_the_device():
     assert torch.ones(1).device.type == "cpu" and torch.get_default_device().type == "cpu"
 
 
+def test_a_torch_that_cannot_tell_its_default_device_is_not_asked(monkeypatch):
+    """Torch 2.6 fails once a default device was set and removed; torch 2.2 has no such function."""
+
+    def fails():
+        raise AttributeError("'NoneType' object has no attribute 'device'")
+
+    monkeypatch.setattr(torch, "get_default_device", fails)
+    backend = find("torch:meta")
+    for _ in range(2):
+        with backend.session():
+            assert torch.ones(1).device.type == "meta"
+    assert torch.ones(1).device.type == "cpu"
+
+
 def test_torch_keeps_its_default_device_and_flags():
     torch.set_default_device("meta")
     try:
