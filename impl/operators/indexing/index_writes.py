@@ -245,14 +245,16 @@ def _check_restrided(self, dim, index) -> None:
 
 
 def _index_fill(call, self, dim, index, value):
-    op = index_fill_tensor if isinstance(value, Tensor) else index_fill_scalar
-    if op is index_fill_tensor and value._raw.ndim:
-        raise RuntimeError(
-            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value._raw.ndim} dimension(s)."
-        )
-    if op is index_fill_scalar and not self.is_complex():
-        if category_of_number(value) == COMPLEX:
+    if isinstance(value, Tensor):
+        op = index_fill_tensor
+        if value._raw.ndim:
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._raw.ndim} dimension(s)."
+            )
+    else:
+        op = index_fill_scalar
+        if category_of_number(value) == COMPLEX and not self.is_complex():
             raise RuntimeError(
                 "index_fill_(): Converting complex Scalar to non-complex type is not supported"
             )
