@@ -58,14 +58,15 @@ class MemoryOverlap:
         within: elements of the target may share memory: True, or the (name, example) of a warning.
         disjoint: no operand may share any memory with the target; "late": checked after the
             kernel, which looks at shapes first. Otherwise operands must not overlap it in part.
-        operands: which operands are checked: "others" than the first, "all", or "none".
+        operands: which operands are checked: "others" than the first, the "second" alone, "all",
+            or "none".
         resolves: tensors with the conj or neg bit are copied before the operator sees them, so that
             they share nothing.
     """
 
     within: bool | tuple[str, str] = False
     disjoint: bool | Literal["late"] = False
-    operands: Literal["others", "all", "none"] = "others"
+    operands: Literal["others", "second", "all", "none"] = "others"
     resolves: bool = True
 
 

@@ -100,7 +100,8 @@ class Operator(TypePromotion):
         # Whether Python numbers stand for 0-dim tensors.
         self.numbers = len(self.tensor_positions) > 1
         # The operands that must not overlap a target in memory.
-        checked = {"others": self.tensor_positions[1:], "all": self.tensor_positions, "none": ()}
+        every = self.tensor_positions
+        checked = {"others": every[1:], "second": every[1:2], "all": every, "none": ()}
         self.guarded = checked[memory.operands]
 
     def checked(self, validate) -> DerivativeInfo:

@@ -45,15 +45,9 @@ def expanded(shape, indices) -> list:
                     UserWarning,
                     stacklevel=5,
                 )
-            for j in range(index.ndim):
-                at = len(result) + j
-                if at >= len(shape) or shape[at] != index.shape[j]:
-                    raise IndexError(
-                        f"The shape of the mask {list(index.shape)} at index {j} does not match "
-                        f"the shape of the indexed tensor {list(shape)} at index {at}"
-                    )
+            check_mask(shape, len(result), index.shape)
             result += np.nonzero(index)
-        elif index.dtype.kind in "iu":
+        elif index.dtype in (np.int32, np.int64):
             result.append(np.asarray(index, np.intp))
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -75,6 +69,17 @@ def expanded(shape, indices) -> list:
         if index is not None:
             _check_range(index, dim, shape[dim])
     return result
+
+
+def check_mask(shape, dim: int, mask) -> None:
+    """Raise IndexError unless a mask of shape `mask` fits a tensor of `shape` from `dim` on."""
+    for j, size in enumerate(mask):
+        at = dim + j
+        if at >= len(shape) or shape[at] != size:
+            raise IndexError(
+                f"The shape of the mask {list(mask)} at index {j} does not match the shape of the "
+                f"indexed tensor {list(shape)} at index {at}"
+            )
 
 
 def _check_broadcast(indices) -> None:
@@ -356,6 +361,4 @@ put.forward("reapplied")
 def from_scalar(value, like: Tensor) -> Tensor:
     """A Python number as a 0-dim tensor in the dtype of `like`."""
     dtype = like._raw.dtype
-    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
-        raise ValueError("Overflow when unpacking long long")
     return new(filled((), value, dtype)[()])

@@ -14,6 +14,7 @@ from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, check_along, with_dims
 from impl.tensor.allocation import preserved
+from impl.tensor.geometry import Geometry, check_bounds
 from impl.tensor.tensor import Tensor, new
 
 
@@ -179,6 +180,8 @@ def _filled_at(self, dim, index, value):
         raise RuntimeError("Index has to be a vector/scalar")
     result = preserved(with_dims(self))
     places, size = with_dims(index), result.shape[dim]
+    if not self.size and size:
+        return result  # as in torch, which looks at no index where there is no element
     for i in places.tolist():
         if not -size <= i < size:
             raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
@@ -193,7 +196,9 @@ def _filled_at(self, dim, index, value):
     node="IndexFillBackward0",
     fresh=True,
     numbers=False,
-    memory=MemoryOverlap(within=("index_fill_", "tensor[mask] = scalar")),
+    memory=MemoryOverlap(
+        within=("index_fill_", "tensor[mask] = scalar"), disjoint=True, operands="second"
+    ),
 )
 def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
     return _filled_at(self, dim, index, value)
@@ -206,7 +211,9 @@ def index_fill_scalar(self: Array, dim, index: Array, value) -> Array:
     node="IndexFillBackward1",
     fresh=True,
     numbers=False,
-    memory=MemoryOverlap(within=("index_fill_", "tensor[mask] = scalar")),
+    memory=MemoryOverlap(
+        within=("index_fill_", "tensor[mask] = scalar"), disjoint=True, operands="second"
+    ),
 )
 def index_fill_tensor(self: Array, dim, index: Array, value: Array) -> Array:
     return _filled_at(self, dim, index, np.asarray(value)[()])
@@ -227,19 +234,32 @@ index_fill_scalar.forward("reapplied", value=0)
 index_fill_tensor.forward("reapplied")
 
 
+def _check_restrided(self, dim, index) -> None:
+    """Raise RuntimeError for indices into a dimension without elements, as torch does when it
+    views the tensor with that dimension's size as many as there are indices."""
+    dim = wrap_dim(dim, self._raw.ndim)
+    shape, strides = [*self._raw.shape], [*self.stride()]
+    if shape and not shape[dim] and index._raw.dtype == np.int64 and index._raw.ndim < 2:
+        shape[dim], strides[dim] = index._raw.size, 0
+        check_bounds(self, Geometry(tuple(shape), tuple(strides), self._offset))
+
+
 def _index_fill(call, self, dim, index, value):
     if isinstance(value, Tensor):
+        op = index_fill_tensor
         if value._raw.ndim:
             raise RuntimeError(
                 "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value._raw.ndim} dimension(s)."
             )
-        return call(index_fill_tensor)(self, dim, index, value)
-    if category_of_number(value) == COMPLEX and not self.is_complex():
-        raise RuntimeError(
-            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-        )
-    return call(index_fill_scalar)(self, dim, index, value)
+    else:
+        op = index_fill_scalar
+        if category_of_number(value) == COMPLEX and not self.is_complex():
+            raise RuntimeError(
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            )
+    _check_restrided(self, dim, index)
+    return call(op)(self, dim, index, value)
 
 
 @function("index_fill")

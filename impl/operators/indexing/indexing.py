@@ -14,7 +14,9 @@ import numpy as np
 from impl.core.registry import tensor_ops
 from impl.factories.creation import array_of
 from impl.operators.copies.copies import copy_, fill_
-from impl.operators.indexing.index_operators import from_scalar, index_, put_at
+from impl.operators.indexing.index_operators import check_mask, from_scalar, index_, put_at
+from impl.operators.indexing.index_writes import index_fill_
+from impl.operators.indexing.masking import masked_fill_
 from impl.operators.views import as_strided
 from impl.tensor.tensor import Tensor, new
 
@@ -207,33 +209,61 @@ def getitem(self, index):
 def setitem(self, index, value) -> None:
     """`x[index] = value`: written in place through the view or the indices given by `index`.
 
-    A 0-dim value fills, others are broadcast; leading dimensions of size one are dropped. Raises
-    TypeError for a value that is neither tensor nor number, and the errors of in-place operations.
+    A number fills (fill_, masked_fill_, index_fill_), as a 0-dim tensor does; others are broadcast,
+    and leading dimensions of size one are dropped. Raises TypeError for a value that is neither
+    tensor nor number, and the errors of in-place operations.
     """
+    write, write_at = (_write, _write_at)
     if not isinstance(value, Tensor):
-        if not isinstance(value, (bool, int, float, complex, np.integer)):
-            raise TypeError(
-                f"can't assign a {_type_name(value)} to a torch.{self.dtype.legacy}Tensor"
-            )
-        value = from_scalar(value, self)
+        _check_number(self, value)
+        write, write_at = (fill_, _fill_at)
     if index is False:
         return
     if index is Ellipsis:
-        _write(self, value)
+        write(self, value)
         return
     if type(index) is int:
-        _write(_select(self, 0, index, 0), value)
+        write(_select(self, 0, index, 0), value)
         return
     if type(index) is slice:
-        _write(_slice(self, 0, index, True), value)
+        write(_slice(self, 0, index, True), value)
         return
     if index is None or index is True:
-        _write(tensor_ops.unsqueeze(self, 0), value)
+        write(tensor_ops.unsqueeze(self, 0), value)
         return
     target, indices = _sliced(self, index if type(index) is tuple else _as_tuple(index))
     if not indices:
-        _write(target, value)
+        write(target, value)
         return
+    write_at(target, indices, value)
+
+
+def _check_number(target: Tensor, value) -> None:
+    if not isinstance(value, (bool, int, float, complex, np.integer)):
+        raise TypeError(
+            f"can't assign a {_type_name(value)} to a torch.{target.dtype.legacy}Tensor"
+        )
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+
+
+def _fill_at(target: Tensor, indices: list, number) -> None:
+    """Write a number at indices: by masked_fill_ at one mask, by index_fill_ at one index."""
+    dim = len(indices) - 1
+    index = indices[dim]
+    kind = index._raw.dtype
+    one = indices[:-1] == [None] * dim
+    if one and kind in (np.bool_, np.uint8):
+        check_mask(target._raw.shape, dim, index._raw.shape)
+        ones = (1,) * (target._raw.ndim - dim - index._raw.ndim)
+        masked_fill_(target, tensor_ops.view(index, (*index._raw.shape, *ones)), number)
+    elif one and kind == np.int64 and (index._raw.ndim == 1 or index.is_contiguous()):
+        index_fill_(target, dim, tensor_ops.reshape(index, (-1,)), number)
+    else:
+        put_at(target, indices, from_scalar(number, target))
+
+
+def _write_at(target: Tensor, indices: list, value: Tensor) -> None:
     shape = _without_leading_ones(value._raw.shape)
     if shape != value._raw.shape:
         value = tensor_ops.view(value, shape)

@@ -19,11 +19,13 @@ from impl.tensor.tensor import Tensor
 
 
 def _filled(self, mask, value):
+    """The elements, and a number or a 0-dim array where the mask is true."""
     if mask.dtype != np.bool_:
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
             f"{BY_NUMPY[mask.dtype].c_name}"
         )
+    value = storable(np.asarray(value)[()], self.dtype)
     shape = broadcast_shapes(mask.shape, self.shape)
     result = np.array(np.broadcast_to(self, shape), order="C")
     np.copyto(result, value, where=mask, casting="unsafe")
@@ -35,10 +37,10 @@ def _filled(self, mask, value):
     method=False,
     node="MaskedFillBackward0",
     numbers=False,
-    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar")),
+    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
 )
 def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
-    return _filled(self, mask, storable(value, self.dtype))
+    return _filled(self, mask, value)
 
 
 @operator(
@@ -46,10 +48,10 @@ def masked_fill_scalar(self: Array, mask: Array, value) -> Array:
     method=False,
     node="MaskedFillBackward1",
     numbers=False,
-    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar")),
+    memory=MemoryOverlap(within=("masked_fill_", "tensor[mask] = scalar"), operands="second"),
 )
 def masked_fill_tensor(self: Array, mask: Array, value: Array) -> Array:
-    return _filled(self, mask, storable(np.asarray(value)[()], self.dtype))
+    return _filled(self, mask, value)
 
 
 for _op in (masked_fill_scalar, masked_fill_tensor):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import warnings
-from operator import and_, or_
 from typing import Any
 
 import ml_dtypes
@@ -13,13 +12,23 @@ import numpy as np
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, WIDE, bfloat16, bool_, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
-from impl.dispatch.definition import Array, alias, function, operator
+from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
+from impl.operators.pointwise.halved_ties import (
+    halved,
+    larger,
+    larger_gradient,
+    larger_tangent,
+    mean_tangent,
+    smaller,
+    smaller_gradient,
+    smaller_tangent,
+)
 from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
 
@@ -118,30 +127,16 @@ Tensor.where = lambda self, condition, other: _select(condition, self, other, No
 # -- clamp -------------------------------------------------------------------------------------
 
 
-def _inside(self, min, max):
+def _strictly_inside(self, min, max):
     if min is None:
-        return self <= max
+        return self < max
     if max is None:
-        return self >= min
-    return _joined(self >= min, self <= max, and_)
-
-
-def _joined(first, second, join):
-    """Two masks combined by `join`, in torch an in-place operation on the first.
-
-    Raises RuntimeError unless the result has the first mask's shape.
-    """
-    result = join(first, second)
-    if result.shape != first.shape:
-        raise RuntimeError(
-            f"output with shape {list(first.shape)} doesn't match the broadcast shape "
-            f"{list(result.shape)}"
-        )
-    return result
+        return self > min
+    return (self > min) & (self < max)
 
 
 def _of_value(F, grad, self, min, max):
-    return F.where(_inside(self, min, max), grad, 0)
+    return F.where(_strictly_inside(self, min, max), grad, 0)
 
 
 def at_least(value, bound):
@@ -211,26 +206,49 @@ def clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
     return _clamped(self, min, max)
 
 
+@written
+def _beside_bounds(F, grad, self, min, max):
+    if max is None:
+        return larger_gradient(F, grad, self, min)
+    if min is None:
+        return smaller_gradient(F, grad, self, max)
+    tied = ((self == min) | (self == max)) & (min < max)
+    return F.fill_fresh(halved(F, grad, tied), (self < min) | (self > max), 0)
+
+
+@written
 def _of_minimum(F, grad, self, min, max):
     if min is None:
         return None
-    chosen = self < min if max is None else _joined(self < min, min < max, and_)
-    return F.where(chosen, grad, 0)
+    if max is None:
+        return larger_gradient(F, grad, min, self)
+    tied = (self == min) & (min < max)
+    kept = tied | ((self < min) & (min <= max))
+    return F.fill_fresh(halved(F, grad, tied), F.logical_not(kept), 0)
 
 
+@written
 def _of_maximum(F, grad, self, min, max):
     if max is None:
         return None
-    chosen = self > max if min is None else _joined(self > max, max < min, or_)
-    return F.where(chosen, grad, 0)
+    if min is None:
+        return smaller_gradient(F, grad, max, self)
+    tied = (self == max) & (min < max)
+    kept = tied | ((self > max) & (min <= max)) | (min > max)
+    return F.fill_fresh(halved(F, grad, tied), F.logical_not(kept), 0)
 
 
 def _clamped_tangent(F, self_t, self, min_t, min, max_t, max):
     if max is None:
-        return F.where(self >= min, self_t, min_t)
+        return larger_tangent(F, self_t, self, min_t, min)
     if min is None:
-        return F.where(self <= max, self_t, max_t)
-    return F.where(min > max, max_t, F.where(self < min, min_t, F.where(self > max, max_t, self_t)))
+        return smaller_tangent(F, self_t, self, max_t, max)
+    outside = F.where(self > max, max_t, F.where(self < min, min_t, self_t))
+    lowest = (self == min) & (min < max)
+    highest = (self == max) & (min < max)
+    result = F.where(lowest, mean_tangent(F, self_t, min_t), outside)
+    result = F.where(highest, mean_tangent(F, self_t, max_t), result)
+    return F.where(min > max, max_t, result)
 
 
 def _layout_of_self(args):
@@ -241,7 +259,7 @@ def _layout_of_self(args):
 clamp_numbers.checks_out(same_dtype_out)
 clamp_numbers.laid_out_as(_layout_of_self)
 clamp_numbers.gradient(self=_of_value)
-clamp_tensors.gradient(self=_of_value, min=_of_minimum, max=_of_maximum)
+clamp_tensors.gradient(self=_beside_bounds, min=_of_minimum, max=_of_maximum)
 clamp_tensors.forward(_clamped_tangent)
 
 
@@ -250,14 +268,14 @@ def _one_bound(which: str):
     low = which == "min"
     node = f"Clamp{which.capitalize()}Backward"
 
-    def kernel(self: Array, bound: Array) -> Array:
+    def number_kernel(self: Array, bound: Array) -> Array:
         return at_least(self, bound) if low else at_most(self, bound)
 
-    def value(F, grad, self, bound):
-        return F.where(self >= bound if low else self <= bound, grad, 0)
+    def tensor_kernel(self: Array, other: Array) -> Array:
+        return at_least(self, other) if low else at_most(self, other)
 
-    def limit(F, grad, self, bound):
-        return F.where(self < bound if low else self > bound, grad, 0)
+    def of_value(F, grad, self, bound):
+        return F.where(self > bound if low else self < bound, grad, 0)
 
     settings: dict[str, Any] = {
         "promote": "arithmetic",
@@ -265,22 +283,19 @@ def _one_bound(which: str):
         "function": False,
         "method": False,
         "torch_name": f"clamp_{which}",
-        "saved_as": SavedAs(renamed={"bound": which}),
     }
     refused = NoComplex(text="clamp is not supported for complex types")
-    kernel.__name__ = f"clamp_{which}_number"
-    number = operator(node=f"{node}0", complex=refused, **settings)(kernel).gradient(self=value)
+    number_kernel.__name__ = f"clamp_{which}_number"
+    saved = SavedAs(renamed={"bound": which})
+    number = operator(node=f"{node}0", complex=refused, saved_as=saved, **settings)(number_kernel)
+    number.gradient(self=of_value)
     number.checked(functools.partial(_check_bounds, kernel=f"clamp_{which}_scalar"))
     number.laid_out_as(_layout_of_self)
     refused = NoComplex("maximum_cpu" if low else "minimum_cpu")
-    kernel.__name__ = f"clamp_{which}_tensor"
-    tensor = operator(node=f"{node}1", complex=refused, **settings)(kernel)
-    tensor.gradient(self=value, bound=limit)
-    tensor.forward(
-        lambda F, self_t, self, bound_t, bound: F.where(
-            self >= bound if low else self <= bound, self_t, bound_t
-        )
-    )
+    tensor_kernel.__name__ = f"clamp_{which}_tensor"
+    saved = SavedAs(renamed={"other": which})
+    tensor = operator(node=f"{node}1", complex=refused, saved_as=saved, **settings)(tensor_kernel)
+    (larger if low else smaller)(tensor)
     return number, tensor
 
 
@@ -300,7 +315,8 @@ def _clamp_overload(input, min, max):
 def clamp(input, min=None, max=None, *, out=None):
     """`input` limited to [min, max]; numbers or tensors, `max` where they cross (torch.clamp).
 
-    The gradient passes on the closed interval. Raises RuntimeError without any bound.
+    Between numbers the gradient passes on the open interval; what ties with a bound that is a
+    tensor shares with it. Raises RuntimeError without any bound.
     """
     op = _clamp_overload(input, min, max)
     return op(input, min, max) if out is None else op.call_out(out, (input, min, max))

@@ -18,7 +18,7 @@ from impl.operators.products.matmul import (
     c_name_of,
     check_batch_sizes,
     check_batches,
-    check_multipliable,
+    check_matrices,
     left_gradient,
     legacy,
     matrices,
@@ -111,10 +111,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1) -> Array:
         result += self
         return result
     _same_dtype(self, mat1, mat2)
-    for name, value in (("mat1", mat1), ("mat2", mat2)):
-        if value.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {value.ndim}-D tensor")
-    check_multipliable(mat1, mat2)
+    check_matrices("addmm", mat1, mat2)
     base = _expanded(self, (mat1.shape[0], mat2.shape[1]))
     no_bool("addmm_impl_cpu_", mat1, mat2)
     return _scaled_sum(beta, base, alpha, _exact_product(mat1, mat2))

@@ -22,6 +22,7 @@ from impl.kernels.vectorized import MODERATE, sum_of_rows
 from impl.operators.products.addmm import addmm
 from impl.operators.products.matmul import matrices
 from impl.operators.products.products import matmul_of, require_tensor
+from impl.operators.views.shape import unsafe_view
 from impl.operators.views.transposition import t
 from impl.tensor.tensor import Tensor, dense_meta, new
 
@@ -54,10 +55,10 @@ def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if ranks[0] == 2:
         return addmm(bias, input, turned, 1, 1)
     shape = input._raw.shape
-    if bias._raw.ndim == 1 and ranks[1] == 2 and input.is_contiguous():
+    if bias._raw.ndim and input.is_contiguous():
         rows = tensor_ops.view(input, (math.prod(shape[:-1]), shape[-1]))
         result = addmm(bias, rows, turned, 1, 1)
-        return tensor_ops.view(result, (*shape[:-1], result._raw.shape[1]))
+        return unsafe_view(result, (*shape[:-1], result._raw.shape[1]))
     return matmul_of(input, turned).add_(bias)
 
 

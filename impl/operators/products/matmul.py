@@ -100,11 +100,7 @@ def mm(self: Array, mat2: Array) -> Array:
 
     Raises RuntimeError unless both are matrices of one dtype whose inner sizes agree.
     """
-    if self.ndim != 2:
-        raise RuntimeError("self must be a matrix")
-    if mat2.ndim != 2:
-        raise RuntimeError("mat2 must be a matrix")
-    check_multipliable(self, mat2)
+    check_matrices("mm", self, mat2)
     check_alike(self, mat2)
     no_bool("addmm_impl_cpu_", self, mat2)
     return product(self, mat2)
@@ -119,11 +115,15 @@ def check_alike(mat1, mat2) -> None:
         )
 
 
-def check_multipliable(mat1, mat2) -> None:
-    """Raise RuntimeError as torch does for two factors that do not fit."""
+def check_matrices(function: str, mat1, mat2) -> None:
+    """Raise RuntimeError as torch does unless both are matrices whose inner sizes agree."""
+    for name, value in (("self", mat1), ("mat2", mat2)):
+        if value.ndim != 2:
+            raise RuntimeError(f"{function}: {name} must be a matrix, got {value.ndim}-D tensor")
     if mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({sizes_text(mat1)} and {sizes_text(mat2)})"
+            f"{function}: mat1 and mat2 shapes cannot be multiplied ({sizes_text(mat1)} and "
+            f"{sizes_text(mat2)})"
         )
 
 

@@ -1,13 +1,12 @@
 """The max and min family, with the tie convention of each gradient.
 
-Element-wise maximum halves on ties; fmax prefers its first operand. The full reductions and
-amax/amin share among all tied elements; reductions that return an index send everything to it
-(torch's derivatives for these operators; torch.amax's documentation states the difference).
+Element-wise operators halve on ties. The full reductions and amax/amin share among all tied
+elements; reductions that return an index send everything to it (torch's derivatives for these
+operators; torch.amax's documentation states the difference).
 """
 
 from __future__ import annotations
 
-from operator import ge, gt, le, lt
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,12 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.out import store, store_exactly, stored
+from impl.operators.pointwise.halved_ties import (
+    larger,
+    larger_before_nan,
+    smaller,
+    smaller_before_nan,
+)
 from impl.operators.reductions.reductions import restore
 from impl.tensor.tensor import Tensor
 
@@ -50,56 +55,16 @@ def _elementwise(name: str, compute, words: str):
     return operator(promote="arithmetic", elementwise=True, out=True, **facts)(kernel)
 
 
-_HALVED = "element; NaN if either is NaN. A tie's gradient is halved"
-_FIRST = "element, a number before NaN; a tie goes to the first operand"
-maximum = _elementwise("maximum", np.maximum, f"larger {_HALVED}")
-minimum = _elementwise("minimum", np.minimum, f"smaller {_HALVED}")
-fmax = _elementwise("fmax", np.fmax, f"larger {_FIRST}")
-fmin = _elementwise("fmin", np.fmin, f"smaller {_FIRST}")
-
-
-def _halve_ties(op, less, more) -> None:
-    """State the derivatives of `maximum`, for which `less` and `more` are lt and gt, or of
-    `minimum`, for which they are swapped."""
-
-    def gradient(loses):
-        def formula(F, grad, self, other):
-            halved = F.where(self == other, F.div_scalar(grad, 2), grad)
-            return F.fill_fresh(halved, loses(self, other), 0)
-
-        return written(formula)
-
-    def tangent(F, self_t, self, other_t, other, result):
-        wins = F.cast_like(more(self, other), result)
-        return other_t + F.where(self == other, 0.5, wins) * (self_t - other_t)
-
-    op.gradient(self=gradient(less), other=gradient(more)).forward(tangent)
-
-
-_halve_ties(maximum, lt, gt)
-_halve_ties(minimum, gt, lt)
-
-
-def _prefer_first(op, wins, wins_forward) -> None:
-    """State the derivatives of `fmax` or `fmin`, in which `self` wins by these comparisons."""
-
-    def chosen(F, compare, self, other):
-        return F.logical_or(compare(self, other), F.isnan(other))
-
-    def of_self(F, grad, self, other):
-        return F.masked_fill(grad, F.logical_not(chosen(F, wins, self, other)), 0)
-
-    def of_other(F, grad, self, other):
-        return F.masked_fill(grad, chosen(F, wins, self, other), 0)
-
-    def tangent(F, self_t, self, other_t, other):
-        return other_t + chosen(F, wins_forward, self, other) * (self_t - other_t)
-
-    op.gradient(self=of_self, other=of_other).forward(tangent)
-
-
-_prefer_first(fmax, ge, gt)
-_prefer_first(fmin, le, le)
+_NAN = "element; NaN if either is NaN. A tie's gradient is halved"
+_NUMBER = "element, a number before NaN. A tie's gradient is halved"
+maximum = _elementwise("maximum", np.maximum, f"larger {_NAN}")
+minimum = _elementwise("minimum", np.minimum, f"smaller {_NAN}")
+fmax = _elementwise("fmax", np.fmax, f"larger {_NUMBER}")
+fmin = _elementwise("fmin", np.fmin, f"smaller {_NUMBER}")
+larger(maximum)
+smaller(minimum)
+larger_before_nan(fmax)
+smaller_before_nan(fmin)
 
 
 # -- reductions that share --------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Quantiles by interpolation between sorted values: `quantile`, `nanquantile`."""
+"""Quantiles by interpolation between values by rank: `quantile`, `nanquantile`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function
 from impl.dispatch.out import copy_out
+from impl.kernels.selection import selected
 from impl.operators.indexing.index_operators import from_scalar
 from impl.tensor.tensor import Tensor, new
 
@@ -38,27 +39,41 @@ def _check(input: Tensor, q: Tensor, interpolation: str) -> None:
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
 
-def _sorted_rows(input: Tensor, dim, kept: tuple[int, ...]) -> Tensor:
-    """The values sorted along a new last dimension, behind the dimensions `kept`."""
+def _rows(input: Tensor, dim, kept: tuple[int, ...]) -> Tensor:
+    """The values along a new last dimension, behind the dimensions `kept`."""
     if dim is None:
         values = input.flatten()
     elif dim == input._raw.ndim - 1:
         values = input
     else:
         values = input.unsqueeze(-1).transpose(dim, -1)
-    values = values.sort()[0]
-    return tensor_ops.view(values, (*kept, values._raw.shape[-1]))
+    return tensor_ops.reshape(values, (*kept, values._raw.shape[-1]))
 
 
 def _ranks(q: Tensor, values: Tensor, skip_nan: bool) -> Tensor:
     """The ranks of the quantiles among the sorted values, fractional; NaN is sorted last."""
     nan = tensor_ops.isnan(values)
+    q = q.to(float64)
     if skip_nan:
         ranks = q * (nan.logical_not_().sum(-1, True) - 1)
         return ranks.masked_fill_(ranks < 0, 0)
     last = values._raw.shape[-1] - 1
     ranks, mask = FUNCTIONS["broadcast_tensors"](tensor_ops.mul_scalar(q, last), nan.any(-1, True))
     return ranks.masked_fill(mask, last)
+
+
+def _at_ranks(values: Tensor, *ranks: Tensor) -> list[Tensor]:
+    """The values of each of several sets of ranks; few are selected, many read from a sorted copy.
+
+    Which of equal values is chosen, and gets the gradient, depends on that.
+    """
+    every = np.concatenate([r._raw for r in ranks], -1)
+    if every.shape[-1] ** 2 > values._raw.shape[-1]:
+        values = values.sort()[0]
+        return [tensor_ops.gather(values, -1, r) for r in ranks]
+    values = values.contiguous()
+    places = np.split(selected(values._raw, every), len(ranks), -1)
+    return [tensor_ops.gather(values, -1, new(p)) for p in places]
 
 
 @fp32
@@ -76,16 +91,17 @@ def _quantile(skip_nan: bool, input: Tensor, q, dim, keepdim: bool, interpolatio
         rest = (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :])
     elif keepdim:
         rest = (1,) * len(shape)
-    values = _sorted_rows(input, dim, rest)
+    values = _rows(input, dim, rest)
     ranks = _ranks(q, values, skip_nan)
     if interpolation in _ROUNDED:
         getattr(ranks, _ROUNDED[interpolation])()
-    below = ranks.to(int64)
-    chosen = tensor_ops.gather(values, -1, below)
-    if interpolation not in _ROUNDED:
+        (chosen,) = _at_ranks(values, ranks.to(int64))
+    else:
+        below = ranks.to(int64)
         middle = interpolation == "midpoint"
         weights = new(np.full_like(ranks._raw, 0.5)) if middle else ranks - below
-        chosen.lerp_(tensor_ops.gather(values, -1, ranks.ceil_().to(int64)), weights)
+        chosen, above = _at_ranks(values, below, ranks.ceil_().to(int64))
+        chosen.lerp_(above, weights.to(input.dtype))
     if not q._raw.ndim:
         return chosen.squeeze_(-1)
     return chosen.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
