@@ -23,7 +23,7 @@ from conformance.fuzz.causes import Cause, operator_of
 from conformance.fuzz.choices import Choices
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.coverage import Coverage
-from conformance.fuzz.crew import Here, Zygote
+from conformance.fuzz.crew import Here
 from conformance.fuzz.draft import Draft
 from conformance.fuzz.endings import end
 from conformance.fuzz.findings import folder, keep, own_folder
@@ -358,21 +358,6 @@ def test_a_malformed_corpus_is_refused(tmp_path, content):
     (tmp_path / "odd.py").write_bytes(content)
     with pytest.raises(WrongInput, match=r"odd\.py: not a program of the corpus"):
         read_corpus(tmp_path)
-
-
-def test_a_process_that_dies_costs_its_program_only():
-    selection = Selection(levels=("values",))
-    asked = Settings(backend="miniature.crashing:relu", oracle="impl", selection=selection)
-    zygote = Zygote(asked)
-    try:
-        report = zygote.share(Share("pointwise", 0, 40, 40))
-    finally:
-        zygote.close()
-    assert report.programs + len(report.lost) == 40
-    assert report.lost
-    for statements, reason in report.lost:
-        assert "relu" in "\n".join(statements)
-        assert reason.startswith("backend: the process ended with 0")
 
 
 def test_shares_add_up_and_do_not_depend_on_each_other():

@@ -41,24 +41,26 @@ class _Discarded(io.TextIOBase):
         return True
 
 
-def trace(program: Program, backend: Backend) -> Trace:
+def trace(program: Program, backend: Backend, *, at_end: bool = False) -> Trace:
     """Run `program` on `backend` in this process and return its trace.
 
-    The program's global changes (grad mode, default dtype, random state, warning filters) are
-    undone afterwards. Raises ProgramError for source that does not parse; an error that a statement
-    raises is part of the trace.
+    Names are observed after each statement; with `at_end` after the last one only, which takes
+    half the time, and leaves unseen what does not last. The program's global changes (grad mode,
+    default dtype, random state, warning filters) are undone afterwards. Raises ProgramError for
+    source that does not parse; an error that a statement raises is part of the trace.
     """
     statements = program.statements
     with quiet(), _source_lines(program), _random_state(program, backend.seed), backend.session():
-        return _Execution(program, backend).run(statements)
+        return _Execution(program, backend, at_end).run(statements)
 
 
 class _Execution:
     """One program's namespace, and the last observations of its names."""
 
-    def __init__(self, program: Program, backend: Backend) -> None:
+    def __init__(self, program: Program, backend: Backend, at_end: bool) -> None:
         self.program = program
         self.backend = backend
+        self.at_end = at_end
         self.observer = backend.observer()
         self.before: dict[str, Observation] = {}
         self.imported: dict[str, Any] = {}
@@ -102,7 +104,8 @@ class _Execution:
             if name in self.namespace:
                 self.imported[name] = self.namespace[name]
         live = {n: v for n, v in self.namespace.items() if self._is_observed(n, v)}
-        after = self.observer.names(live)
+        last = statement.index == len(self.program.statements) - 1
+        after = self.before if self.at_end and not last else self.observer.names(live)
         if statement.is_expression and step.error is None:
             step.result = self.observer.result(value, live)
         step.changed = {n: o for n, o in after.items() if _differs(self.before.get(n), o)}

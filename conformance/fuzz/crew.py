@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from conformance.fuzz.causes import Cause
+from conformance.fuzz.search import Search
 from conformance.fuzz.setup import search_of
-from conformance.fuzz.share import Report, Search, Share
+from conformance.fuzz.share import Report, Share
 from conformance.fuzz.zygote import settings_to
 from conformance.isolation.process import IsolationError, Process, launched
 from conformance.run.plan import WrongInput

@@ -22,10 +22,13 @@ class Database:
         self.oracle = oracle
         self._samples = lru_cache(maxsize=256)(self._read)
 
-    def load(self) -> None:
-        """Import the oracle's database, which takes seconds, before programs are timed."""
+    def load(self) -> bool:
+        """Import the oracle's database, which takes seconds; False if that was done before."""
+        if self._samples.cache_info().currsize:
+            return False
         name, dtypes = _entries()[0]
         self._samples(name, dtypes[0])
+        return True
 
     def draw(self, draft: Draft) -> bool:
         """Add one sample of the database to the draft; False where there is none."""

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.backends import Backend
 from conformance.execution.execute import program_builtins
 from conformance.fuzz.choices import Choices
+from conformance.fuzz.drawn import statement as parsed
 
 LARGEST = 4096
 """Elements of the largest tensor that a program may bind: comparing more takes too long."""
@@ -50,7 +51,7 @@ class Draft:
         self._import_for(statement)
         before = self.namespace.copy()
         try:
-            exec(compile(statement, "<draft>", "exec", dont_inherit=True), self.namespace)
+            eval(parsed(statement).code, self.namespace)
         except KeyboardInterrupt:
             raise
         except BaseException:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.base.levels import LEVELS
 from conformance.compare.compare import compare
 from conformance.compare.verdict import Verdict
 from conformance.fuzz.causes import Cause, cause_of
+from conformance.fuzz.drawn import drawn
 from conformance.fuzz.rounding import is_rounding
 from conformance.observe.trace import Trace
 from conformance.program.program import Program, ProgramError
@@ -39,30 +40,69 @@ class Examiner:
         backend: Run,
         levels: Sequence[str] = LEVELS,
         claimed: Sequence[str] = LEVELS,
+        at_end: tuple[Run, Run] | None = None,
     ) -> None:
-        """``levels`` count; ``claimed`` are those that the backend claims."""
-        self.oracle, self.backend = oracle, backend
+        """``levels`` count; ``claimed`` are those that the backend claims.
+
+        ``at_end`` are functions that observe after the last statement only, where both sides can.
+        """
+        self.oracle, self.backend, self.at_end = oracle, backend, at_end
         self.levels, self.claimed = tuple(levels), tuple(claimed)
+
+    def examine_at_end(
+        self,
+        statements: Sequence[str],
+        halfway: Callable[[], None] = lambda: None,
+        known: Container[Cause] = (),
+    ) -> Examined:
+        """Compare what a program leaves; where that differs, compare it statement by statement.
+
+        A difference that shows only without observations in between has an operator of its own.
+        """
+        if self.at_end is None:
+            return self.examine(statements, halfway=halfway, known=known)
+        try:
+            program = drawn(statements)
+        except ProgramError as error:
+            return Examined("malformed", reason=str(error))
+        found = self._examined(program, *self.at_end, nullcontext, halfway, known)
+        if found.cause is None:
+            return found
+        detailed = self.examine(statements, known=known)
+        if detailed.outcome != "conforms":
+            return detailed
+        return replace(found, cause=replace(found.cause, operator="at the end"))
 
     def examine(
         self,
-        program: Program,
+        statements: Sequence[str],
         watched: Callable[[], AbstractContextManager[None]] = nullcontext,
         halfway: Callable[[], None] = lambda: None,
         known: Container[Cause] = (),
     ) -> Examined:
-        """Compare the program; the backend runs within ``watched``, after a call of ``halfway``.
+        """Compare a program; the backend runs within ``watched``, after a call of ``halfway``.
 
         A cause that is ``known`` is not confirmed once more.
         """
         try:
-            program.statements  # noqa: B018 (a mutation may not parse)
+            program = drawn(statements)
         except ProgramError as error:
             return Examined("malformed", reason=str(error))
-        expected = self.oracle(program)
+        return self._examined(program, self.oracle, self.backend, watched, halfway, known)
+
+    def _examined(
+        self,
+        program: Program,
+        oracle: Run,
+        backend: Run,
+        watched: Callable[[], AbstractContextManager[None]],
+        halfway: Callable[[], None],
+        known: Container[Cause],
+    ) -> Examined:
+        expected = oracle(program)
         halfway()
         with watched():
-            got = self.backend(program)
+            got = backend(program)
         if expected.steps == got.steps:
             return Examined("conforms")
         verdict = compare(expected, got, program, False, self.claimed)
@@ -74,23 +114,24 @@ class Examiner:
             )
         if cause in known:
             return Examined("diverges", cause)
-        return self._confirmed(program, verdict, cause, expected)
-
-    def _confirmed(
-        self, program: Program, verdict: Verdict, cause: Cause, expected: Trace
-    ) -> Examined:
-        """The divergence, unless it does not repeat, or rounding explains it."""
-        if self.oracle(program).steps != expected.steps:
+        if oracle(program).steps != expected.steps:
             return Examined("unsteady")
-        again = compare(expected, self.backend(program), program, False, self.claimed)
+        again = compare(expected, backend(program), program, False, self.claimed)
         if cause_of(program, again, self.levels) != cause:
             return Examined("unsteady")
+        if self._is_rounding(program, verdict, expected, oracle):
+            return Examined("rounding")
+        return Examined("diverges", cause)
+
+    def _is_rounding(
+        self, program: Program, verdict: Verdict, expected: Trace, oracle: Run
+    ) -> bool:
+        """Whether the first divergence is one in values, and rounding explains it."""
         divergence = verdict.divergences.get("values")
         counted = [
             verdict.divergences[level] for level in self.levels if level in verdict.divergences
         ]
         if divergence is not None and min(d.step for d in counted) == divergence.step:
             others = [d for d in counted if d is not divergence and d.step == divergence.step]
-            if not others and is_rounding(program, divergence, expected, self.oracle):
-                return Examined("rounding")
-        return Examined("diverges", cause)
+            return not others and is_rounding(program, divergence, expected, oracle)
+        return False

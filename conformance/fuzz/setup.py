@@ -11,7 +11,7 @@ from conformance.execution.execute import quiet, silent, trace
 from conformance.fuzz.coverage import Coverage
 from conformance.fuzz.examiner import Examiner, Run
 from conformance.fuzz.programs import Source, named
-from conformance.fuzz.share import Search
+from conformance.fuzz.search import Search
 from conformance.isolation.port import is_port
 from conformance.program.program import ProgramError
 from conformance.run.judge import child
@@ -25,17 +25,21 @@ def search_of(settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> Searc
     """
     oracle = _found(settings.oracle, settings)
     run: Run
+    at_end: tuple[Run, Run] | None = None
     if is_port(settings.backend):
         process = child(settings)
         run, claimed, backend = process.trace, process.identity().levels, None
     else:
         backend = _found(settings.backend, settings)
         run, claimed = partial(trace, backend=backend), backend.levels
+        sides = (partial(trace, backend=side, at_end=True) for side in (oracle, backend))
+        at_end = (next(sides), next(sides))
     coverage = Coverage(settings.backend)
     for statements in corpus:
         with suppress(ProgramError), coverage.watched(), quiet(), silent():
             run(named(statements, ""))
-    examiner = Examiner(partial(trace, backend=oracle), run, settings.selection.levels, claimed)
+    expected = partial(trace, backend=oracle)
+    examiner = Examiner(expected, run, settings.selection.levels, claimed, at_end)
     return Search(Source(oracle, backend), examiner, coverage, settings.seed, corpus)
 
 

@@ -1,28 +1,20 @@
-"""Shares: the programs of a theme that one search draws, one after the other."""
+"""Shares: the programs of a theme that one search draws, one after the other, and their report."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.execution.execute import quiet, silent
 from conformance.fuzz.causes import Cause
-from conformance.fuzz.choices import Choices
-from conformance.fuzz.coverage import Coverage
-from conformance.fuzz.examiner import Examiner
-from conformance.fuzz.programs import Source, named
-from conformance.fuzz.shrinking import shrunk
+from conformance.fuzz.programs import named
 from conformance.fuzz.themes import EXAMPLES, SHARE, THEMES
 from conformance.program.program import Program
 from conformance.run.plan import WrongInput
 
 CORPUS = "corpus"
 """The theme of the share that replays the corpus."""
-
-Progress = Callable[[int, str], None]
-EMPTY: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True)
@@ -61,6 +53,33 @@ def check_themes(themes: Iterable[str]) -> None:
 
 
 @dataclass
+class Entry:
+    """What became of one program of a share.
+
+    `lines` are those that it reached and no earlier program had; `lost` says how it ended the
+    process. A program of which nothing is to be said but its outcome leaves its statements out.
+    """
+
+    outcome: str
+    statements: list[str] = field(default_factory=list)
+    cause: Cause | None = None
+    lines: list[tuple[str, int]] = field(default_factory=list)
+    lacking: str = ""
+    lost: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object without empty fields, to send between processes."""
+        data = {name: value for name, value in vars(self).items() if value}
+        return {**data, "cause": vars(self.cause)} if self.cause is not None else data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Entry:
+        """Return the entry that `to_json` wrote."""
+        read = {**data, "lines": [(name, line) for name, line in data.get("lines", ())]}
+        return cls(**{**read, "cause": Cause(**data["cause"])} if "cause" in data else read)
+
+
+@dataclass
 class Found:
     """A divergence that a share found: its cause, its smallest program, and how often it came."""
 
@@ -85,6 +104,25 @@ class Report:
     lost: list[tuple[list[str], str]] = field(default_factory=list)
     lacking: Counter[str] = field(default_factory=Counter)
 
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Report:
+        """The report of a share with these entries."""
+        report, found = cls(), dict[Cause, Found]()
+        for index, entry in enumerate(entries):
+            if entry.lost:
+                report.lost.append((entry.statements, entry.lost))
+                continue
+            report.programs += 1
+            report.outcomes[entry.outcome] += 1
+            if entry.lacking:
+                report.lacking[entry.lacking] += 1
+            if entry.lines:
+                report.reached.append((entry.statements, entry.lines))
+            if entry.cause is not None:
+                _enter(found, entry.cause, entry.statements, index)
+        report.found = list(found.values())
+        return report
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object, to send between processes."""
         return {**vars(self), "found": [{**vars(f), "cause": vars(f.cause)} for f in self.found]}
@@ -97,86 +135,6 @@ class Report:
         lost = [(statements, reason) for statements, reason in data["lost"]]
         counted = {name: Counter(data[name]) for name in ("outcomes", "lacking")}
         return cls(data["programs"], found=found, reached=reached, lost=lost, **counted)
-
-
-class Search:
-    """Draws the programs of shares and examines them, in this process."""
-
-    def __init__(
-        self,
-        source: Source,
-        examiner: Examiner,
-        coverage: Coverage,
-        seed: int = 0,
-        corpus: Sequence[Sequence[str]] = (),
-    ) -> None:
-        self.source, self.examiner, self.coverage = source, examiner, coverage
-        self.seed = seed
-        self.corpus = [list(statements) for statements in corpus]
-
-    def share(
-        self,
-        share: Share,
-        skipped: Mapping[int, str] = EMPTY,
-        progress: Progress = lambda index, phase: None,
-    ) -> Report:
-        """Draw and examine all programs of the share.
-
-        ``skipped`` are those that end the process, with the phase in which they do.
-        """
-        report = Report()
-        pool = list(self.corpus)
-        found: dict[Cause, Found] = {}
-        for index in range(share.examples):
-            progress(index, "drawing")
-            ending = skipped.get(index, "")
-            statements = [] if ending.startswith("drawing") else self._drawn(share, index, pool)
-            if ending:
-                report.lost.append((statements, ending))
-                continue
-            progress(index, "oracle")
-            examined = self.examiner.examine(
-                named(statements, ""),
-                self.coverage.watched,
-                lambda at=index: progress(at, "backend"),  # type: ignore[misc]
-                found,
-            )
-            lines = self.coverage.reached
-            report.programs += 1
-            report.outcomes[examined.outcome] += 1
-            if examined.outcome == "unsupported":
-                report.lacking[examined.reason.rpartition(" lacks ")[2]] += 1
-            if lines:
-                pool.append(statements)
-                report.reached.append((statements, lines))
-            if examined.cause is not None:
-                _enter(found, examined.cause, statements, index)
-        report.found = list(found.values())
-        return report
-
-    def _drawn(self, share: Share, index: int, pool: Sequence[Sequence[str]]) -> list[str]:
-        if share.theme == CORPUS:
-            return self.corpus[index]
-        choices = Choices(f"{self.seed}/{share.theme}/{share.number}/{index}")
-        with self.source.oracle.session(), quiet(), silent():
-            return self.source.draw(share.theme, choices, pool)
-
-    def shrink(self, statements: Sequence[str], cause: Cause) -> tuple[list[str], Cause]:
-        """The smallest program found that diverges for the same cause, and its own cause.
-
-        Of a divergence in a pass the operator is a guess until the program is small.
-        """
-        last = cause
-
-        def still(tried: list[str]) -> bool:
-            nonlocal last
-            found = self.examiner.examine(named(tried, "")).cause
-            if found is None or not found.resembles(cause):
-                return False
-            last = found
-            return True
-
-        return shrunk(statements, still), last
 
 
 def _enter(found: dict[Cause, Found], cause: Cause, statements: list[str], index: int) -> None:

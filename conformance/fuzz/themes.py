@@ -21,9 +21,12 @@ MOVED: dict[str, tuple[str, ...]] = {
 }
 """Themes of exact arithmetic: the moves (`conformance.fuzz.moves`) that each is made of."""
 
+DATABASE = "database"
+"""The theme whose source takes seconds to import."""
+
 THEMES: dict[str, str] = {
     "operators": "calls of torch's public operators with arguments drawn by type",
-    "database": "samples of the oracle's operator database, varied",
+    DATABASE: "samples of the oracle's operator database, varied",
     "layers": "modules with random options",
     "optimisers": "optimisers with random options, a few steps",
     **{name: f"moves: {', '.join(dict.fromkeys(moves))}" for name, moves in MOVED.items()},

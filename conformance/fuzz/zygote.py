@@ -1,7 +1,9 @@
 """The zygote: a process that holds both sides of a search, and forks a process for each share.
 
-Every share begins in the same state, so it draws the same programs wherever it runs; a program that
-ends or hangs its process costs that program only: the share is drawn again without it.
+It has run some programs of every theme, so that no share has to import and to compile what its
+first programs need. Every share begins in the same state, so it draws the same programs wherever it
+runs. A program that ends or hangs its process costs that program only: another process goes on with
+the share after it.
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
 from conformance.fuzz.causes import Cause
+from conformance.fuzz.search import Search
 from conformance.fuzz.setup import search_of
-from conformance.fuzz.share import Search, Share
+from conformance.fuzz.share import Entry, Report, Share
+from conformance.fuzz.themes import DATABASE
 from conformance.isolation.process import IsolationError
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
@@ -31,6 +36,9 @@ from conformance.suite.suite import Selection
 _STATE = struct.Struct("ib")
 _PHASES = ("drawing", "oracle", "backend")
 _POLL = 0.02
+_WARM = 1 << 30
+"""The state of a copy that goes on as the zygote."""
+
 _COLLECT_EVERY = 50
 """Programs between two collections of garbage, which happen at the same programs everywhere."""
 
@@ -52,11 +60,11 @@ def main(arguments: list[str]) -> int:
         except (BackendError, IsolationError) as error:
             _answer(answers, {"failed": str(error)})
             return 1
-        gc.collect()
-        gc.freeze()
+        forks = _Forks(search, settings.timeout)
+        forks.warm()
         _answer(answers, {"ready": True, "lines": search.coverage.total()})
         for line in requests:
-            _answer(answers, _Forks(search, settings.timeout).answered(json.loads(line)))
+            _answer(answers, forks.answered(json.loads(line)))
     return 0
 
 
@@ -84,75 +92,123 @@ def _answer(answers: Any, data: dict[str, Any]) -> None:
 
 
 class _Forks:
-    """Serves one request in processes of its own, until one of them ends well."""
+    """Copies of this process, each of which serves a request as far as it survives."""
 
     def __init__(self, search: Search, timeout: float) -> None:
         self.search, self.timeout = search, timeout
-        self.state = mmap.mmap(-1, _STATE.size)
+        self.state = _shared()
+
+    def warm(self) -> None:
+        """Run the first programs in a copy of this process, which then goes on as the zygote.
+
+        A copy that ends before is followed by another, without the program that ended it. This
+        process only awaits its end.
+        """
+        without: set[int] = set()
+        while True:
+            self._note(-1, "drawing")
+            pid = os.fork()
+            if not pid:
+                gc.disable()
+                self.search.warm(lambda number: self._note(number, "drawing"), without)
+                _settle()
+                self._note(_WARM, "drawing")
+                self.state = _shared()
+                return
+            ended = self._awaited(pid, self.timeout)
+            index, _ = _STATE.unpack(self.state[:])
+            if index in (_WARM, -1) or index in without:
+                print(ended, file=sys.stderr, flush=True)
+                os._exit(1)
+            without.add(index)
 
     def answered(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request for a share, or for a smaller program."""
         if "shrink" in request:
             return self._shrunk(request)
         share = Share(**request["share"])
-        if share.theme == "database":
-            self.search.source.database.load()
-        skipped: dict[int, str] = {}
+        if share.theme == DATABASE and self.search.source.database.load():
+            _settle()
+        done: list[Entry] = []
+        ending = ""
         while True:
-            done = self._forked(lambda: self.search.share(share, skipped, self._note).to_json())
-            if isinstance(done, dict):
-                return {"report": done}
-            index, phase = _STATE.unpack(self.state[:])
-            if index in skipped or len(skipped) > share.examples // 4 + 3:
-                return {"failed": f"{share}: {done}, again and again"}
-            skipped[index] = f"{_PHASES[phase]}: {done}"
+            entries = partial(self.search.entries, share, done, ending, self._note)
+            written, ended = self._forked(entries)
+            done += map(Entry.from_json, written)
+            if len(done) == share.examples:
+                break
+            if sum(entry.outcome == "lost" for entry in done) > share.examples // 4 + 3:
+                return {"failed": f"{share}: {ended}, again and again"}
+            _, phase = _STATE.unpack(self.state[:])
+            ending = f"{_PHASES[phase]}: {ended}"
+        return {"report": Report.of(done).to_json()}
 
     def _shrunk(self, request: dict[str, Any]) -> dict[str, Any]:
         statements, cause = request["shrink"], Cause(**request["cause"])
 
-        def shrink() -> dict[str, Any]:
-            smaller, found = self.search.shrink(statements, cause)
-            return {"shrunk": smaller, "cause": vars(found)}
+        def shrink() -> Iterator[Entry]:
+            yield Entry("diverges", *self.search.shrink(statements, cause))
 
-        done = self._forked(shrink, patience=20)
-        return done if isinstance(done, dict) else {"shrunk": statements, "cause": vars(cause)}
+        written, _ = self._forked(shrink, patience=20)
+        small = Entry.from_json(written[0]) if written else Entry("diverges", statements, cause)
+        return {"shrunk": small.statements, "cause": vars(small.cause)}
 
     def _note(self, index: int, phase: str) -> None:
         self.state[:] = _STATE.pack(index, _PHASES.index(phase))
         if phase == "drawing" and index % _COLLECT_EVERY == 0:
             gc.collect()
 
-    def _forked(self, work: Callable[[], dict[str, Any]], patience: float = 1) -> Any:
-        """The result of the work in a process of its own, or why there is none."""
+    def _forked(
+        self, work: Callable[[], Iterable[Entry]], patience: float = 1
+    ) -> tuple[list[dict[str, Any]], str]:
+        """The entries that a process of its own has written, and why it ended before the last."""
         with tempfile.NamedTemporaryFile() as file:
             pid = os.fork()
             if not pid:
                 _work(work, file.name)
-            last, since = b"", time.monotonic()
-            while True:
-                ended, status = os.waitpid(pid, os.WNOHANG)
-                if ended:
-                    break
-                if (now := self.state[:]) != last:
-                    last, since = now, time.monotonic()
-                if time.monotonic() - since > self.timeout * patience:
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, 0)
-                    return f"no end within {self.timeout * patience:g} s"
-                time.sleep(_POLL)
-            text = file.read()
-        if os.waitstatus_to_exitcode(status) == 0 and text:
-            return json.loads(text)
-        return f"the process ended with {os.waitstatus_to_exitcode(status)}"
+            ended = self._awaited(pid, self.timeout * patience)
+            lines = file.read().split(b"\n")
+        return [json.loads(line) for line in lines[:-1]], ended
+
+    def _awaited(self, pid: int, patience: float) -> str:
+        """How a copy of this process ended.
+
+        One that has been with the same program for so many seconds is killed.
+        """
+        last, since = b"", time.monotonic()
+        while True:
+            served = _STATE.unpack(self.state[:])[0] == _WARM
+            ended, status = os.waitpid(pid, 0 if served else os.WNOHANG)
+            if ended:
+                return f"the process ended with {os.waitstatus_to_exitcode(status)}"
+            if (now := self.state[:]) != last:
+                last, since = now, time.monotonic()
+            if time.monotonic() - since > patience:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return f"no end within {patience:g} s"
+            time.sleep(_POLL)
 
 
-def _work(work: Callable[[], dict[str, Any]], path: str) -> None:
-    """Write the result of the work, and end this process; never returns."""
+def _shared() -> mmap.mmap:
+    """Memory for the state of a copy, which this process can read."""
+    return mmap.mmap(-1, _STATE.size)
+
+
+def _settle() -> None:
+    """Take all objects that there are out of the collections of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+def _work(work: Callable[[], Iterable[Entry]], path: str) -> None:
+    """Write the entries, each as soon as it is there, and end this process; never returns."""
     code = 1
     try:
         gc.disable()
-        text = json.dumps(work())
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(path, "wb", buffering=0) as file:
+            for entry in work():
+                file.write(json.dumps(entry.to_json()).encode() + b"\n")
         code = 0
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)

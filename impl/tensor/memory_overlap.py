@@ -102,6 +102,19 @@ def _overlap(a: Tensor, b: Tensor) -> str | None:
     return "partial" if start < last and first < end else None
 
 
+def is_same_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors have the same elements in the same memory, with the same bits."""
+    return a is b or (
+        a._storage.buffer is b._storage.buffer
+        and a._offset == b._offset
+        and a._raw.shape == b._raw.shape
+        and a._raw.dtype == b._raw.dtype
+        and a.stride() == b.stride()
+        and a.is_conj() == b.is_conj()
+        and a.is_neg() == b.is_neg()
+    )
+
+
 def _range(tensor: Tensor) -> tuple[int, int]:
     """The range of bytes of its storage that a dense tensor covers, the end excluded."""
     size = tensor.element_size()

@@ -31,20 +31,24 @@ def resize_storage(storage: Storage, size: int) -> None:
     if is_unshared(storage, holders=1) and is_unshared(shared, holders=3 + (flat is shared)):
         storage.move(grown)
         return
-    tracked = gc.get_objects()
+    referring = _instances((Storage, *HOLDERS))
     # Several storages may have the same buffer: `.data` has its own, with its own version counter.
-    moved = [s for s in _of(Storage, tracked) if s.buffer is shared]
+    moved = [s for s in referring if isinstance(s, Storage) and s.buffer is shared]
     for other in moved:
         other.move(grown)
     keys = set(map(id, moved))
-    for holder in HOLDERS:
-        for one in _of(holder, tracked):
+    for one in referring:
+        if not isinstance(one, Storage):
             one._follow(keys)
 
 
-def _of(kind: type, objects: list) -> list:
-    # Not isinstance, which runs code of foreign objects that define `__class__`.
-    return [o for o in objects if issubclass(type(o), kind)]
+def _instances(kinds: tuple[type, ...]) -> list:
+    """All objects of these classes."""
+    tracked = gc.get_objects()
+    # By type, which are few. Not isinstance, which runs code of foreign objects that define
+    # `__class__`.
+    types = {kind for kind in set(map(type, tracked)) if issubclass(kind, kinds)}
+    return [one for one in tracked if type(one) in types]
 
 
 @method_of(Tensor)

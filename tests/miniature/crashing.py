@@ -17,3 +17,4 @@ def _exits(*args, **keywords):
 killed = Namespace(ones=_killed)
 exits = Namespace(ones=_exits)
 relu = Namespace(relu=_exits)
+sum = Namespace(sum=_exits)

@@ -101,6 +101,20 @@ def _check_ends(name: str, start, end) -> None:
         )
 
 
+def _numbers(name: str, start, end, dtype) -> tuple:
+    """Start and end as numbers, and the NumPy dtype of the result: complex if one of them is."""
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    if not isinstance(start + end, complex):
+        return start, end, type_of(dtype)
+    inferred = dtypes.complex_of(dtypes.get_default_dtype())
+    if dtype is not None and not dtype.is_complex:
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed dtype "
+            f"{dtype.legacy}"
+        )
+    return start, end, (dtype or inferred).numpy
+
+
 @publish
 @factory(out=_fill_range)
 def linspace(start, end, steps, *, dtype=None):
@@ -114,10 +128,7 @@ def linspace(start, end, steps, *, dtype=None):
         raise RuntimeError("number of steps must be non-negative")
     if dtype is dtypes.bool_:
         raise not_implemented("linspace_cpu", dtype)
-    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    d = type_of(dtype)
-    if dtype is None and isinstance(start + end, complex):
-        d = dtypes.complex_of(dtypes.get_default_dtype()).numpy
+    start, end, d = _numbers("linspace", start, end, dtype)
     if d.kind == "b" and steps:
         raise not_implemented("linspace_cpu", dtypes.bool_)
     if steps <= 1:
@@ -141,10 +152,14 @@ def logspace(start, end, steps, base=10.0, *, dtype=None):
     _check_ends("logspace", start, end)
     if dtype is dtypes.bool_:
         raise not_implemented("logspace_cpu", dtype)
+    start, end, d = _numbers("logspace", start, end, dtype)
+    if d.kind == "c":
+        exponents = linspace(start, end, steps, dtype=dtypes.BY_NUMPY[d])._raw
+        return np.power(d.type(base), exponents)
     if dtype is not None and dtype.category < dtypes.FLOATING:
         start, end = int(start), int(end)
     exponents = linspace(start, end, steps, dtype=dtypes.float64)._raw
-    return np.power(base, exponents).astype(type_of(dtype))
+    return np.power(base, exponents).astype(d)
 
 
 def _require_arithmetic(kernel: str, dtype) -> None:

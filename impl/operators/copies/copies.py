@@ -18,6 +18,7 @@ from impl.kernels.casting import converted, filled
 from impl.tensor.aliases import alias
 from impl.tensor.allocation import strides_in
 from impl.tensor.geometry import Geometry
+from impl.tensor.memory_overlap import is_same_memory
 from impl.tensor.tensor import Tensor, new
 
 # -- clone ------------------------------------------------------------------------------------
@@ -84,11 +85,23 @@ def copy(self: Array, src: Array) -> Array:
     return np.array(np.broadcast_to(value, self.shape))
 
 
-copy.gradient(
-    self=lambda F, grad: F.new_zeros(grad, grad.shape),
-    src=lambda F, grad, src_dtype: F.cast_gradient(grad, src_dtype),
+@operator(
+    function=False,
+    method=False,
+    node="CopyBackwards",
+    memory=MemoryOverlap(within=True, resolves=False),
 )
-copy.forward(lambda F, self_t, self, src_t: _passed_on(self_t, self, src_t), writes=True)
+def copy_onto_itself(self: Array, src: Array) -> Array:
+    """`src`, which is the same memory: torch writes nothing, so elements may share memory."""
+    return np.array(self)
+
+
+for _op in (copy, copy_onto_itself):
+    _op.gradient(
+        self=lambda F, grad: F.new_zeros(grad, grad.shape),
+        src=lambda F, grad, src_dtype: F.cast_gradient(grad, src_dtype),
+    )
+    _op.forward(lambda F, self_t, self, src_t: _passed_on(self_t, self, src_t), writes=True)
 
 
 def _passed_on(own, self, tangent):
@@ -99,23 +112,6 @@ def _passed_on(own, self, tangent):
     if tangent._raw.shape == self._raw.shape:
         return tangent.clone()
     return tensor_ops.expand(tangent, self._raw.shape)
-
-
-@operator(
-    function=False,
-    method=False,
-    node="CopyBackwards",
-    memory=MemoryOverlap(within=True, resolves=False),
-)
-def copy_itself(self: Array, src: Array) -> Array:
-    return np.array(self)
-
-
-copy_itself.gradient(
-    self=lambda F, grad: F.zeros_like(grad),
-    src=lambda F, grad: grad,
-)
-copy_itself.forward(lambda F, self_t: self_t.copy_(self_t), writes=True)
 
 
 @function("copy_", torch=False)
@@ -130,7 +126,7 @@ def copy_(self, src, non_blocking=False):
         raise TypeError(
             f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
         )
-    return (copy_itself if src is self else copy).inplace(self, src)
+    return (copy_onto_itself if is_same_memory(self, src) else copy).inplace(self, src)
 
 
 # -- filling ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.view_operator import view
-from impl.tensor.geometry import Geometry
+from impl.tensor.geometry import Geometry, check_offset
 from impl.tensor.tensor import Tensor
 
 
@@ -27,7 +27,20 @@ def as_strided(self: Geometry, size, stride, storage_offset=None) -> Geometry:
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(stride)}"
         )
+    check_offset(offset)
+    if any(n < 0 for n in size) and 0 not in size:
+        raise RuntimeError(_overflow(size, stride))
     return Geometry(tuple(size), tuple(stride), offset)
+
+
+def _overflow(size, stride) -> str:
+    """torch computes with a negative size as if it were a very large one."""
+    if any(n < 0 and step for n, step in zip(size, stride, strict=True)):
+        return (
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
+    return "numel: integer multiplication overflow"
 
 
 FUNCTIONS["as_strided_"] = Tensor.as_strided_  # torch has no other in-place view as a function
