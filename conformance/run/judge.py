@@ -11,19 +11,19 @@ from typing import Any
 from conformance import backends
 from conformance.base import interruption
 from conformance.base.levels import LEVELS, NOT_COMPARED
-from conformance.base.torch_versions import is_newer, is_older, minor
+from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
-from conformance.execution.history import History, VersionView
+from conformance.execution.history import VersionView
 from conformance.execution.recorded import Recorded, find_recording, history
 from conformance.execution.recordings import NotRecorded, RecordingError, is_recorded
-from conformance.history.following import changed_levels, versions_of
 from conformance.isolation.child import Child, Unsupported
 from conformance.isolation.port import Port, is_port
 from conformance.isolation.process import IsolationError, TimedOut
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
+from conformance.run.past import Past
 from conformance.settings.settings import Settings
 from conformance.suite import docstrings
 from conformance.suite.conventions import convention_of
@@ -219,7 +219,10 @@ class Judge:
         if line["outcome"] == "unsupported":
             line["levels"] = {}
         if self._past is not None:
-            self._compared_with_history(line, program, expected, got)
+            try:
+                line |= self._past.found(line, program, expected, got, claimed)
+            except RecordingError as error:
+                return {**line, "outcome": "error", "reason": _fault("the history", error)}
         line["known"] = self.known.known_divergence(line, levels)
         return line
 
@@ -227,44 +230,17 @@ class Judge:
         """Whether the oracle has to meet the comments: they are about float32 and the baseline."""
         return self.settings.default_dtype == "float32" and not is_older(self._oracle_version)
 
-    def _compared_with_history(
-        self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
-    ) -> None:
-        """Enter the versions of torch that a diverging backend agrees with.
-
-        Enter also the levels at which an oracle that is newer than the history differs from it.
-        """
-        assert self._past is not None
-        try:
-            entry = self._past.entry(program)
-        except RecordingError as error:
-            line |= {"outcome": "error", "reason": _fault("the history", error)}
-            return
-        if entry is None:
-            return
-        levels = self.settings.selection.levels
-        if is_newer(self._oracle_version) and (last := entry.of(self._past.versions[0])):
-            changed = changed_levels(last, expected, program)
-            line |= {"since": {"version": last.versions[0], "levels": changed}} if changed else {}
-        if self.settings.exact or line["outcome"] != "diverges" or line["specification"]:
-            return
-        versions = versions_of(entry, program, got, levels, self._claimed())
-        if versions:
-            line |= {"outcome": "other_version", "versions": list(versions)}
-            for level in levels:
-                if line["levels"].get(level) == "diverges":
-                    line["levels"][level] = "other_version"
-
     @cached_property
-    def _past(self) -> History | None:
-        """The history of the oracle, if it is torch on the CPU and as the history was made."""
+    def _past(self) -> Past | None:
+        """The history beside the run, if the oracle is torch on the CPU, run as the history was."""
         settings = self.settings
         if settings.seed or settings.default_dtype != "float32":
             return None
         of_torch = settings.oracle in ("torch", "torch:cpu")
         if not of_torch and not isinstance(self._recorded, VersionView):
             return None
-        return history()
+        found = history()
+        return Past(found, self._oracle_version, settings) if found is not None else None
 
     @cached_property
     def _oracle_version(self) -> str | None:
