@@ -29,7 +29,7 @@ from conformance.suite.chapters import read_chapter
 
 LEVELS = ("values", "graph", "memory", "diagnostics")
 CHANGED = {"2.13": "3.0", "2.14": "2.0", "2.15": "2.0"}
-"""What the chapter's program computes by version: a number in the place of X."""
+"""The number in the place of X in the chapter's program, by version."""
 
 CHAPTER = """# Made
 

@@ -45,7 +45,7 @@ def trace(program: Program, backend: Backend, *, at_end: bool = False) -> Trace:
     """Run `program` on `backend` in this process and return its trace.
 
     Names are observed after each statement; with `at_end` after the last one only, which takes
-    half the time, and leaves unseen what does not last. The program's global changes (grad mode,
+    half the time, and misses changes that do not last. The program's global changes (grad mode,
     default dtype, random state, warning filters) are undone afterwards. Raises ProgramError for
     source that does not parse; an error that a statement raises is part of the trace.
     """

@@ -55,7 +55,7 @@ class Examiner:
         halfway: Callable[[], None] = lambda: None,
         known: Container[Cause] = (),
     ) -> Examined:
-        """Compare what a program leaves; where that differs, compare it statement by statement.
+        """Compare the final state of a program; where it differs, compare statement by statement.
 
         A difference that shows only without observations in between has an operator of its own.
         """

@@ -54,7 +54,7 @@ def check_themes(themes: Iterable[str]) -> None:
 
 @dataclass
 class Entry:
-    """What became of one program of a share.
+    """The result of one program of a share.
 
     `lines` are those that it reached and no earlier program had; `lost` says how it ended the
     process. A program of which nothing is to be said but its outcome leaves its statements out.

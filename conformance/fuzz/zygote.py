@@ -1,7 +1,7 @@
 """The zygote: a process that holds both sides of a search, and forks a process for each share.
 
-It has run some programs of every theme, so that no share has to import and to compile what its
-first programs need. Every share begins in the same state, so it draws the same programs wherever it
+It has run some programs of every theme: no share has to import and compile anything for its first
+programs. Every share begins in the same state, so it draws the same programs wherever it
 runs. A program that ends or hangs its process costs that program only: another process goes on with
 the share after it.
 """

@@ -213,7 +213,8 @@ def setitem(self, index, value) -> None:
     and leading dimensions of size one are dropped. Raises TypeError for a value that is neither
     tensor nor number, and the errors of in-place operations.
     """
-    write, write_at = (_write, _write_at)
+    write: Callable[..., Any] = _write
+    write_at: Callable[..., Any] = _write_at
     if not isinstance(value, Tensor):
         _check_number(self, value)
         write, write_at = (fill_, _fill_at)
