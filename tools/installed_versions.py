@@ -22,7 +22,7 @@ SELECTED = [
 
 
 def differs(python: Path, version: str) -> bool:
-    """Whether the torch of an environment contradicts the chapters or the history of its version."""
+    """Whether the torch of an environment contradicts chapters or history."""
     print(f"torch {version}", flush=True)
     against = ["--backend", "torch", "--oracle", f"recorded:torch-{version}", "--exact"]
     commands = (["check", "--without-history"], ["run", *against, *SELECTED])

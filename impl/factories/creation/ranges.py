@@ -109,8 +109,8 @@ def _numbers(name: str, start, end, dtype) -> tuple:
     inferred = dtypes.complex_of(dtypes.get_default_dtype())
     if dtype is not None and not dtype.is_complex:
         raise RuntimeError(
-            f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed dtype "
-            f"{dtype.legacy}"
+            f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed "
+            f"dtype {dtype.legacy}"
         )
     return start, end, (dtype or inferred).numpy
 

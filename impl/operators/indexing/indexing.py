@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import operator as _python
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
