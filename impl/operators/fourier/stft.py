@@ -24,7 +24,9 @@ from impl.tensor.tensor import Tensor
 def _type_of(tensor: Tensor) -> str:
     """ATen's name of the tensor's type in messages."""
     legacy = tensor.dtype.legacy
-    return f"CPU{legacy}Type" if tensor.dtype.category in (BOOL, COMPLEX) else f"torch.{legacy}Tensor"
+    return (
+        f"CPU{legacy}Type" if tensor.dtype.category in (BOOL, COMPLEX) else f"torch.{legacy}Tensor"
+    )
 
 
 def _flag_text(value) -> str:
@@ -97,9 +99,7 @@ def stft(
         )
 
     if input.dtype.category < FLOATING:
-        raise refuse(
-            "expected a tensor of floating point or complex values", NotImplementedError
-        )
+        raise refuse("expected a tensor of floating point or complex values", NotImplementedError)
     if not 1 <= input.ndim <= 2:
         raise refuse("expected a 1D or 2D tensor")
     frames = tensor_ops.unsqueeze(input, 0) if input.ndim == 1 else input
