@@ -39,11 +39,9 @@ class NoComplex:
 
     def refusal(self, d: dtype) -> Exception:
         """The error for operands whose common dtype is complex."""
-        return (
-            not_implemented(self.kernel, d)
-            if self.kernel
-            else self.error(self.text.format(d.legacy))
-        )
+        if self.kernel:
+            return not_implemented(self.kernel, d)
+        return self.error(self.text.format(d.legacy))
 
     def check_derivative(self) -> None:
         """Raise NotImplementedError if the operator is not recorded for complex outputs."""
