@@ -21,7 +21,7 @@ class NoComplex:
     Attributes:
         kernel: the name of the kernel in "… not implemented for 'ComplexFloat'"; for operators
             whose own kernel refuses no dtype.
-        text: the message, where torch has another one.
+        text: the message, where torch has another one; the dtype takes the place of {}.
         error: the class of that error.
         derivative: the name of the operator in the error of one that computes with complex numbers
             but is not recorded for them.
@@ -39,12 +39,14 @@ class NoComplex:
 
     def refusal(self, d: dtype) -> Exception:
         """The error for operands whose common dtype is complex."""
-        return not_implemented(self.kernel, d) if self.kernel else self.error(self.text)
+        if self.kernel:
+            return not_implemented(self.kernel, d)
+        return self.error(self.text.format(d.legacy))
 
     def check_derivative(self) -> None:
-        """Raise RuntimeError if the operator is not recorded for complex outputs."""
+        """Raise NotImplementedError if the operator is not recorded for complex outputs."""
         if self.derivative is not None:
-            raise RuntimeError(
+            raise NotImplementedError(
                 f"{self.derivative} does not support automatic differentiation for outputs with "
                 "complex dtype."
             )

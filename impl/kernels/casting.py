@@ -7,7 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 
-from impl.core.dtypes import ALL, BY_NUMPY, FLOATING, INTEGRAL, REDUCED, float32, float64
+from impl.core.dtypes import ALL, BY_NUMPY, FLOATING, INTEGRAL, REDUCED, float32, float64, int64
 
 
 def converted(raw, dtype: np.dtype):
@@ -21,7 +21,7 @@ def converted(raw, dtype: np.dtype):
 
 # Names of integer types in the message of c10's checked_convert.
 _FIXED_WIDTHS = {name: f"{name}_t" for name in ("uint8", "int8", "int16", "int64")}
-_FLOAT32, _FLOAT64 = float32.numpy, float64.numpy
+_FLOAT32, _FLOAT64, _INT64 = float32.numpy, float64.numpy, int64.numpy
 _LIMITS: dict[np.dtype, tuple] = {
     d.numpy: (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max))
     for d in ALL
@@ -51,6 +51,17 @@ def storable(value, dtype: np.dtype):
     if not fits:
         raise overflow(dtype)
     return np.asarray(value).astype(dtype)[()]
+
+
+def limit(value, dtype: np.dtype):
+    """A number that limits elements of `dtype`; one that bounds integers may lie beyond them.
+
+    Raises RuntimeError as `storable` does, for int64 in the place of narrower integers.
+    """
+    if dtype.kind not in "iu":
+        return element(value, dtype)
+    low, high = _LIMITS[dtype]
+    return dtype.type(min(max(int(storable(value, _INT64)), low), high))
 
 
 def element(value, dtype: np.dtype):

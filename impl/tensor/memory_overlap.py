@@ -121,9 +121,14 @@ def _range(tensor: Tensor) -> tuple[int, int]:
     return size * tensor._offset, size * (tensor._offset + tensor._raw.size)
 
 
+def is_disjoint(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are not the same and share no memory."""
+    return a is not b and _overlap(a, b) is None
+
+
 def check_disjoint(target: Tensor, operand: Tensor) -> None:
     """Raise RuntimeError for any overlap of an operand with the tensor to be written."""
-    if operand is target or _overlap(target, operand) is not None:
+    if not is_disjoint(target, operand):
         raise RuntimeError(messages.PARTIAL_OVERLAP)
 
 

@@ -13,7 +13,7 @@ from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers, require_floating
 from impl.dispatch.out import same_dtype_out
-from impl.kernels.casting import check_numbers, element
+from impl.kernels.casting import check_numbers, element, limit
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.pointwise.special import erf_of
 from impl.operators.pointwise.where_clamp import at_least, at_most
@@ -34,7 +34,7 @@ HIDDEN: dict[str, Any] = {
 def relu(self: Array) -> Array:
     """max(self, 0); its derivative is 0 at 0 and 1 at NaN (torch.relu)."""
     if self.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
+        raise NotImplementedError("Boolean inputs not supported for relu")
     return at_least(self, self.dtype.type(0))
 
 
@@ -70,10 +70,8 @@ for _op in (threshold, threshold_into):
 def hardtanh(self: Array, min_val, max_val) -> Array:
     """self limited to [min_val, max_val]; the derivative is 0 at both limits (F.hardtanh)."""
     if self.dtype.kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    if self.dtype.kind == "u" and min_val < 0:
-        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-    low, high = (element(limit, self.dtype) for limit in (min_val, max_val))
+        raise NotImplementedError("Bool inputs not supported for hardtanh")
+    low, high = limit(min_val, self.dtype), limit(max_val, self.dtype)
     return at_most(at_least(self, low), high)
 
 

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, get_default_dtype
+from impl.core.dtypes import BY_NUMPY, get_default_dtype, real_of
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
@@ -25,13 +25,15 @@ def _idle(input: Tensor, p: float, training: bool) -> bool:
 
 
 def _blank(input: Tensor, features: bool) -> Tensor:
-    """Memory for the mask: of the input's shape, or with one element per channel (`features`)."""
+    """Memory for the mask: real, of the input's shape, or with one element per channel
+    (`features`)."""
+    real = real_of(input.dtype)
     if not features:
-        return empty_like(input)
+        return empty_like(input, real.numpy)
     shape = input._raw.shape
     if len(shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return input.new_empty((*shape[:2], *(1,) * (len(shape) - 2)))
+    return input.new_empty((*shape[:2], *(1,) * (len(shape) - 2)), dtype=real)
 
 
 def _dropped(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:

@@ -21,14 +21,15 @@ from impl.tensor.tensor import Tensor
 
 
 def _promoted(input: Tensor, to_complex: bool = False) -> Tensor:
-    """The tensor in a dtype that has transforms. Raises RuntimeError for float16 and bfloat16."""
+    """The tensor in a dtype that has transforms. Raises NotImplementedError for half and
+    bfloat16."""
     d = input.dtype
     if d.is_complex:
         return input
     if d.category < FLOATING:
         d = get_default_dtype()
     if d.numpy in REDUCED:
-        raise RuntimeError(f"Unsupported dtype {d.legacy}")
+        raise NotImplementedError(f"Unsupported dtype {d.legacy}")
     d = complex_of(d) if to_complex else d
     return input if d is input.dtype else input.to(d)
 

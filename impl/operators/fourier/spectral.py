@@ -106,13 +106,13 @@ def _check_real(self, *rest) -> None:
     _check_kind("floating-point", self)
     if self.dtype in REDUCED:
         legacy = BY_NUMPY[self.dtype].legacy
-        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {legacy}")
+        raise NotImplementedError(f"MKL FFT doesn't support tensors of type: {legacy}")
 
 
 def _check_kind(kind: str, value) -> None:
     d = BY_NUMPY[value.dtype]
     if d.category != (COMPLEX if kind == "complex" else FLOATING):
-        raise RuntimeError(f"Only supports {kind} dtypes, but found: {d.legacy}")
+        raise TypeError(f"Only supports {kind} dtypes, but found: {d.legacy}")
 
 
 # -- derivatives --------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from impl.core.dtypes import FLOATING
+from impl.core.dtypes import BOOL, COMPLEX, FLOATING
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function
@@ -24,7 +24,9 @@ from impl.tensor.tensor import Tensor
 def _type_of(tensor: Tensor) -> str:
     """ATen's name of the tensor's type in messages."""
     legacy = tensor.dtype.legacy
-    return f"CPU{legacy}Type" if tensor.is_complex() else f"torch.{legacy}Tensor"
+    return (
+        f"CPU{legacy}Type" if tensor.dtype.category in (BOOL, COMPLEX) else f"torch.{legacy}Tensor"
+    )
 
 
 def _flag_text(value) -> str:
@@ -88,8 +90,8 @@ def stft(
     if not is_complex:
         _check_deprecated(return_complex)
 
-    def refuse(reason: str) -> RuntimeError:
-        return RuntimeError(
+    def refuse(reason: str, error: type[RuntimeError] = RuntimeError) -> RuntimeError:
+        return error(
             f"stft({_type_of(input)}{[*input.shape]}, n_fft={n_fft}, hop_length={hop}, "
             f"win_length={length}, window={_window_text(window)}, normalized={int(normalized)}, "
             f"onesided={_flag_text(onesided)}, return_complex={_flag_text(return_complex)}, "
@@ -97,7 +99,7 @@ def stft(
         )
 
     if input.dtype.category < FLOATING:
-        raise refuse("expected a tensor of floating point or complex values")
+        raise refuse("expected a tensor of floating point or complex values", NotImplementedError)
     if not 1 <= input.ndim <= 2:
         raise refuse("expected a 1D or 2D tensor")
     frames = tensor_ops.unsqueeze(input, 0) if input.ndim == 1 else input
@@ -197,7 +199,7 @@ def istft(
     hop = n_fft >> 2 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if not input.is_complex():
-        raise RuntimeError(
+        raise TypeError(
             "istft requires a complex-valued input tensor matching the output from stft with "
             "return_complex=True."
         )

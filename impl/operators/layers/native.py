@@ -3,7 +3,6 @@ the backward of a dropout."""
 
 from __future__ import annotations
 
-from impl.core.memory_formats import channels_last, contiguous_format
 from impl.dispatch.definition import Array, function, operator
 from impl.operators.layers import batch_norm, group_norm, layer_norm
 
@@ -22,16 +21,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 @function(method=False)
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm` of N examples of C channels of HxW elements, the means, and the inverse
-    deviations (torch.native_group_norm).
-
-    Raises RuntimeError for an input that is neither contiguous nor has its channels last.
-    """
-    layouts = (contiguous_format, channels_last) if input._raw.ndim == 4 else (contiguous_format,)
-    if not any(input.is_contiguous(memory_format=layout) for layout in layouts):
-        raise RuntimeError(
-            "Expected X.is_contiguous(memory_format) to be true, but got false.  (Could this error "
-            "message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+    deviations (torch.native_group_norm)."""
     return group_norm.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 
 

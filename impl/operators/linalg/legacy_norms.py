@@ -23,7 +23,7 @@ from impl.tensor.tensor import Tensor
 def require_real_or_complex(kind) -> None:
     d = BY_NUMPY[kind]
     if d.category < FLOATING:
-        raise RuntimeError(
+        raise NotImplementedError(
             "norm(): input dtype should be either floating point or complex. "
             f"Got {d.legacy} instead."
         )

@@ -69,11 +69,11 @@ def tensorsolve(A, B, dims=None, *, out=None):
 def vander(x, *, N=None):
     """The powers 0 to N - 1 of each element, along a new last dimension (torch.linalg.vander).
 
-    N is the size of the last dimension by default. Raises RuntimeError for bool, half and
-    bfloat16, and for N below 2.
+    N is the size of the last dimension by default. Raises NotImplementedError for bool,
+    half and bfloat16, and RuntimeError for N below 2.
     """
     if x.dtype.category == BOOL or x._raw.dtype in REDUCED:
-        raise RuntimeError(
+        raise NotImplementedError(
             "linalg.vander supports floating point, complex, and integer tensors, but got "
             f"{x.dtype.legacy}"
         )

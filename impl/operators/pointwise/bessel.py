@@ -1,15 +1,15 @@
-"""Bessel and Airy functions; only the modified ones i0, i0e, i1 and i1e have derivatives."""
+"""Bessel and Airy functions; the scaled, spherical and Airy ones have no derivatives."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import scipy.special
 
-from impl.core.dtypes import BY_NUMPY, REDUCED
 from impl.dispatch.definition import Array, operator
-from impl.dispatch.not_implemented import not_implemented, require_floating, require_full_precision
+from impl.dispatch.not_implemented import require_floating, require_full_precision
 from impl.kernels.reduced_precision import at_least_float32
 
 _SPECIAL: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "out": True}
@@ -48,31 +48,33 @@ def special_i1e(self: Array) -> Array:
     return _i1e(self)
 
 
-# DLMF 10.29: i0' = i1, and i1' = i0 - i1 / x, which is 1/2 at 0.
+# DLMF 10.29: i0' = i1, and i1' = i0 - i1 / x, which is 1/2 at 0; 10.6: j1' = j0 - j1 / x likewise.
 
 
-def _away_from_zero(F, value, name: str):
-    """The mask |value| > eps, and the value with eps in place of the smaller elements.
+def _away_from_zero(F, value):
+    """The mask |value| <= eps, and the value with eps in place of these elements.
 
-    The formulas divide by the value and select the limit at 0 by the mask, as torch's do. Raises
-    NotImplementedError for float16 and bfloat16, with `name` as the kernel.
+    The formulas divide by the value and select the limit at 0 by the mask, as torch's do.
     """
-    if F.dtype_of(value) in REDUCED:
-        raise not_implemented(name, BY_NUMPY[F.dtype_of(value)])
-    smallest = float(np.finfo(F.dtype_of(value)).eps)
-    large = abs(value) > smallest
-    return large, F.where(large, value, smallest)
+    smallest = float(ml_dtypes.finfo(F.dtype_of(value)).eps)
+    small = abs(value) <= smallest
+    return small, F.where(small, smallest, value)
 
 
-def _of_i1(F, grad, self, result):
-    large, x = _away_from_zero(F, self, "i1_backward")
-    return grad * F.where(large, F.i0(x) - result * F.reciprocal(x), 0.5)
+def _of_first_order(zeroth: str):
+    """The gradient of a function of order 1, from the name of that of order 0."""
+
+    def formula(F, grad, self, result):
+        small, x = _away_from_zero(F, self)
+        return grad * F.where(small, 0.5, getattr(F, zeroth)(x) - result * F.reciprocal(x))
+
+    return formula
 
 
 def _of_i1e(F, grad, self, result):
-    large, x = _away_from_zero(F, self, "i1e_backward")
+    small, x = _away_from_zero(F, self)
     slope = F.special_i0e(x) - result * (F.sgn(x) + F.reciprocal(x))
-    return grad * F.where(large, slope, 0.5)
+    return grad * F.where(small, 0.5, slope)
 
 
 def _of_i0e(F, grad, self, result):
@@ -82,15 +84,15 @@ def _of_i0e(F, grad, self, result):
 
 i0.gradient(self=lambda F, grad, self: grad * F.special_i1(self))
 special_i0e.gradient(self=_of_i0e)
-special_i1.gradient(self=_of_i1)
+special_i1.gradient(self=_of_first_order("i0"))
 special_i1e.gradient(self=_of_i1e)
 
 
-# -- without derivative -------------------------------------------------------------------------
+# -- of float32 and float64 only ----------------------------------------------------------------
 
 
-def _undifferentiated(name: str, function, doc: str, of_x: bool = False):
-    """Define a function of float32 and float64 that torch does not differentiate.
+def _special(name: str, function, doc: str, of_x: bool = False):
+    """Define a function of float32 and float64.
 
     `of_x`: torch names the parameter `x` instead of `input`.
     """
@@ -99,43 +101,62 @@ def _undifferentiated(name: str, function, doc: str, of_x: bool = False):
         require_full_precision(value, f"{name}_cpu")
         return function(value).astype(value.dtype)
 
-    def of_input(self: Array) -> Array:
+    def of_self(self: Array) -> Array:
         return compute(self)
 
     def of_named(x: Array) -> Array:
         return compute(x)
 
-    kernel = of_named if of_x else of_input
+    kernel = of_named if of_x else of_self
     kernel.__name__, kernel.__doc__ = f"special_{name}", f"{doc} (torch.special.{name})."
-    return operator(promote="float", **_SPECIAL)(kernel)
+    letters = name.title().replace("_", "")
+    return operator(node=f"Special{letters}Backward0", promote="float", **_SPECIAL)(kernel)
 
 
-_KINDS = {"j": "first", "y": "second"}
-for _name in ("j0", "j1", "y0", "y1"):
-    _undifferentiated(
-        f"bessel_{_name}",
-        getattr(scipy.special, _name),
-        f"The Bessel function of the {_KINDS[_name[0]]} kind of order {_name[1]}",
-    )
-for _name in ("i0", "i1", "k0", "k1"):
-    _undifferentiated(
-        f"modified_bessel_{_name}",
-        getattr(scipy.special, _name),
-        f"The modified Bessel function {_name}",
-    )
+def _bessel(name: str):
+    kind = {"j": "first", "y": "second"}[name[0]]
+    doc = f"The Bessel function of the {kind} kind of order {name[1]}"
+    return _special(f"bessel_{name}", getattr(scipy.special, name), doc)
+
+
+def _modified_bessel(name: str):
+    doc = f"The modified Bessel function {name}"
+    return _special(f"modified_bessel_{name}", getattr(scipy.special, name), doc)
+
+
+def _of_y1(F, grad, self, result):
+    slope = F.special_bessel_y0(self) - result * F.reciprocal(self)
+    return grad * F.where(self == 0, np.inf, slope)
+
+
+def _of_k1(F, grad, self, result):
+    return grad * -(F.special_modified_bessel_k0(self) + result * F.reciprocal(self))
+
+
+_bessel("j0").gradient(self=lambda F, grad, self: grad * -F.special_bessel_j1(self))
+_bessel("j1").gradient(self=_of_first_order("special_bessel_j0"))
+_bessel("y0").gradient(self=lambda F, grad, self: grad * -F.special_bessel_y1(self))
+_bessel("y1").gradient(self=_of_y1)
+_modified_bessel("i0").gradient(
+    self=lambda F, grad, self: grad * F.special_modified_bessel_i1(self)
+)
+_modified_bessel("i1").gradient(self=_of_first_order("i0"))
+_modified_bessel("k0").gradient(
+    self=lambda F, grad, self: grad * -F.special_modified_bessel_k1(self)
+)
+_modified_bessel("k1").gradient(self=_of_k1)
+
 for _name in ("k0", "k1"):
-    _undifferentiated(
+    _special(
         f"scaled_modified_bessel_{_name}",
         getattr(scipy.special, f"{_name}e"),
         f"exp(x) {_name}(x), of the modified Bessel function",
         of_x=True,
     )
-_undifferentiated(
+_special(
     "spherical_bessel_j0",
     lambda value: scipy.special.spherical_jn(0, value),
     "The spherical Bessel function of the first kind of order 0",
     of_x=True,
 )
-_undifferentiated(
-    "airy_ai", lambda value: scipy.special.airy(value)[0], "The Airy function Ai", of_x=True
-)
+_special("airy_ai", lambda value: scipy.special.airy(value)[0], "The Airy function Ai", of_x=True)

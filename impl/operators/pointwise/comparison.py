@@ -82,7 +82,7 @@ for _name, _test, _words in (
 @operator(
     elementwise=True,
     out=True,
-    complex=NoComplex(text="isposinf does not support complex inputs.", error=RuntimeError),
+    complex=NoComplex(text="isposinf does not support complex inputs.", error=TypeError),
 )
 def isposinf(self: Array) -> Array:
     """Whether each element is +inf (torch.isposinf)."""
@@ -92,7 +92,7 @@ def isposinf(self: Array) -> Array:
 @operator(
     elementwise=True,
     out=True,
-    complex=NoComplex(text="isneginf does not support complex inputs.", error=RuntimeError),
+    complex=NoComplex(text="isneginf does not support complex inputs.", error=TypeError),
 )
 def isneginf(self: Array) -> Array:
     """Whether each element is -inf (torch.isneginf)."""

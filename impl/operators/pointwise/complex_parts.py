@@ -177,7 +177,7 @@ def _numbers(self) -> np.ndarray:
 def view_as_real(tensor: Tensor) -> Tensor:
     """A view of complex numbers as pairs of real ones: (...) becomes (..., 2)."""
     if not _is_complex(tensor):
-        raise RuntimeError("view_as_real is only supported for complex tensors")
+        raise TypeError("view_as_real is only supported for complex tensors")
     if is_conj(tensor):
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
@@ -193,8 +193,10 @@ def view_as_real(tensor: Tensor) -> Tensor:
 def view_as_complex(tensor: Tensor) -> Tensor:
     """A view of pairs of real numbers as complex ones: (..., 2) becomes (...)."""
     d = tensor.dtype
+    if d.is_complex:
+        raise TypeError("view_as_complex is not supported for complex tensors")
     if d.category != FLOATING or d is bfloat16:
-        raise RuntimeError(
+        raise NotImplementedError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
@@ -233,9 +235,9 @@ def real(input):
 
 
 def imag(input):
-    """A view of the imaginary part (torch.imag). Raises RuntimeError for a real tensor."""
+    """A view of the imaginary part (torch.imag). Raises TypeError for a real tensor."""
     if not _is_complex(input):
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        raise TypeError("imag is not implemented for tensors with non-complex dtypes.")
     if is_conj(input):
         return neg_view(view_as_real(conj_view(input))).select(input._raw.ndim, 1)
     return view_as_real(input).select(input._raw.ndim, 1)
@@ -328,7 +330,7 @@ def _check_parts(name: str, parts: dict, out) -> None:
             )
     first, second = (BY_NUMPY[t._raw.dtype] for t in parts.values())
     if not all(d.category == FLOATING and d is not bfloat16 for d in (first, second)):
-        raise RuntimeError(
+        raise NotImplementedError(
             "Expected both inputs to be Half, Float or Double tensors but got "
             f"{first.legacy} and {second.legacy}"
         )

@@ -128,7 +128,7 @@ ldexp.forward(
 
 def _refuse_complex(value, name: str) -> None:
     if value.dtype.kind == "c":
-        raise RuntimeError(f"{name} is not supported for complex tensors.")
+        raise NotImplementedError(f"{name} is not supported for complex tensors.")
 
 
 @operator(

@@ -37,7 +37,7 @@ def lcm(self: Array, other: Array) -> Array:
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 
-    Raises RuntimeError for complex numbers.
+    Raises NotImplementedError for bools and complex numbers.
     """
     raws = [v._raw if isinstance(v, Tensor) else v for v in (elements, test_elements)]
     common = result_dtype(raws)
@@ -45,7 +45,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         if isinstance(raw, (np.ndarray, np.generic, bool)):
             d = BY_NUMPY[np.asarray(raw).dtype]
             if d.category > FLOATING or d.name == "bool":
-                raise RuntimeError(f"Unsupported input type encountered for isin(): {d.legacy}")
+                raise NotImplementedError(
+                    f"Unsupported input type encountered for isin(): {d.legacy}"
+                )
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
     found = np.isin(whole, others, invert=invert)
     return new(found if found.ndim else found[()])

@@ -270,7 +270,7 @@ _HIDDEN: dict[str, Any] = {
     out=True,
     numbers=False,
     complex=NoComplex(
-        text="heaviside is not yet implemented for complex tensors.", error=RuntimeError
+        text="heaviside is not yet implemented for complex tensors.", error=NotImplementedError
     ),
 )
 def heaviside(self: Array, values: Array) -> Array:
@@ -283,7 +283,7 @@ def heaviside(self: Array, values: Array) -> Array:
     node="NotImplemented",
     **_HIDDEN,
     complex=NoComplex(
-        text="heaviside is not yet implemented for complex tensors.", error=RuntimeError
+        text="heaviside is not yet implemented for complex tensors.", error=NotImplementedError
     ),
 )
 def heaviside_into(self: Array, values: Array) -> Array:

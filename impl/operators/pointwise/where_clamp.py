@@ -360,13 +360,19 @@ alias("clamp", "clip")
 # -- nan_to_num --------------------------------------------------------------------------------
 
 
-@operator(
-    elementwise=True, inplace=True, out=True, writes=1, complex=NoComplex(derivative="nan_to_num")
-)
+@operator(elementwise=True, inplace=True, out=True, writes=1)
 def nan_to_num(self: Array, nan=None, posinf=None, neginf=None) -> Array:
-    """NaN and infinities replaced by numbers: 0 and the largest of the dtype (torch.nan_to_num)."""
+    """NaN and infinities replaced by numbers: 0 and the largest of the dtype (torch.nan_to_num).
+
+    Of a complex number each part is replaced by itself; the derivative is 0 if either was.
+    """
     if self.dtype.kind in "iub":
         return self.copy()
+    if self.dtype.kind == "c":
+        parts = np.empty_like(self)
+        parts.real = nan_to_num.kernel(self.real, nan, posinf, neginf)
+        parts.imag = nan_to_num.kernel(self.imag, nan, posinf, neginf)
+        return parts
     limits = ml_dtypes.finfo(self.dtype)  # NumPy's does not know bfloat16
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf

@@ -57,7 +57,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     """
     _check_matrix("cov", input)
     if input.dtype.category == BOOL:
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise NotImplementedError("cov(): bool dtype is not supported for input")
     rows = tensor_ops.view(input, (1, -1)) if input._raw.ndim < 2 else input
     observations = rows._raw.shape[1]
     weights = None

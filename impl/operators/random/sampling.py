@@ -154,7 +154,7 @@ bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
     function=False,
     method=False,
     node="BernoulliBackward1",
-    complex=NoComplex("bernoulli_scalar_cpu_"),
+    complex=NoComplex("bernoulli_tensor_cpu_self_"),
 )
 def bernoulli_fill(self: Array, p: Array, generator) -> Array:
     wide = np.broadcast_to(p, self.shape)

@@ -90,7 +90,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     for uint8, sizes below `edge_order` + 1, and lists of other lengths.
     """
     if input.dtype is uint8:
-        raise RuntimeError("torch.gradient does not support uint8 input.")
+        raise NotImplementedError("torch.gradient does not support uint8 input.")
     ndim = input._raw.ndim
     dims = range(ndim) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if spacing is None or isinstance(spacing, numbers.Number):

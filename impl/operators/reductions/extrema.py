@@ -32,6 +32,7 @@ from impl.operators.pointwise.halved_ties import (
     smaller_before_nan,
 )
 from impl.operators.reductions.reductions import restore
+from impl.tensor.memory_overlap import check_disjoint, is_disjoint
 from impl.tensor.tensor import Tensor
 
 Extremes = return_type("aminmax", "min", "max")
@@ -50,7 +51,7 @@ def _elementwise(name: str, compute, words: str):
         return compute(self, other)
 
     kernel.__name__, kernel.__doc__ = name, f"The {words} (torch.{name})."
-    refused = NoComplex(text=f"{name} not implemented for complex tensors.", error=RuntimeError)
+    refused = NoComplex(text=f"{name} not implemented for complex tensors.", error=TypeError)
     facts: dict[str, Any] = {"complex": refused, "numbers": False}
     return operator(promote="arithmetic", elementwise=True, out=True, **facts)(kernel)
 
@@ -192,7 +193,7 @@ amin_dim = _of_dims("amin", np.min, "minimum")
     node="AminmaxBackward0",
     function=False,
     method=False,
-    complex=NoComplex("aminmax_cpu"),
+    complex=NoComplex(text="aminmax not implemented for {}", error=TypeError),
 )
 def aminmax_dim(self: Array, dim, keepdim) -> Array:
     if self.size == 0 and dim is None:
@@ -230,7 +231,14 @@ aminmax_dim.forward(
 
 @function()
 def aminmax(input, *, dim=None, keepdim=False, out=None):
-    """The minimum and the maximum, ties of each sharing evenly (torch.aminmax)."""
+    """The minimum and the maximum, ties of each sharing evenly (torch.aminmax).
+
+    Raises ValueError for `out` of tensors that share memory.
+    """
+    if out is not None and not is_disjoint(*out):
+        raise ValueError("aminmax(): the `min` and `max` out= tensors must not overlap.")
+    for tensor in out or ():
+        check_disjoint(tensor, input)
     result = Extremes(aminmax_dim(input, dim, keepdim))
     return stored("aminmax", out, result)
 
@@ -291,7 +299,7 @@ def _of_dim(name: str, arg):
 
     kernel.__name__ = f"{name}_dim"
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
-    refused = NoComplex(text=f"{name}(): does not support complex input", error=RuntimeError)
+    refused = NoComplex(text=f"{name}(): does not support complex input", error=TypeError)
     facts: dict[str, Any] = {"writes": 2, "complex": refused}
     op = operator(node=node, outputs=outputs, function=False, method=False, **facts)(kernel)
     op.differentiable("values").gradient(self=selected).forward(values=read_at)
@@ -328,7 +336,7 @@ def _argument(name: str, arg, words: str) -> None:
     def kernel(self: Array, dim=None, keepdim=False) -> Array:
         array = np.asarray(self)
         if array.dtype.kind == "b":
-            raise RuntimeError(f"{name}(): does not support bool input")
+            raise NotImplementedError(f"{name}(): does not support bool input")
         if dim is None:
             if array.size == 0:
                 raise IndexError(
@@ -348,7 +356,7 @@ def _argument(name: str, arg, words: str) -> None:
     kernel.__doc__ = (
         f"The index of the {words}, the first of several; not differentiable (torch.{name})."
     )
-    refused = NoComplex(text=f"{name}(): does not support complex input", error=RuntimeError)
+    refused = NoComplex(text=f"{name}(): does not support complex input", error=TypeError)
     operator(complex=refused)(kernel)
     FUNCTIONS[name] = taking_out(FUNCTIONS[name], storing=store_exactly)
 

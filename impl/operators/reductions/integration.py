@@ -18,7 +18,9 @@ def _refuse_bool(name: str, y: Tensor, x) -> None:
     tensors = [y, x] if isinstance(x, Tensor) else [y]
     if any(t.dtype is bool_ for t in tensors):
         which = "`x` or `y`" if isinstance(x, Tensor) else "`y`"
-        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
+        raise NotImplementedError(
+            f"{name}: received a bool input for {which}, but bool is not supported"
+        )
 
 
 def _steps(name: str, y: Tensor, x: Tensor, dim: int):

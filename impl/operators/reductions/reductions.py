@@ -169,8 +169,8 @@ mean_dim.gradient(
 mean_dim.forward("linear")
 
 
-def _no_mean(name: str, kind: dtype, what: str) -> RuntimeError:
-    return RuntimeError(
+def _no_mean(name: str, kind: dtype, what: str) -> str:
+    return (
         f"{name}(): could not infer output dtype. {what} must be either a floating point or "
         f"complex dtype. Got: {kind.legacy}"
     )
@@ -178,10 +178,12 @@ def _no_mean(name: str, kind: dtype, what: str) -> RuntimeError:
 
 @function()
 def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
-    """The mean of all elements, or over `dim`. Raises RuntimeError for integers (torch.mean)."""
+    """The mean of all elements, or over `dim`. Raises NotImplementedError for integers
+    (torch.mean)."""
     kind = dtype or input.dtype
     if kind.category < FLOATING:
-        raise _no_mean("mean", kind, "Input dtype" if dtype is None else "Optional dtype")
+        what = "Input dtype" if dtype is None else "Optional dtype"
+        raise NotImplementedError(_no_mean("mean", kind, what))
     result = mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
     return result if out is None else store("mean", out, result)
 
@@ -191,7 +193,7 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     node="NansumBackward0",
     function=False,
     method=False,
-    complex=NoComplex(text="nansum on CPU does not support complex inputs", error=RuntimeError),
+    complex=NoComplex(text="nansum on CPU does not support complex inputs"),
 )
 def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     floating = BY_NUMPY[self.dtype].category > INTEGRAL
@@ -228,15 +230,15 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean of the elements that are not NaN (torch.nanmean).
 
-    Raises RuntimeError for integers and bools, also as `dtype`.
+    Raises NotImplementedError for integers and bools, RuntimeError for one of them as `dtype`.
     """
     if input.dtype.category < FLOATING:
-        raise RuntimeError(
+        raise NotImplementedError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.legacy}"
         )
     if dtype is not None and dtype.category < FLOATING:
-        raise _no_mean("nanmean", dtype, "Optional dtype")
+        raise RuntimeError(_no_mean("nanmean", dtype, "Optional dtype"))
     count = input.isnan().logical_not().sum(dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
     # ATen puts the sum there first, and divides it.

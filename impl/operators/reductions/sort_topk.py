@@ -68,7 +68,7 @@ def _define_sort(name: str, node: str):
 
     kernel.__name__ = name
     outputs = ("values", "indices")
-    refused = NoComplex(text=" Sort does not support complex dtypes on CPU", error=RuntimeError)
+    refused = NoComplex(text=" Sort does not support complex dtypes on CPU", error=TypeError)
     facts: dict[str, Any] = {"complex": refused, "writes": int(name == "sort_default")}
     settings = {**facts, "function": False, "method": False, "fresh": True}
     return operator(node=node, outputs=outputs, **settings)(kernel)
@@ -83,7 +83,7 @@ sort_stable = _define_sort("sort_stable", "SortBackward1")
     outputs=("values", "indices"),
     function=False,
     method=False,
-    complex=NoComplex(text=" topk does not support complex dtypes on CPU", error=RuntimeError),
+    complex=NoComplex(text=" topk does not support complex dtypes on CPU", error=TypeError),
 )
 def topk_dim(self: Array, k, dim, largest) -> Array:
     array = np.asarray(self)
@@ -92,7 +92,7 @@ def topk_dim(self: Array, k, dim, largest) -> Array:
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
     if array.dtype.kind == "b":
-        raise RuntimeError("topk does not support bool dtypes on CPU")
+        raise NotImplementedError("topk does not support bool dtypes on CPU")
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     order = np.take(_order(_comparable(array), dim, largest), np.arange(k), axis=dim)

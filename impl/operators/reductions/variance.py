@@ -105,14 +105,14 @@ std_correction.forward(
 def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
     """Apply one of the operators above or their relatives to the arguments as callers give them.
 
-    Raises RuntimeError for integers; warns where there are no degrees of freedom.
+    Raises NotImplementedError for integers; warns where there are no degrees of freedom.
     """
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
     correction = _correction(dim, correction, unbiased)
     if input.dtype.category < FLOATING:
         who = "std and var" if name in ("std", "var") else name
-        raise RuntimeError(f"{who} only support floating point and complex dtypes")
+        raise NotImplementedError(f"{who} only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
     if _degrees_of_freedom(input.numel() // kept if kept else 0, correction) <= 0:

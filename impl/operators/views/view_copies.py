@@ -265,7 +265,7 @@ _published(tensor_ops.detach_copy)
 def view_as_real_copy(self: Array) -> Array:
     """Complex numbers as pairs of real ones, copied (torch.view_as_real_copy)."""
     if self.dtype.kind != "c":
-        raise RuntimeError("view_as_real is only supported for complex tensors")
+        raise TypeError("view_as_real is only supported for complex tensors")
     return np.stack([self.real, self.imag], -1)
 
 
@@ -282,8 +282,10 @@ def view_as_complex_copy(self: Array) -> Array:
     """Pairs of real numbers as complex ones, copied (torch.view_as_complex_copy); its backward
     raises, as in torch. Errors as `view_as_complex`."""
     d = BY_NUMPY[self.dtype]
+    if d.is_complex:
+        raise TypeError("view_as_complex is not supported for complex tensors")
     if self.dtype.kind != "f":
-        raise RuntimeError(
+        raise NotImplementedError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
