@@ -75,7 +75,7 @@ def argument_list(draft: Draft, asked: Sequence[Argument], of: str | None = None
         if argument.out:
             written.append(argument.name)
             continue
-        if argument.default is not None and choices.chance(0.62):
+        if argument.default is not None and not argument.is_large and choices.chance(0.62):
             named = True
             continue
         if choices.chance(WRONG_SHARE):

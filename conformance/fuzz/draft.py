@@ -112,6 +112,9 @@ class Draft:
     def _is_large(self, value: Any, depth: int = 0) -> bool:
         if isinstance(value, self.torch.Tensor):
             return value.numel() > LARGEST
+        if isinstance(value, self.torch.nn.Module):
+            lazy = self.torch.nn.parameter.is_lazy
+            return sum(p.numel() for p in value.parameters() if not lazy(p)) > LARGEST
         if isinstance(value, list | tuple) and depth < 3:
             return len(value) > 64 or any(self._is_large(part, depth + 1) for part in value)
         return isinstance(value, str) and len(value) > LARGEST

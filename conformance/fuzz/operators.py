@@ -23,6 +23,11 @@ class Argument:
     keyword: bool
     out: bool
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the default is a size that takes long to compare: torch.nn.Transformer has 512."""
+        return self.type == "int" and (self.default or "").isdigit() and int(self.default or 0) > 64
+
 
 @dataclass(frozen=True)
 class Signature:

@@ -28,7 +28,7 @@ from impl.dispatch.facts import (
     SavedAs,
 )
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
-from impl.dispatch.out import check_out, write_out
+from impl.dispatch.out import check_out, warn_cast, write_out
 from impl.dispatch.type_promotion import TypePromotion
 from impl.graph.edge import gradient_edge
 from impl.tape import inplace
@@ -50,6 +50,7 @@ class Operator(TypePromotion):
     validate = None  # checks the raw arguments before they are promoted
     _validate_out = None  # checks the dtype of out= and the raw arguments
     _layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
+    _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_in_memory = None  # the kernel over an array that is written itself
 
     def __init__(
@@ -88,6 +89,7 @@ class Operator(TypePromotion):
         self.saved_as = saved_as
         self.memory = memory
         self.elementwise = elementwise
+        self._casts_out = elementwise and promote is not None
         self.layout_sensitive = elementwise if layout_sensitive is None else layout_sensitive
         self.reduces = reduces
         self.grows = grows
@@ -113,6 +115,11 @@ class Operator(TypePromotion):
         """Register what raises for a wrong `out=`, from its NumPy dtype and the raw arguments."""
         self._validate_out = validate
         return validate
+
+    def casts_out(self, casts: bool) -> None:
+        """State whether an `out=` of another dtype is cast, as pointwise operators that promote do
+        (TensorIterator's cast_common_dtype_to_outputs)."""
+        self._casts_out = casts
 
     def laid_out_as(self, layouts):
         """Register the function from the arguments to the (shape, strides) pairs that the layout of
@@ -258,11 +265,7 @@ class Operator(TypePromotion):
                 return operands
         else:
             present = [args[i] for i in self.tensor_positions if args[i] is not None]
-            common = raw.dtype
-            # Comparisons return bool; the operands' common dtype must be recomputed.
-            if common == np.bool_:
-                raws = [a._raw if isinstance(a, Tensor) else a for a in present]
-                common = result_dtype(raws).numpy
+            common = _common_dtype(raw, present)
             operands = [
                 (a._raw.shape, self._strides_of_operand(a, common))
                 if isinstance(a, Tensor)
@@ -383,6 +386,9 @@ class Operator(TypePromotion):
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
         raw = self._call_kernel(raws)
         edges = self.edges(args, mask) if unknown and mask else ()
+        if self._casts_out:
+            present = [args[i] for i in self.tensor_positions if args[i] is not None]
+            warn_cast(out, raw, _common_dtype(raw, present))
         if self.lays_out:
             write_out(out, raw, strides_of(raw))
         elif self.elementwise and strided and raw.ndim:
@@ -397,3 +403,11 @@ class Operator(TypePromotion):
     def _links_list(self, args) -> bool:
         """Whether a tensor of the list of tensors requires grad."""
         return any(requires_grad(t) for t in args[self.list_position])
+
+
+def _common_dtype(raw, operands) -> np.dtype:
+    """The dtype that the operands of a pointwise operator are cast to: that of the result `raw`,
+    but comparisons return bool."""
+    if raw.dtype != np.bool_:
+        return raw.dtype
+    return result_dtype([a._raw if isinstance(a, Tensor) else a for a in operands]).numpy

@@ -78,6 +78,17 @@ def write_out(out: Tensor, value, strides=None) -> None:
     write(out, value)
 
 
+def warn_cast(out: Tensor, value, common: np.dtype) -> None:
+    """Warn of what TensorIterator does to an `out=` that is cast from the operands' `common` dtype:
+    it resizes a temporary tensor as well, and casts complex numbers."""
+    if out._raw.dtype in (common, np.bool_):
+        return
+    if out._raw.shape != value.shape and out._raw.size:
+        _warn_resized(out, value.shape)
+    if common.kind == "c" and out._raw.dtype.kind != "c":
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
+
+
 def fill_out(out: Tensor, value) -> None:
     """Store a factory's value in `out`, which is resized to its shape without a warning."""
     resize(out, np.shape(value), None)
@@ -104,17 +115,20 @@ def _fit(out: Tensor, shape, strides=None) -> None:
     if out._raw.shape == shape:
         return
     if out._raw.size:
-        warnings.warn(
-            "An output with one or more elements was resized since it had shape "
-            f"{list(out._raw.shape)}, which does not match the required output shape "
-            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release "
-            "outputs will not be resized unless they have zero elements. You can explicitly "
-            "reuse an out tensor t by resizing it, inplace, to zero elements with "
-            "t.resize_(0).",
-            UserWarning,
-            stacklevel=5,
-        )
+        _warn_resized(out, shape)
     resize(out, shape, None if strides is None or has_zero_strides(shape, strides) else strides)
+
+
+def _warn_resized(out: Tensor, shape) -> None:
+    warnings.warn(
+        "An output with one or more elements was resized since it had shape "
+        f"{list(out._raw.shape)}, which does not match the required output shape {list(shape)}. "
+        "This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+        "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+        "inplace, to zero elements with t.resize_(0).",
+        UserWarning,
+        stacklevel=6,
+    )
 
 
 def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):

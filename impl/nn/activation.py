@@ -111,19 +111,21 @@ def selu(input, inplace: bool = False) -> Tensor:
     return (FUNCTIONS["selu_"] if inplace else FUNCTIONS["selu"])(input)
 
 
-@taking_out
-def gelu(input, *, approximate: str = "none") -> Tensor:
+def gelu(input, *, approximate: str = "none", out=None) -> Tensor:
     """`input` times the normal distribution function of `input`; "tanh" approximates it.
 
     Raises RuntimeError for another `approximate`.
     """
-    return units.gelu(input, approximate)
+    return _written(units.gelu, out, input, approximate)
 
 
-@taking_out
-def softplus(input, beta=1, threshold=20) -> Tensor:
+def _written(op, out, *args) -> Tensor:
+    return op(*args) if out is None else op.call_out(out, args)
+
+
+def softplus(input, beta=1, threshold=20, *, out=None) -> Tensor:
     """log(1 + exp(beta * input)) / beta; `input` itself where beta * input > threshold."""
-    return units.softplus(input, beta, threshold)
+    return _written(units.softplus, out, input, beta, threshold)
 
 
 def softsign(input) -> Tensor:
@@ -136,10 +138,9 @@ def tanhshrink(input) -> Tensor:
     return input - input.tanh()
 
 
-@taking_out
-def softshrink(input, lambd=0.5) -> Tensor:
+def softshrink(input, lambd=0.5, *, out=None) -> Tensor:
     """`input` moved towards 0 by `lambd`. Raises RuntimeError for a negative `lambd`."""
-    return units.softshrink(input, lambd)
+    return _written(units.softshrink, out, input, lambd)
 
 
 @taking_out

@@ -136,7 +136,7 @@ class _LazyConvNd(_LazyLayer, conv._ConvNd):
         self.reset_parameters()
 
 
-class _LazyNorm(_LazyLayer, batchnorm._NormBase):
+class _LazyNormBase(_LazyLayer, batchnorm._NormBase):
     """A normalisation whose `num_features` are the channels of its first input."""
 
     _size = "num_features"
@@ -193,9 +193,9 @@ LazyConv3d = _lazy(_LazyConvNd, conv.Conv3d)
 LazyConvTranspose1d = _lazy(_LazyConvNd, conv.ConvTranspose1d)
 LazyConvTranspose2d = _lazy(_LazyConvNd, conv.ConvTranspose2d)
 LazyConvTranspose3d = _lazy(_LazyConvNd, conv.ConvTranspose3d)
-LazyBatchNorm1d = _lazy(_LazyNorm, batchnorm.BatchNorm1d, batchnorm._BatchNorm)
-LazyBatchNorm2d = _lazy(_LazyNorm, batchnorm.BatchNorm2d, batchnorm._BatchNorm)
-LazyBatchNorm3d = _lazy(_LazyNorm, batchnorm.BatchNorm3d, batchnorm._BatchNorm)
-LazyInstanceNorm1d = _lazy(_LazyNorm, batchnorm.InstanceNorm1d, batchnorm._InstanceNorm)
-LazyInstanceNorm2d = _lazy(_LazyNorm, batchnorm.InstanceNorm2d, batchnorm._InstanceNorm)
-LazyInstanceNorm3d = _lazy(_LazyNorm, batchnorm.InstanceNorm3d, batchnorm._InstanceNorm)
+LazyBatchNorm1d = _lazy(_LazyNormBase, batchnorm.BatchNorm1d, batchnorm._BatchNorm)
+LazyBatchNorm2d = _lazy(_LazyNormBase, batchnorm.BatchNorm2d, batchnorm._BatchNorm)
+LazyBatchNorm3d = _lazy(_LazyNormBase, batchnorm.BatchNorm3d, batchnorm._BatchNorm)
+LazyInstanceNorm1d = _lazy(_LazyNormBase, batchnorm.InstanceNorm1d, batchnorm._InstanceNorm)
+LazyInstanceNorm2d = _lazy(_LazyNormBase, batchnorm.InstanceNorm2d, batchnorm._InstanceNorm)
+LazyInstanceNorm3d = _lazy(_LazyNormBase, batchnorm.InstanceNorm3d, batchnorm._InstanceNorm)

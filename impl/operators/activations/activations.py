@@ -134,7 +134,8 @@ def _check_range(self, lambd) -> None:
 
 
 hardshrink.gradient(self=lambda F, grad, self, lambd: F.hardshrink_backward(grad, self, lambd))
-hardshrink.checks_out(same_dtype_out)
+for _op in (hardshrink, softshrink):
+    _op.checks_out(same_dtype_out)
 softshrink.gradient(self=lambda F, grad, self, lambd: F.softshrink_backward(grad, self, lambd))
 
 
@@ -316,6 +317,8 @@ def softplus(self: Array, beta, threshold) -> Array:
     return np.where(scaled > element(threshold, self.dtype), self, smooth)
 
 
+for _op in (gelu, softplus):
+    _op.checks_out(same_dtype_out)
 softplus.gradient(
     self=lambda F, grad, self, beta, threshold: F.softplus_backward(grad, self, beta, threshold)
 )

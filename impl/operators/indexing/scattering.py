@@ -48,24 +48,27 @@ def _check_scatter(self, dim: int, index, src=None) -> None:
         if src is not None:
             text += f" and to be no larger size than src {list(src.shape)}"
         raise RuntimeError(text)
-    check_along(places, dim, target.shape[dim])
 
 
 def _fits(places, source, ndim: int) -> bool:
     return all(places.shape[d] <= source.shape[d] for d in range(ndim))
 
 
-def scattered(self, dim, index, src, combine):
+def scattered(self, dim, index, src, combine, reduce="add"):
     """A copy into which `combine(target, key, values)` has written `src` at `index` along `dim`.
 
-    Raises RuntimeError for an index out of range, and shapes or dtypes that do not fit.
+    Raises RuntimeError for an index out of range, shapes or dtypes that do not fit, and then for a
+    name `reduce` of no reduction.
     """
     dim = wrap_dim(dim, self.ndim)
     _check_scatter(self, dim, index, src if isinstance(src, (np.ndarray, np.generic)) else None)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
     result = np.array(with_dims(self), order="C")
     if not index.size:
         return result if self.ndim else result[0]
     places = with_dims(index)
+    check_along(places, dim, result.shape[dim])
     if isinstance(src, (np.ndarray, np.generic)):
         src = with_dims(src)[tuple(slice(n) for n in places.shape)]
     else:
@@ -120,7 +123,7 @@ def _reducing(name: str, aten: str, annotation: str):
     """The operator of scatter(reduce=...), which has no derivative: its node raises in backward."""
 
     def kernel(self: Array, dim, index: Array, src, reduce) -> Array:
-        return scattered(self, dim, index, src, add_at if reduce == "add" else _multiply)
+        return scattered(self, dim, index, src, add_at if reduce == "add" else _multiply, reduce)
 
     kernel.__name__ = name
     kernel.__annotations__["src"] = annotation
@@ -156,8 +159,6 @@ def _scatter(suffix, self, dim, index, src, value, reduce):
                 UserWarning,
                 stacklevel=3,
             )
-        if reduce not in ("add", "multiply"):
-            raise RuntimeError("reduce argument must be either add or multiply.")
         if isinstance(source, Tensor):
             return call(_reduce_src[suffix])(self, dim, index, source, reduce)
         return call(_reduce_value[suffix])(self, dim, index, source, reduce)

@@ -66,8 +66,8 @@ lerp_tensor.forward(
         F.lerp_tensor(self_t, end_t, weight) + weight_t * (end - self)
     )
 )
-lerp_number.checks_out(same_dtype_out)
 lerp_tensor.checks_out(same_dtype_out)
+lerp_number.casts_out(True)
 
 
 @function()

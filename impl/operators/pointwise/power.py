@@ -100,6 +100,8 @@ def pow_of_scalar(self: Array, exponent: Array) -> Array:
     return np.ones_like(exponent) if one else _power(self, exponent)
 
 
+pow_scalar.casts_out(True)
+pow_of_scalar.casts_out(False)
 pow_of_scalar.laid_out_as(lambda args: [])  # row-major, whatever the exponent's layout
 
 
