@@ -215,6 +215,30 @@ def test_a_comment_that_is_not_true_of_the_newest_version_is_a_problem(folder, t
     assert ["torch 2.15" in found[0], "torch 2.14" in found[1]] == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("note", "former", "problem"),
+    [
+        ("", "", None),
+        ("\n\n*Changed in 2.14:* the message.", "# before 2.14: raises ValueError: 3.0", None),
+        ("\n\n*New in 2.14.*", "", r":7: MADE-01: the note says new in 2\.14, where the program"),
+        ("", "# before 2.14: raises ValueError: 4.0", r"MADE-01\.1: torch 2\.13 does not do what"),
+    ],
+)
+def test_a_change_of_a_text_needs_no_note(tmp_path, backend, note, former, problem):
+    made = Program("MADE-01.1", "made", "raise ValueError('X')\n", "", rule="MADE-01")
+    for version in ("2.15", "2.14", "2.13"):
+        record_version(tmp_path, version, version, [made], of_version(version, backend))
+    path = tmp_path / "01-made.md"
+    lines = CHAPTER.format(note=note, former=former).replace("x = torch.tensor(X)\n", "")
+    comment = "raise ValueError('X')    # raises ValueError: 2.0"
+    path.write_text(lines.replace("x.sum()                  # tensor(2.)", comment))
+    found = [str(one) for one in check.problems(read_chapter(path), History(tmp_path))]
+    if problem is None:
+        assert found == []
+    else:
+        assert len(found) == 1 and re.search(problem, found[0]), found
+
+
 def test_notes_name_several_versions_and_end_with_their_paragraph(tmp_path):
     path = tmp_path / "01-made.md"
     path.write_text(

@@ -41,7 +41,6 @@ def problems(chapter: Chapter, history: History) -> Iterator[Problem]:
             for program in rule.programs
             if (entry := entries[program.id]) is not None
             for change in changes(program, entry)
-            if change.is_noted
         ]
         file = rule.programs[0].file or str(chapter.path)
         try:
@@ -52,16 +51,18 @@ def problems(chapter: Chapter, history: History) -> Iterator[Problem]:
         yield from _notes(rule, file, found, written)
         for program in rule.programs:
             if (entry := entries[program.id]) is not None:
-                yield from _comments(program, entry, found)
+                own = [change.version for change in found if change.program is program]
+                yield from _comments(program, entry, max(own, key=order, default=None))
 
 
 def _notes(
     rule: Rule, file: str, found: Sequence[Change], written: Sequence[Note]
 ) -> Iterator[Problem]:
-    """Changes without a note, and notes without a change."""
+    """Changes without a note, and notes without a change; a change of texts may have a note."""
     noted = {note.version for note in written}
     grouped = by_version(found)
-    for version, some in grouped.items():
+    stated = by_version(change for change in found if change.is_noted)
+    for version, some in stated.items():
         if version not in noted:
             yield Problem(file, rule.line, f"{rule.id}: {_missing(version, some)}")
     for note in written:
@@ -73,7 +74,7 @@ def _notes(
                 f"{rule.id}: the note says {note.kind.lower()} in {note.version}, where the "
                 f"history shows no change; it changed in: {told}",
             )
-        elif note.kind == "New" and not _is_new(grouped[note.version]):
+        elif note.kind == "New" and not _is_new(stated.get(note.version, ())):
             yield Problem(
                 file,
                 note.line,
@@ -112,13 +113,12 @@ def told(change: Change) -> str:
     return f"{name} {level}: {place}: {older} became {newer}"
 
 
-def _comments(program: Program, entry: Entry, found: Sequence[Change]) -> Iterator[Problem]:
+def _comments(program: Program, entry: Entry, last: str | None) -> Iterator[Problem]:
     """Comments that the history contradicts.
 
-    Those about the baseline hold since the rule's last change, those about older versions before
-    the version that they name.
+    Those about the baseline hold since the program's last change, be it one of texts only; those
+    about older versions hold before the version that they name.
     """
-    last = max((change.version for change in found), key=order, default=None)
     for shown in entry.shown:
         if shown.trace is None or not is_there(shown):
             continue
