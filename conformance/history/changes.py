@@ -21,7 +21,7 @@ NOTED = ("values", "graph", "memory")
 NEW, CHANGED, REMOVED = "new", "changed", "removed"
 
 _OF_NAMES = ("AttributeError", "ImportError", "ModuleNotFoundError")
-"""The errors by which a version of torch lacks a name; NotImplementedError is one of its answers."""
+"""The errors by which a version lacks a name; NotImplementedError is an answer of torch."""
 
 
 @dataclass(frozen=True)
