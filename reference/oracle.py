@@ -84,6 +84,7 @@ class Torch(TorchShaped):
             _keep(stack, mode, torch.set_deterministic_debug_mode, 0)
             stack.callback(torch.set_rng_state, torch.get_rng_state())
             stack.callback(_leave_dual_level)
+            _keep_autocast(stack)
             self._set_device(stack)
             self.reseed()
             yield
@@ -128,6 +129,18 @@ def _leave_dual_level() -> None:
         forward_ad.exit_dual_level()
     if hasattr(forward_ad, "_set_fwd_grad_enabled"):  # since torch 2.0
         forward_ad._set_fwd_grad_enabled(True)
+
+
+def _keep_autocast(stack: ExitStack) -> None:
+    """Begin without autocast on the CPU; afterwards it is as before, whatever a program left on."""
+    if hasattr(torch, "get_autocast_dtype"):
+        enabled, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+        stack.callback(torch.set_autocast_dtype, "cpu", dtype)
+        stack.callback(torch.set_autocast_enabled, "cpu", enabled)
+        torch.set_autocast_enabled("cpu", False)
+    else:  # torch before 2.4 has names for each device
+        stack.callback(torch.set_autocast_cpu_dtype, torch.get_autocast_cpu_dtype())
+        _keep(stack, torch.is_autocast_cpu_enabled(), torch.set_autocast_cpu_enabled, False)
 
 
 def _keep(stack: ExitStack, former: Any, restore: Callable[[Any], Any], initial: Any) -> None:

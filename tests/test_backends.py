@@ -185,6 +185,17 @@ def test_the_session_sets_and_restores_torchs_state():
     assert before[:2] == (torch.get_num_threads(), torch.is_warn_always_enabled())
 
 
+def test_autocast_that_a_program_left_on_does_not_reach_the_next_one():
+    """AUTOCAST-10 ends with a function that torch before 2.4 lacks, so that it stays on there."""
+    product = "x = torch.ones(1, 1)\ny = (x @ x).dtype"
+    for _ in range(2):
+        left_on = f"torch.autocast('cpu', torch.float16).__enter__()\n{product}"
+        assert run(left_on, find("torch")).state()["y"]["value"] == "float16"
+        assert run(product, find("torch")).state()["y"]["value"] == "float32"
+    assert not torch.is_autocast_enabled("cpu")
+    assert torch.get_autocast_dtype("cpu") == torch.bfloat16
+
+
 def test_a_torch_shaped_session_restores_what_there_is():
     calls = []
     namespace = types.SimpleNamespace(

@@ -179,6 +179,19 @@ def test_changes_have_the_older_and_the_newer_value(folder):
     assert (found.name, found.expected, found.got) == ("x", [3.0], [2.0])
 
 
+def test_a_version_that_refuses_with_not_implemented_lacks_no_name(folder, backend):
+    refused = {"2.15": "NotImplementedError('no')", "2.14": "ValueError('no')", "2.13": "gone"}
+    asked = Program("MADE-03.1", "made", "refuse()\n", "", rule="MADE-03")
+    for version, error in refused.items():
+        source = f"raise {error}\n" if "Error" in error else "torch.gone\n"
+        run = Program("MADE-03.1", "made", source, "", rule="MADE-03")
+        record_version(folder, version, version, [asked], lambda p, run=run: trace(run, backend))
+    entry = History(folder).entry(asked)
+    new, changed = changes(asked, entry)
+    assert (new.version, new.kind, changed.version) == ("2.14", "new", "2.15")
+    assert changed.kind == "changed" and changed.divergences["values"].field == "error"
+
+
 @pytest.mark.parametrize(
     ("note", "former", "problem"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from conformance.base.levels import LEVELS
@@ -19,6 +19,9 @@ NOTED = ("values", "graph", "memory")
 """The levels at which a change is stated in the rule; texts change with nearly every version."""
 
 NEW, CHANGED, REMOVED = "new", "changed", "removed"
+
+_OF_NAMES = ("AttributeError", "ImportError", "ModuleNotFoundError")
+"""The errors by which a version lacks a name; NotImplementedError is an answer of torch."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,8 @@ def is_there(shown: Shown) -> bool:
 
 def lacks(trace: Trace) -> str | None:
     """The first name that a trace's version of torch lacks."""
-    return next(
-        (str(s.error["lacks"]) for s in trace.steps if s.error and "lacks" in s.error), None
-    )
+    errors = (step.error for step in trace.steps if step.error)
+    return next((str(e["lacks"]) for e in errors if "lacks" in e and e["type"] in _OF_NAMES), None)
 
 
 def changes_of_rule(rule: Rule, history: History) -> list[Change]:
@@ -95,10 +97,21 @@ def by_version(found: Iterable[Change]) -> dict[str, list[Change]]:
 
 def _difference(program: Program, one: Shown, other: Shown) -> Verdict:
     if one.trace is not None and other.trace is not None:
-        return compare(one.trace, other.trace, program, stated=False)
+        return compare(one.trace, _with_plain_errors(other.trace), program, stated=False)
     older, newer = (shown.died or "the process goes on" for shown in (one, other))
     if older == newer:
         return Verdict("conforms")
     last = program.statements[-1]
     divergence = Divergence(last.index, last.line, None, "error", older, newer)
     return Verdict("diverges", divergences={"values": divergence})
+
+
+def _with_plain_errors(trace: Trace) -> Trace:
+    """The trace of a version that has every name: its errors are compared like any other step."""
+    steps = [
+        replace(step, error={k: v for k, v in step.error.items() if k != "lacks"})
+        if step.error
+        else step
+        for step in trace.steps
+    ]
+    return Trace(steps)

@@ -121,13 +121,14 @@ def fit(
         except IsolationError:
             result.not_compared["error"] += 1
             continue
-        if any(step.error and "lacks" in step.error for step in got.steps):
-            result.not_compared["unsupported"] += 1
-            continue
-        result.followed[program.id] = newest_first(
+        followed = newest_first(
             version
             for versions, expected in question.answers
             if agrees(expected, got, program, levels)
             for version in versions
         )
+        if not followed and any(step.error and "lacks" in step.error for step in got.steps):
+            result.not_compared["unsupported"] += 1
+            continue
+        result.followed[program.id] = followed
     return result
