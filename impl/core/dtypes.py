@@ -118,10 +118,13 @@ def set_default_dtype(d: dtype) -> None:
 def complex_of(d: dtype) -> dtype:
     """The complex dtype whose parts have the floating dtype `d`.
 
-    Raises NotImplementedError for float16: NumPy has no complex numbers of half precision.
+    Raises NotImplementedError for float16 and bfloat16: NumPy has no complex numbers of half
+    precision, and torch's bcomplex32 has next to no kernels.
     """
     if d is float16:
         raise NotImplementedError("complex32, the complex dtype of float16 parts")
+    if d is bfloat16:
+        raise NotImplementedError("bcomplex32, the complex dtype of bfloat16 parts")
     return complex128 if d is float64 else complex64
 
 

@@ -207,8 +207,11 @@ SAVE_FOR_FORWARD = (
     "attributes on ctx."
 )
 NO_TUPLE = "autograd internal error: {} attribute is expected to be a tuple but is "
-MARK_DIRTY = "mark_dirty can only accept variables, but argument "
-MARK_NON_DIFFERENTIABLE = "mark_non_differentiable only accepts variable arguments, but got "
+INPUT_GRAD_BUFFERS = (
+    "input_grad_buffers can only be accessed while autograd is executing backward()"
+)
+MARK_DIRTY = "mark_dirty can only accept variables, but argument {} is of type {}"
+MARK_NON_DIFFERENTIABLE = "mark_non_differentiable only accepts variable arguments, but got {1}"
 MATERIALIZE_GRADS = (
     "set_materialize_grads received an invalid combination of arguments - got (), but expected "
     "(bool)"

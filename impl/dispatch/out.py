@@ -80,7 +80,9 @@ def write_out(out: Tensor, value, strides=None) -> None:
 
 def warn_cast(out: Tensor, value, common: np.dtype) -> None:
     """Warn of what TensorIterator does to an `out=` that is cast from the operands' `common` dtype:
-    it resizes a temporary tensor as well, and casts complex numbers."""
+    it resizes a temporary tensor as well, and casts complex numbers. Raises RuntimeError for a
+    dtype that it cannot be cast to."""
+    check_cast(value.dtype, out._raw.dtype)
     if out._raw.dtype in (common, np.bool_):
         return
     if out._raw.shape != value.shape and out._raw.size:

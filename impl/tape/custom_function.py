@@ -121,6 +121,16 @@ class BackwardCFunction(Node, FunctionCtx):
         return tuple([as_saved_variable(saved, self) for saved in self._saved])
 
     @_attribute
+    def input_grad_buffers(self) -> tuple:
+        """The engine's buffers of the gradients of the inputs, during backward: not supported.
+
+        Raises RuntimeError outside of backward, NotImplementedError within.
+        """
+        if STATE.graph_task is None:
+            raise RuntimeError(messages.INPUT_GRAD_BUFFERS)
+        raise NotImplementedError("FunctionCtx.input_grad_buffers")
+
+    @_attribute
     def next_functions(self) -> tuple:
         """One (node, input number) pair per tensor argument; (None, 0) without requires_grad."""
         return super().next_functions

@@ -85,9 +85,9 @@ def _declared(node, attribute: str, refusal: str, written: bool = False) -> tupl
         return ()
     if not isinstance(declared, tuple):
         raise RuntimeError(messages.NO_TUPLE.format(attribute))
-    for value in declared:
+    for i, value in enumerate(declared):
         if not isinstance(value, Tensor):
-            raise RuntimeError(refusal)
+            raise RuntimeError(refusal.format(i, type(value).__name__))
         if written:
             value._storage.version += 1
     return declared

@@ -8,6 +8,7 @@ backward.
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Iterable, Iterator
 
@@ -26,9 +27,9 @@ from impl.tensor.tensor import Tensor
 from impl.utils._recomputation import CheckpointFrame
 
 _UNSTATED = (
-    "without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you "
-    "need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
-    "for more details on the differences between the two variants."
+    "use_reentrant=False is recommended, but if you need to preserve the current default behavior, "
+    "you can pass use_reentrant=True. Refer to docs for more details on the differences between "
+    "the two variants."
 )
 
 
@@ -71,45 +72,100 @@ def set_checkpoint_debug_enabled(enabled: bool | None):
 
 
 def checkpoint(
-    function,
+    function=None,
     *args,
     use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
     context_fn=noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
+    respect_saved_tensors_hooks: bool | None = None,
     **kwargs,
 ):
     """`function(*args, **kwargs)`, computed again in backward instead of saving its tensors.
 
+    Without a function, a decorator that checkpoints every call of one.
+
     Args:
         use_reentrant: the variant; True, with a warning, if not given.
+        preserve_rng_state: whether a rerun draws the random numbers of the first run.
         context_fn: returns the contexts of the first run and of reruns.
         determinism_check: "default" or "none", whether shapes and dtypes of a rerun are compared.
         debug: accepted; torch's errors then also list the operators that were run.
         early_stop: end a rerun as soon as all needed tensors are saved.
-        kwargs: for the function; and `preserve_rng_state` (True), whether a rerun draws the random
-            numbers of the first run.
+        respect_saved_tensors_hooks: accepted; it is about tensors that selective checkpointing
+            saves, which is not supported.
+        kwargs: for the function.
 
     Raises ValueError for arguments that do not go together, RuntimeError when a forward context
     swallows an exception, and in backward CheckpointError (torch.utils.checkpoint.checkpoint).
     """
+    options = {
+        "use_reentrant": use_reentrant,
+        "preserve_rng_state": preserve_rng_state,
+        "context_fn": context_fn,
+        "determinism_check": determinism_check,
+        "debug": debug,
+        "early_stop": early_stop,
+        "respect_saved_tensors_hooks": respect_saved_tensors_hooks,
+    }
+    if function is None and not args:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        return functools.partial(_CheckpointedFunction, **options)
+    return _checkpointed(function, args, kwargs, **options)
+
+
+class _CheckpointedFunction:
+    """A function every call of which is checkpointed; as a method it is bound like a function."""
+
+    def __init__(self, function, **options) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.function, self.options = function, options
+
+    def __call__(self, *args, **kwargs):
+        return _checkpointed(self.function, args, kwargs, **self.options)
+
+    def __get__(self, instance, owner=None):
+        bind = getattr(self.function, "__get__", None)
+        if instance is None or bind is None:
+            return self
+        return type(self)(bind(instance, owner), **self.options)
+
+
+def _checkpointed(
+    function,
+    args: tuple,
+    kwargs: dict,
+    *,
+    use_reentrant: bool | None,
+    preserve_rng_state: bool,
+    context_fn,
+    determinism_check: str,
+    debug: bool,
+    early_stop: bool,
+    respect_saved_tensors_hooks: bool | None,
+):
+    """One checkpointed call."""
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-            f"Starting in PyTorch 2.9, calling checkpoint {_UNSTATED}",
-            stacklevel=2,
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. In a "
+            "future release, calling checkpoint without use_reentrant will raise an exception. "
+            f"{_UNSTATED}",
+            stacklevel=3,
         )
         use_reentrant = True
-    preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-        if context_fn is not noop_context_fn or debug is not False:
+        plain = context_fn is noop_context_fn and debug is False
+        if not plain or respect_saved_tensors_hooks is not None:
             raise ValueError(
-                "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+                "Passing `context_fn`, `debug`, or `respect_saved_tensors_hooks` is only supported "
+                "when use_reentrant=False."
             )
-        return CheckpointFunction.apply(function, preserve, *args)
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if _in_force("debug", debug) and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
     if determinism_check not in _CHECKS:
@@ -117,7 +173,7 @@ def checkpoint(
             f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}"
         )
     forward_context, rerun_context = context_fn()
-    as_now = _as_now(preserve)
+    as_now = _as_now(preserve_rng_state)
     if not STATE.enabled:
         return function(*args, **kwargs)
 
@@ -148,8 +204,8 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-            "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "
-            f"passed. {_UNSTATED.partition('. ')[2]}",
+            "passed explicitly. In a future release, we will raise an exception if use_reentrant "
+            f"is not passed. {_UNSTATED}",
             stacklevel=2,
         )
         use_reentrant = True

@@ -97,11 +97,13 @@ def ldexp(self: Array, other: Array) -> Array:
 
 @formula_operation
 def power_of_two(exponent):
-    """2 ** exponent in the exponent's dtype; 0 for a negative integer, as in torch's formula."""
-    return array_ops.pow_of_scalar(exponent.dtype.type(2), exponent)
+    """2 ** exponent, for an integer in the default dtype."""
+    is_integer = exponent.dtype.kind in "iub"
+    kind = get_default_dtype().numpy if is_integer else exponent.dtype
+    return array_ops.pow_of_scalar(kind.type(2), exponent)
 
 
-tensor_ops.power_of_two = lambda exponent: tensor_ops.pow_of_scalar(2, exponent)
+tensor_ops.power_of_two = lambda exponent: tensor_ops.pow_of_scalar(2.0, exponent)
 
 
 def _with_power_in_rows(args):

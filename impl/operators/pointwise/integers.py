@@ -71,7 +71,9 @@ def unravel_index(indices, shape):
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     if sizes and indices.numel() and not all(sizes):
-        raise RuntimeError("ZeroDivisionError")
+        raise ValueError(
+            f"'shape' cannot have zero dimensions when 'indices' is non-empty, but got {sizes}"
+        )
     steps = [math.prod(sizes[place:]) for place in range(1, len(sizes) + 1)]
     divisors, moduli = (new(np.array(numbers, np.int64)) for numbers in (steps, sizes))
     return ((indices.unsqueeze(-1) // divisors) % moduli).unbind(-1)
