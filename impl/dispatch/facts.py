@@ -41,7 +41,7 @@ class NoComplex:
         """The error for operands whose common dtype is complex."""
         if self.kernel:
             return not_implemented(self.kernel, d)
-        return self.error(self.text.format(d.legacy))
+        return self.error((self.text or "").format(d.legacy))
 
     def check_derivative(self) -> None:
         """Raise NotImplementedError if the operator is not recorded for complex outputs."""
