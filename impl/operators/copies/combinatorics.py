@@ -30,19 +30,9 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return tensor_ops.new_zeros(input, (0,))
-    grids = meshgrid(*[input] * r, indexing="ij")
-    mask = new(_ascending(input._raw.size, r, with_replacement))
-    return stack([grid.masked_select(mask) for grid in grids], 1)
-
-
-def _ascending(size: int, count: int, equal: bool) -> np.ndarray:
-    """The mask, of `count` dimensions of `size`, of the ascending index tuples; strictly ascending
-    unless `equal`."""
-    numbers = np.ogrid[(slice(size),) * count]
-    mask = np.ones((size,) * count, bool)
-    for one, next_ in itertools.pairwise(numbers):
-        mask &= one <= next_ if equal else one < next_
-    return mask
+    chosen = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = [*chosen(range(input._raw.size), r)]
+    return tensor_ops.index(input, [new(np.array(places, np.int64).reshape(-1, r))])
 
 
 @function(method=False)

@@ -9,14 +9,14 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, float32
+from impl.core.dims import wrap_dim
+from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, bool_, float32
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import no_derivative
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import largest, row_sums, smallest
-from impl.operators.activations.dropout import dropout
 from impl.operators.activations.softmax import checked, logsumexp_tangent
 from impl.tensor.allocation import ordered_like
 from impl.tensor.tensor import Tensor, requires_grad
@@ -202,12 +202,38 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
     query = tensor_ops.mul_scalar(query, root)
     scores = FUNCTIONS["matmul"](query, tensor_ops.mul_scalar(key.transpose(-2, -1), root))
     if mask is not None:
-        mask = _added_mask(mask, query)
-        scores = scores + mask
+        scores.add_(_added_mask(mask, query))
     weights = safe_softmax(scores, -1)
     if dropout_p > 0:
-        weights = dropout(weights, dropout_p)
+        weights = FUNCTIONS["dropout"](weights, dropout_p, True)
     return FUNCTIONS["matmul"](weights, value).to(kind)
+
+
+def _suits_flash(query, key, value, mask, enable_gqa: bool) -> bool:
+    """Whether torch's kernel for the CPU takes the operands (use_flash_attention_cpp)."""
+    operands = (query, key, value)
+    if not all(t._raw.ndim == 4 and t._raw.size and t.stride(-1) == 1 for t in operands):
+        return False
+    (batch, heads, rows, size), columns = query._raw.shape, key._raw.shape[2]
+    if not (enable_gqa or heads == key._raw.shape[1] == value._raw.shape[1]):
+        return False
+    if not size == key._raw.shape[3] == value._raw.shape[3] or query.dtype.category != FLOATING:
+        return False
+    if mask is None:
+        return True
+    if requires_grad(mask):
+        return False
+    wrap_dim(-2, mask._raw.ndim)  # raises for a vector
+    fits = zip(mask._raw.shape[::-1], (columns, rows, heads, batch), strict=False)
+    return mask._raw.ndim in (2, 4) and all(have in (1, want) for have, want in fits)
+
+
+def _check_mask(mask: Tensor, query: Tensor) -> None:
+    if mask.dtype not in (bool_, float32, query.dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {mask.dtype.c_name} and  query.dtype: {query.dtype.c_name} instead."
+        )
 
 
 @lower_precision_fp
@@ -233,6 +259,8 @@ def scaled_dot_product_attention(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
         )
+    if attn_mask is not None:
+        _check_mask(attn_mask, query)
     if enable_gqa and any(query._raw.shape[-3] % t._raw.shape[-3] for t in (key, value)):
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if is_causal and attn_mask is not None:
@@ -240,15 +268,18 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
+    if ranks == [3, 3, 3]:
+        one = [tensor.unsqueeze(0) for tensor in (query, key, value)]
+        while attn_mask is not None and attn_mask.dim() < 4:
+            attn_mask = attn_mask.unsqueeze(0)
+        settings = (dropout_p, is_causal, scale, enable_gqa)
+        return scaled_dot_product_attention(*one, attn_mask, *settings).squeeze(0)
     operands = (query, key, value)
-    whole = all(t._raw.ndim == 4 and t._raw.size for t in operands)
-    if not enable_gqa:
-        whole = whole and query._raw.shape[1] == key._raw.shape[1] == value._raw.shape[1]
-    masked = attn_mask is not None and (requires_grad(attn_mask) or attn_mask.dim() not in (2, 4))
-    same = query._raw.shape[-1] == key._raw.shape[-1] == value._raw.shape[-1]
-    floating = query.dtype.category == FLOATING
-    stepped = any(t.stride(-1) != 1 for t in operands)
-    if whole and same and floating and dropout_p == 0.0 and not (masked or stepped):
+    if not all(t._raw.size for t in operands):
+        zeros = query.new_zeros((*query._raw.shape[:-1], value._raw.shape[-1]))
+        nothing = query.sum() + key.sum() + value.sum()
+        return zeros + tensor_ops.mul_scalar(nothing, 0.0)
+    if dropout_p == 0.0 and _suits_flash(*operands, attn_mask, enable_gqa):
         return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
     if enable_gqa:
         heads = query._raw.shape[-3]

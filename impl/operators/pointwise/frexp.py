@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import FLOATING, get_default_dtype, int32
+from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype, int32
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
-from impl.dispatch.not_implemented import require_floating
+from impl.dispatch.not_implemented import refuse_bool, require_floating
 from impl.dispatch.out import store
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.tensor.allocation import copied_layout
@@ -95,12 +95,18 @@ def ldexp(self: Array, other: Array) -> Array:
     return self * np.exp2(other)
 
 
+@ldexp.checked
+def _refuse_bool_exponent(self, other) -> None:
+    if BY_NUMPY[self.dtype].category == FLOATING:
+        refuse_bool(other, "ldexp_cpu_exp")
+
+
 @formula_operation
 def power_of_two(exponent):
-    """2 ** exponent, for an integer in the default dtype."""
-    is_integer = exponent.dtype.kind in "iub"
-    kind = get_default_dtype().numpy if is_integer else exponent.dtype
-    return array_ops.pow_of_scalar(kind.type(2), exponent)
+    """2 ** exponent in the exponent's dtype, or the default dtype where that is of integers."""
+    if exponent.dtype.kind in "iub":
+        exponent = exponent.astype(get_default_dtype().numpy)
+    return array_ops.pow_of_scalar(exponent.dtype.type(2), exponent)
 
 
 tensor_ops.power_of_two = lambda exponent: tensor_ops.pow_of_scalar(2.0, exponent)
