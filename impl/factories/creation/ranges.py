@@ -109,8 +109,8 @@ def _numbers(name: str, start, end, dtype) -> tuple:
     inferred = dtypes.complex_of(dtypes.get_default_dtype())
     if dtype is not None and not dtype.is_complex:
         raise RuntimeError(
-            f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed dtype "
-            f"{dtype.legacy}"
+            f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed "
+            f"dtype {dtype.legacy}"
         )
     return start, end, (dtype or inferred).numpy
 
@@ -168,7 +168,8 @@ def _require_arithmetic(kernel: str, dtype) -> None:
 
 
 def _triangle_indices(name: str, of):
-    def indices(row, col, offset=0, *, dtype=dtypes.int64):
+    def indices(row, col, offset=0, *, dtype=None):
+        dtype = dtypes.int64 if dtype is None else dtype
         for side, size in (("row", row), ("col", col)):
             if size < 0:
                 raise RuntimeError(f"{side} must be non-negative, got{size}")
