@@ -41,7 +41,7 @@ def __call__(self, *grads):
         if self.variable._post_accumulate:
             run_post_accumulate(self.variable)
         return ()
-    outgoing = None if form.records else outgoing_versions({}, self, lowered)
+    outgoing = outgoing_versions({}, self, lowered)
     outputs = self._evaluate(lowered, form, None)
     results = tuple(None if value is None else form.to_tensor(value) for value in outputs)
     for edge, result in enumerate(results if outgoing else ()):
