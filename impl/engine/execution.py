@@ -11,6 +11,7 @@ from impl.engine import dependencies, fast_backward
 from impl.engine.accumulation import accumulate
 from impl.engine.engine import GraphTask
 from impl.engine.gradient_values import gradient_form
+from impl.engine.gradient_versions import outgoing_versions
 from impl.engine.reentrant_backward import MAX_DEPTH, in_new_thread
 from impl.graph import anomaly_mode
 from impl.graph.accumulate_grad import AccumulateGrad
@@ -40,8 +41,12 @@ def __call__(self, *grads):
         if self.variable._post_accumulate:
             run_post_accumulate(self.variable)
         return ()
+    outgoing = outgoing_versions({}, self, lowered)
     outputs = self._evaluate(lowered, form, None)
     results = tuple(None if value is None else form.to_tensor(value) for value in outputs)
+    for edge, result in enumerate(results if outgoing else ()):
+        if result is not None and (version := outgoing.of(edge, outputs[edge])):
+            result._storage.version = version
     return results[0] if len(results) == 1 else results
 
 

@@ -133,15 +133,19 @@ _WHOLE = {"f": 2**24, "d": 2**53, "e": 2**11}
 def draw_any(tensor: Tensor, generator: Generator | None) -> None:
     """Fill with integers from the dtype's exactly representable range (torch.Tensor.random_)."""
     source = generator or default_generator
-    d = dtypes.BY_NUMPY[tensor._raw.dtype]
-    long = d in (dtypes.float64, dtypes.int64)
+    long = tensor.dtype in (dtypes.float64, dtypes.int64)
+    span = np.uint64(largest_exact(tensor) + 1)
+    fill(tensor, lambda n: (source.long_words(n) if long else source.words(n)) % span)
+
+
+def largest_exact(tensor: Tensor) -> int:
+    """The largest integer below which the tensor's dtype holds all exactly."""
+    d = tensor.dtype
     if d is dtypes.bool_:
-        span = 2
-    elif d.is_floating_point:
-        span = (2**8 if d is dtypes.bfloat16 else _WHOLE[d.numpy.char]) + 1
-    else:
-        span = np.iinfo(d.numpy).max + 1
-    fill(tensor, lambda n: (source.long_words(n) if long else source.words(n)) % np.uint64(span))
+        return 1
+    if d.is_floating_point:
+        return 2**8 if d is dtypes.bfloat16 else _WHOLE[d.numpy.char]
+    return int(np.iinfo(d.numpy).max)
 
 
 def draw_exponential(tensor: Tensor, rate: float, generator: Generator | None) -> None:

@@ -25,8 +25,11 @@ def __format__(self, spec: str) -> str:
 
 
 @method_of(Tensor)
-def __array_wrap__(self, array, context=None, return_scalar=False) -> Tensor:
-    """The result of a NumPy function on the tensor, as a tensor; bool becomes uint8."""
+def __array_wrap__(self, array) -> Tensor:
+    """The result of a NumPy function on the tensor, as a tensor; bool becomes uint8.
+
+    NumPy 2 passes more arguments, and warns of torch's method, which takes no more than these.
+    """
     return from_numpy(array.astype(np.uint8) if array.dtype == np.bool_ else array)
 
 

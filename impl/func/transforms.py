@@ -182,7 +182,7 @@ def jvp(
         outputs, shape = _only_tensors(value, "jvp(f, primals, tangents)")
         pushed = _pushed(level, outputs, tree_flatten(raised)[0], directions)
     # As in torch, the value is a view.
-    reached = [output.view_as(output) for output in level.lowered(outputs)]
+    reached = [output[...] for output in level.lowered(outputs)]
     results = tree_unflatten(reached, shape), level.lowered(tree_unflatten(pushed, shape))
     return (*results, level.lowered(aux)) if has_aux else results
 

@@ -31,6 +31,9 @@ class RemovableHandle:
         """Unregister the hook; a second call has no effect."""
         self._hooks.pop(self.id, None)
 
+    def __repr__(self) -> str:
+        return f"<torch.utils.hooks.RemovableHandle object at {id(self):#x}>"
+
     def __enter__(self) -> RemovableHandle:
         return self
 

@@ -168,7 +168,8 @@ def _require_arithmetic(kernel: str, dtype) -> None:
 
 
 def _triangle_indices(name: str, of):
-    def indices(row, col, offset=0, *, dtype=dtypes.int64):
+    def indices(row, col, offset=0, *, dtype=None):
+        dtype = dtypes.int64 if dtype is None else dtype
         for side, size in (("row", row), ("col", col)):
             if size < 0:
                 raise RuntimeError(f"{side} must be non-negative, got{size}")

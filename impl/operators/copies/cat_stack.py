@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from impl.core.dims import wrap_dim
@@ -253,9 +255,24 @@ def broadcast_shapes_(*shapes):
     return Size(broadcast_shapes(*((s,) if isinstance(s, int) else tuple(s) for s in shapes)))
 
 
+_INDEXING = (
+    "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+)
+
+
 @function("meshgrid", method=False)
-def meshgrid(*tensors, indexing="ij"):
-    """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid)."""
+def meshgrid(*tensors, indexing=None):
+    """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid).
+
+    Warns where `indexing` is not given. Raises RuntimeError for tensors of more dimensions or of
+    several dtypes.
+    """
+    if indexing is None:
+        warnings.warn(_INDEXING, UserWarning, stacklevel=3)
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(
+            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     require_tensors(tensors)

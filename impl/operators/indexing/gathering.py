@@ -103,7 +103,7 @@ def index_select(self: Array, dim, index: Array) -> Array:
     if value.ndim > 1 and not value.shape[dim] and places.size:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     if wrong.any():
-        if value.ndim > 1 and (dim > 0 or not value.size):
+        if value.ndim > 1 and (dim == 1 or not value.size):
             raise RuntimeError(
                 f"INDICES element is out of DATA bounds, id={int(places[wrong][0])} "
                 f"axis_dim={value.shape[dim]}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
@@ -19,11 +21,14 @@ from impl.factories.draws import (
     draw_integers,
     draw_normal,
     draw_uniform,
+    largest_exact,
 )
 from impl.factories.generator import default_generator
 from impl.tensor import memory_overlap, write
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor, new, requires_grad
+
+_ABSENT: Any = object()  # an argument that is not given, where None has a meaning
 
 
 def filling(name: str, node: str):
@@ -97,18 +102,19 @@ def check_deviation(std) -> None:
 
 
 @function("random_", torch=False)
-def random_(self, from_=None, to=None, *, generator=None, **named):
+def random_(self, from_=None, to=_ABSENT, *, generator=None, **named):
     """Fill with integers of [from, to); by default all from 0 that the dtype holds exactly.
 
-    Raises RuntimeError for an empty range (torch.Tensor.random_).
+    The largest of these is the last where `to` is None. Raises RuntimeError for an empty range
+    (torch.Tensor.random_).
     """
     low = named.get("from", from_)
-    if low is None and to is None:
+    if low is None and to is _ABSENT:
         return fill(random_drawn, self, lambda t: draw_any(t, generator))
-    if low is None or to is None:
-        op, low, to = random_below_drawn, 0, low if to is None else to
+    if low is None or to is _ABSENT:
+        op, low, to = random_below_drawn, 0, low if to is _ABSENT else to
     else:
-        op = random_range_drawn
+        op, to = random_range_drawn, largest_exact(self) + 1 if to is None else to
     return fill(op, self, lambda t: draw_integers(t, int(low), int(to), generator))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from impl.core import inference_mode
 from impl.core.dtypes import dtype as element_type
+from impl.core.state import STATE
 from impl.tensor import lazy_conj
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, geometry
@@ -18,7 +20,10 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
     """
     given = tensor.dtype
     if dtype is given:
-        return alias(tensor, geometry(tensor))
+        same = alias(tensor, geometry(tensor))
+        if STATE.inference:  # torch makes no view in this case, but a new tensor
+            inference_mode.mark(same)
+        return same
     _require_plain(tensor)
     shape, strides, offset = geometry(tensor)
     before, after = given.itemsize, dtype.itemsize
