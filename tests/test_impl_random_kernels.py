@@ -11,7 +11,7 @@ import pytest
 
 import impl
 from impl.factories.generator import Generator, _remainders
-from impl.kernels import libm
+from impl.kernels import float32_math, fused_multiply_add, libm
 from impl.kernels.fused_multiply_add import fused
 
 FACTORS = [(0.2, -0.1), (5.0, -2.0), (1 / 3, 1e-3), (1e-10, 1.0), (3.0, 1e10), (2.0, -1.0)]
@@ -32,6 +32,14 @@ def rounded(value: Fraction, bits: int) -> float:
     return float(round(value / unit) * unit)
 
 
+@pytest.fixture(params=["axpy", "two roundings"])
+def axpy(request, monkeypatch):
+    """With BLAS's axpy where it rounds once, and without."""
+    if request.param != "axpy":
+        monkeypatch.setattr(fused_multiply_add, "_axpy_rounds_once", lambda dtype: False)
+
+
+@pytest.mark.usefixtures("axpy")
 @pytest.mark.parametrize("dtype, bits", [(np.float32, 24), (np.float64, 53)])
 @pytest.mark.parametrize("b, c", FACTORS)
 def test_a_multiply_add_rounds_once(b, c, dtype, bits):
@@ -40,6 +48,13 @@ def test_a_multiply_add_rounds_once(b, c, dtype, bits):
     assert fused(a, b, c).tolist() == [rounded(value, bits) for value in exact]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_axpy_of_two_roundings_is_noticed(monkeypatch, dtype):
+    monkeypatch.setattr(fused_multiply_add, "_axpy", lambda a, b, c, out: np.add(a * b, c, out=out))
+    assert not fused_multiply_add._axpy_rounds_once.__wrapped__(np.dtype(dtype))
+
+
+@pytest.mark.usefixtures("axpy")
 @pytest.mark.parametrize("b, c", [(1e300, 1.0), (1e-300, 1e-310), (math.inf, 1.0), (2.0, math.nan)])
 def test_a_multiply_add_beyond_the_range(b, c):
     a = uniforms(53)[1:]
@@ -57,7 +72,7 @@ def test_functions_of_arrays_are_those_of_the_c_library():
     wide = np.concatenate([40 * u - 20, [709.5, 1000.0, -740.0, -1000.0]])
     positive = u[u > 0]
     for got, function, values in (
-        (libm.log_of_uniform(positive), math.log, positive),
+        (libm.log(positive), math.log, positive),
         (libm.log1p(-u), math.log1p, -u),
         (libm.tan(turns), math.tan, turns),
         (sine, math.sin, turns),
@@ -65,7 +80,40 @@ def test_functions_of_arrays_are_those_of_the_c_library():
         (libm.exp(wide), lambda x: math.exp(x) if x < 1000 else math.inf, wide),
     ):
         assert got.tolist() == list(map(function, values.tolist()))
-    assert libm.log_of_uniform(np.zeros(1)).tolist() == [-math.inf]
+    assert libm.log(np.zeros(1)).tolist() == [-math.inf]
+
+
+@pytest.mark.parametrize("nearly", [np.tan, lambda x: np.tan(x) * (1 + 2.0**-41)])
+def test_float32_numbers_are_those_of_the_exact_function(nearly):
+    angles = math.pi * (np.random.default_rng(0).random(100_000) - 0.5)
+    for factor, offset in ((1.0, 0.0), (3.0, 1000.0)):
+        exact = factor * libm.tan(angles) + offset
+        found = libm.float32_of(
+            lambda x, a=factor, b=offset: a * libm.tan(x) + b,
+            lambda x, a=factor, b=offset: a * nearly(x) + b,
+            angles,
+            offset,
+        )
+        assert np.array_equal(found, exact.astype(np.float32))
+
+
+def test_the_second_rounding_of_a_normal_number_does_no_harm(monkeypatch):
+    """Of all 2**24 uniform numbers, no sum lies halfway between two floats unless it is exact."""
+
+    def fused(a, b, c, wide, out):
+        np.multiply(a, b, out=wide)
+        product = wide.copy()
+        wide += c
+        halfway = np.nonzero(wide.view(np.int64) << 35 == np.iinfo(np.int64).min)
+        terms = product[halfway], np.broadcast_to(c, wide.shape)[halfway].astype(float)
+        assert not fused_multiply_add._sum_error(*terms, wide[halfway]).any()
+        out[...] = wide
+
+    monkeypatch.setattr(float32_math, "_fused", fused)
+    for numbers in np.arange(2**24, dtype=np.float32).reshape(-1, 2**15):
+        numbers *= np.float32(2**-24)
+        float32_math.log(1 - numbers)
+        float32_math.sine_cosine(numbers * np.float32(2 * math.pi))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 1000, 20000])

@@ -7,6 +7,19 @@ from typing import Any
 import numpy as np
 
 
+def _keep_freed_memory() -> None:
+    """Have the C library keep the memory of temporary arrays, up to 64 MB.
+
+    glibc gives the end of its heap back, and maps large arrays anew, whose pages are faulted in
+    again and again, until a larger array has been freed (mallopt(3), M_MMAP_THRESHOLD). The one
+    here is the largest that counts; it is never touched, and costs nothing.
+    """
+    np.empty(2**25 - 2**13, np.uint8)
+
+
+_keep_freed_memory()
+
+
 class Storage:
     """A buffer shared by a tensor, its views and its detached aliases, with one version counter.
 

@@ -98,15 +98,8 @@ def draw_normal(
     source = generator or default_generator
     count = tensor._raw.size
     if count >= 16 and tensor.is_contiguous() and not singly:
-        if dtype.itemsize >= 4:
-            values = source.normal_blocks(count, dtype, mean, std)
-        else:
-            # float16 and bfloat16 draw no uniforms for elements that the last block overwrites.
-            whole = source.normal_blocks(count // 16 * 16, np.dtype(np.float32), mean, std)
-            values = np.concatenate([whole, whole[: count % 16]])
-            if count % 16:
-                values[-16:] = source.normal_blocks(16, np.dtype(np.float32), mean, std)
-        _put(tensor, values)
+        computed = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+        source.fill_normal_blocks(tensor._array().reshape(-1), computed, mean, std)
     else:
         fill(tensor, lambda n: fused(source.normal_numbers(n), std, mean))
 

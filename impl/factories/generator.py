@@ -25,9 +25,8 @@ from impl.tensor.tensor import Tensor, new
 _DEFAULT_SEED = 67280421310721
 _STATE_WORDS = 624
 _STATE_BYTES = 5056
-BLOCK = 16384
-"""Numbers that are drawn at once: intermediate values stay in the cache, and their memory is not
-given back and mapped again."""
+BLOCK = 65536
+"""Numbers that are drawn at once: intermediate values stay in the cache."""
 
 
 class Generator:
@@ -161,19 +160,24 @@ class Generator:
             self._normal = float(pairs[-1]) if missing % 2 else None
         return np.concatenate([kept, pairs[:missing]])
 
-    def normal_blocks(self, count: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
-        """At least 16 normal numbers, in blocks of 16 from 16 uniforms each.
+    def fill_normal_blocks(
+        self, target: np.ndarray, dtype: np.dtype, mean: float, std: float
+    ) -> None:
+        """Fill at least 16 elements with normal numbers that are computed in `dtype`, in blocks of
+        16 from 16 uniforms each.
 
-        The last 16 are drawn again if the count is not a multiple of 16.
+        The last 16 are drawn again if their number is not a multiple of 16. float16 and bfloat16
+        draw no uniforms for elements that the last block overwrites.
         """
-        data = self.uniform(count, dtype)
-        whole = count // 16 * 16
+        rest = target.size % 16
+        whole = target.size - rest
         for start in range(0, whole, BLOCK):
-            part = data[start : min(start + BLOCK, whole)]
-            part[...] = _block_normals(part, mean, std)
-        if whole != count:
-            data[-16:] = _block_normals(self.uniform(16, dtype), mean, std)
-        return data
+            part = target[start : min(start + BLOCK, whole)]
+            _fill_blocks(part, self.uniform(part.size, dtype), mean, std)
+        if rest:
+            if target.dtype == dtype:
+                self.uniform(rest, dtype)
+            _fill_blocks(target[-16:], self.uniform(16, dtype), mean, std)
 
     def integers(self, low: int, high: int, count: int) -> np.ndarray:
         """Integers from `low` (inclusive) to `high` (exclusive)."""
@@ -208,20 +212,24 @@ def _remainders(draws: np.ndarray, span: int) -> np.ndarray:
     return draws
 
 
-def _block_normals(uniforms: np.ndarray, mean: float, std: float) -> np.ndarray:
-    blocks = uniforms.reshape(-1, 2, 8)
-    first, second = (1 - blocks[:, 0]).reshape(-1), blocks[:, 1].reshape(-1)
-    if uniforms.dtype == np.float64:
-        radius = np.sqrt(-2.0 * libm.log_of_uniform(first))
-        sine, cosine = libm.sine_cosine(2.0 * math.pi * second)
+def _fill_blocks(target: np.ndarray, uniforms: np.ndarray, mean: float, std: float) -> None:
+    """Fill with normal numbers: the first eight uniform numbers of each block make the radii, and
+    the other eight the angles (Box-Muller)."""
+    dtype = uniforms.dtype
+    blocks = uniforms.view(np.dtype((np.void, 8 * dtype.itemsize))).reshape(-1, 2)  # faster copied
+    radius, angle = np.ascontiguousarray(blocks.T).view(dtype)
+    functions = libm if dtype == np.float64 else float32_math
+    radius = functions.log(np.subtract(1, radius, out=radius))
+    radius *= -2
+    np.sqrt(radius, out=radius)
+    angle *= 2 * math.pi
+    sine, cosine = functions.sine_cosine(angle)
+    blocks[:, 0] = np.multiply(radius, cosine, out=cosine).view(blocks.dtype)
+    blocks[:, 1] = np.multiply(radius, sine, out=sine).view(blocks.dtype)
+    if target.dtype == dtype:
+        fused(uniforms, std, mean, out=target)
     else:
-        radius = np.sqrt(np.float32(-2) * float32_math.log(first))
-        sine, cosine = float32_math.sine_cosine(np.float32(2 * math.pi) * second)
-    both = np.empty_like(blocks)
-    np.multiply(radius.reshape(-1, 8), cosine.reshape(-1, 8), out=both[:, 0])
-    np.multiply(radius.reshape(-1, 8), sine.reshape(-1, 8), out=both[:, 1])
-    both = both.reshape(-1)
-    return fused(both, both.dtype.type(std), both.dtype.type(mean))
+        target[...] = fused(uniforms, std, mean)
 
 
 default_generator = Generator()

@@ -3,15 +3,16 @@
 The polynomials are from S. Moshier's Cephes library (logf, sinf, cosf), in the order of operations
 of J. Pommier's vector versions (ATen/native/cpu/avx_mathfun.h), with fused multiply-adds where the
 compiled kernel has them.
+
+A fused multiply-add is an exact product and a sum in float64, rounded to float32. The second
+rounding does no harm here: for all 2**24 uniform numbers that the kernel draws from, no such sum
+lies halfway between two floats unless it is exact (the tests go through them).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from impl.kernels.fused_multiply_add import fused_float32 as fused
-
-_f = np.float32
 _ROOT = np.array(0.707106781186547524, np.float32).view(np.int32)[()]  # as bits
 _LOG = (
     7.0376836292e-2,
@@ -32,74 +33,80 @@ _TURN = (
 )
 
 
-def _rounded(coefficients):
-    """Coefficients in float32, as float64 numbers; of several polynomials a column each."""
-    rounded = [np.array(c, np.float32).astype(np.float64) for c in coefficients]
-    return [c.reshape(-1, 1) if c.ndim else float(c) for c in rounded]
+def _rounded(value) -> np.ndarray:
+    """A coefficient in float32, as a float64 array; of several polynomials a column."""
+    rounded = np.array(value, np.float32).astype(np.float64)
+    return rounded.reshape(-1, 1) if rounded.ndim else rounded
 
 
-_LOG_COEFFICIENTS, _TURN_COEFFICIENTS = _rounded(_LOG), _rounded(_TURN)
+_LOG_COEFFICIENTS, _TURN_COEFFICIENTS = ([_rounded(c) for c in row] for row in (_LOG, _TURN))
+
+_LAST_OF_OCTANT = _rounded(-3.77489497744594108e-8)
 
 
-def _polynomial(x, coefficients, total):
-    """The value at x, in the shape of `total`, which is float64 memory to work in."""
-    wide = x.astype(np.float64)
-    result, other = np.empty((2, *total.shape), np.float32)
+def _fused(a, b, c, wide: np.ndarray, out: np.ndarray) -> None:
+    """Write a * b + c to `out`, by way of `wide`, which is float64 memory.
+
+    Memory is at hand for a chain of operations: that of new arrays is mapped, and its pages faulted
+    in.
+    """
+    wide[...] = a
+    wide *= b
+    wide += c
+    out[...] = wide
+
+
+def _polynomial(x, coefficients, wide):
+    """The value at x, in the shape of `wide`."""
+    x = x.astype(np.float64)
     first, second, *others = coefficients
-    fused(wide, first, second, total, result)
+    result = np.empty(wide.shape, np.float32)
+    _fused(x, first, second, wide, result)
     for c in others:
-        fused(result, wide, c, total, other)
-        result, other = other, result
+        _fused(result, x, c, wide, result)
     return result
 
 
 def log(x: np.ndarray) -> np.ndarray:
-    """The natural logarithm of positive float32 numbers."""
-    bits = x.view(np.int32)
-    exponent = bits >> 23
-    exponent -= 0x7E
-    bits = bits & 0x007FFFFF
-    bits |= 0x3F000000
-    x = bits.view(np.float32)
-    # All bits set where x is below the root of 1/2: chosen by masks, since np.where has a branch
-    # for each element.
-    low = bits - _ROOT
-    low >>= 31
-    exponent += low
-    power = exponent.astype(np.float32)
-    low &= bits
-    x = x - _f(1)
-    x += low.view(np.float32)
+    """The natural logarithm of positive multiples of 2**-24 up to 1 in float32."""
+    bits = x.view(np.int32) - _ROOT
+    power = (bits >> 23).astype(np.float32)
+    bits &= 0x007FFFFF
+    bits += _ROOT
+    x = bits.view(np.float32)  # between the roots of 1/2 and 2
+    x -= 1
     z = x * x
-    total = np.empty(x.shape)
-    y = _polynomial(x, _LOG_COEFFICIENTS, total)
+    wide = np.empty(x.shape)
+    y = _polynomial(x, _LOG_COEFFICIENTS, wide)
     y *= x
-    y = fused(y, z, power * _f(-2.12194440e-4), total)
-    z *= _f(0.5)
+    _fused(y, z, power * -2.12194440e-4, wide, y)
+    z *= 0.5
     y -= z
     x += y
-    power *= _f(0.693359375)  # exact, so that this multiply-add rounds only once, too
+    power *= 0.693359375  # exact, so that this multiply-add rounds only once, too
     power += x
     return power
 
 
 def sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sine and cosine of non-negative float32 numbers of moderate magnitude."""
-    octant = (x * _f(1.27323954473516)).astype(np.int32)
+    """Sine and cosine of the products of 2π, rounded, and multiples of 2**-24 below 1."""
+    octant = (x * 1.27323954473516).astype(np.int32)
     octant += 1
     octant &= ~1
     y = octant.astype(np.float32)
     for part in (-0.78515625, -2.4187564849853515625e-4):
-        x = x + y * _f(part)  # these parts have few bits: the products are exact
-    total = np.empty((2, *x.shape))
-    x = fused(y, _f(-3.77489497744594108e-8), x, total[0])
+        x = x + y * part  # these parts have few bits: the products are exact
+    wide = np.empty((2, *x.shape))
+    _fused(y, _LAST_OF_OCTANT, x, wide[0], x)
     z = x * x
-    both = _polynomial(z, _TURN_COEFFICIENTS, total)
+    both = _polynomial(z, _TURN_COEFFICIENTS, wide)
     both *= z
-    cosine = fused(both[0], z, z * _f(-0.5), total[0])
-    sine = fused(both[1], x, x, total[1])
-    cosine += _f(1)
-    # Exchange them in every other pair of octants, and set the signs, by masks as in `log`.
+    cosine, sine = both
+    _fused(cosine, z, z * -0.5, wide[0], cosine)
+    _fused(sine, x, x, wide[1], sine)
+    cosine += 1
+    # Exchange them in every other pair of octants, and set the signs: by masks, since np.where has
+    # a branch for each element.
     sines, cosines = sine.view(np.int32), cosine.view(np.int32)
     swapped = octant << 30
     swapped >>= 31
@@ -107,6 +114,6 @@ def sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sines ^= swapped
     cosines ^= swapped
     sines ^= (octant & 4) << 29
-    octant -= 2
-    cosines ^= (~octant & 4) << 29
+    octant += 2
+    cosines ^= (octant & 4) << 29
     return sine, cosine

@@ -1,15 +1,18 @@
 """Fused multiply-add on arrays: a * b + c with one rounding, as torch's compiled kernels have it.
 
-NumPy has no such function. The product and the sum are taken with more precision, and the rare
+NumPy has no such function. BLAS's axpy is one wherever its library was compiled for processors that
+have the instruction. Elsewhere the product and the sum are taken with more precision, and the rare
 elements for which a second rounding could matter are computed again.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
 import numpy as np
+from scipy.linalg import blas
 
 _BLOCK = 4096
 _SPLITTER = 2.0**27 + 1
@@ -18,71 +21,67 @@ _HALFWAY = np.iinfo(np.int64).min
 _BEYOND = 1 + 2.0**-40
 
 
-def fused(a: np.ndarray, b, c) -> np.ndarray:
-    """a * b + c with one rounding, of an array of float32 or float64 and two numbers."""
+def fused(a: np.ndarray, b, c, out: np.ndarray | None = None) -> np.ndarray:
+    """a * b + c with one rounding, of an array of float32 or float64 and two numbers, in `out` if
+    that is given: other memory in one piece, of the same dtype."""
+    if out is None:
+        out = np.empty_like(a)
     if b == 1:
-        return a + c
-    if c == 0:
-        return a * b + c  # whose sum is exact, and makes 0 of -0
-    if a.dtype == np.float32:
-        return fused_float32(a, b, c)
-    if not (b == 0 or 2.0**-900 < abs(b) < 2.0**900) or not math.isfinite(c):
+        return np.add(a, c, out=out)
+    if b == 0 or c == 0:  # one of product and sum is exact
+        np.multiply(a, b, out=out)
+        out += c  # makes 0 of -0
+    elif a.size and _axpy_rounds_once(a.dtype):
+        _axpy(a, b, c, out)
+    else:
+        out[...] = (_fused_float32 if a.dtype == np.float32 else _fused_float64)(a, b, c)
+    return out
+
+
+def _axpy(a, b, c, out) -> None:
+    out.fill(c)
+    (blas.saxpy if a.dtype == np.float32 else blas.daxpy)(a, out, a=b)
+
+
+@functools.cache
+def _axpy_rounds_once(dtype: np.dtype) -> bool:
+    """Whether BLAS fuses: tried with as many numbers as go through each of a kernel's loops, whose
+    products differ from the sum by less than an ulp."""
+    unit = np.finfo(dtype).eps
+    a = np.full(127, 1 + unit, dtype)
+    result = np.empty_like(a)
+    _axpy(a, 1 - unit, -1, result)
+    return bool((result == -(unit**2)).all())
+
+
+def _fused_float32(a, b, c):
+    """The product, which is exact, and the sum in float64, rounded to float32: a second rounding
+    where the sum is halfway between two neighbours."""
+    total = a.astype(np.float64)
+    total *= float(b)
+    product = total.copy()
+    total += float(c)
+    result = total.astype(np.float32)
+    halfway = np.flatnonzero(total.view(np.int64) << (64 - _HALF_AN_ULP) == _HALFWAY)
+    total = total[halfway]
+    error = _sum_error(product[halfway], float(c), total)
+    beyond = np.nextafter(total, np.copysign(np.inf, error))
+    result[halfway] = np.where(error == 0, total, beyond)
+    return result
+
+
+def _fused_float64(a, b, c):
+    b, c = float(b), float(c)
+    if not (2.0**-900 < abs(b) < 2.0**900 and math.isfinite(c)):
         return np.array([_fused_number(x, b, c) for x in a.tolist()])
     result = np.empty_like(a)
     for start in range(0, a.size, _BLOCK):  # so that intermediate values stay in the cache
         block = slice(start, start + _BLOCK)
-        result[block] = _fused_float64(a[block], float(b), float(c))
+        result[block] = _fused_block(a[block], b, c)
     return result
 
 
-def fused_float32(a, b, c, total: np.ndarray | None = None, out: np.ndarray | None = None):
-    """a * b + c of float32 arrays and numbers: exact product, sum in float64.
-
-    Rounding that sum to float32 is a second rounding where it is halfway between two neighbours.
-    In a chain of operations `total`, in float64, and `out` are memory to work in and for the
-    result, other than the operands: that of new arrays is mapped, and its pages faulted in.
-    """
-    if total is None:
-        total = np.asarray(_wide(a) * _wide(b))
-    else:
-        total[...] = a
-        total *= b
-    total += _wide(c)
-    if out is None:
-        out = total.astype(np.float32)
-    else:
-        out[...] = total
-    result, low_bits = out, total.view(np.int64)
-    low_bits <<= 64 - _HALF_AN_ULP
-    # The smallest element by argmin, which is vectorised.
-    if low_bits.size and low_bits.item(low_bits.argmin()) == _HALFWAY:
-        halfway = low_bits == _HALFWAY
-        a, b, c = (np.broadcast_to(np.asarray(v, float), halfway.shape)[halfway] for v in (a, b, c))
-        product = a * b
-        total = product + c
-        error = _sum_error(product, c, total)
-        result[halfway] = np.where(
-            error == 0, total, np.nextafter(total, np.copysign(np.inf, error))
-        )
-    return result
-
-
-def _wide(value):
-    """A number, or an array in float64."""
-    return value.astype(np.float64, copy=False) if isinstance(value, np.ndarray) else float(value)
-
-
-def _sum_error(a, b, total):
-    """The error of total = a + b, exactly (D. Knuth's TwoSum)."""
-    second = total - a
-    error = total - second
-    np.subtract(a, error, out=error)
-    np.subtract(b, second, out=second)
-    error += second
-    return error
-
-
-def _fused_float64(a: np.ndarray, b: float, c: float) -> np.ndarray:
+def _fused_block(a: np.ndarray, b: float, c: float) -> np.ndarray:
     """The rounded sum, to which its error and that of the product (T. Dekker) are added."""
     product = a * b
     high_b, low_b = _halves(np.float64(b))
@@ -109,6 +108,16 @@ def _fused_float64(a: np.ndarray, b: float, c: float) -> np.ndarray:
         for i in halfway[inexact].tolist():
             result[i] = _fused_number(float(a[i]), b, c)
     return result
+
+
+def _sum_error(a, b, total):
+    """The error of total = a + b, exactly (D. Knuth's TwoSum)."""
+    second = total - a
+    error = total - second
+    np.subtract(a, error, out=error)
+    np.subtract(b, second, out=second)
+    error += second
+    return error
 
 
 def _halves(x):

@@ -1,48 +1,23 @@
 """The C library's logarithm, exponential, sine, cosine and tangent on float64 arrays, bit for bit.
 
 torch draws random numbers with these scalar functions. NumPy's own are vectorised where the
-processor allows it, with other last bits; but its functions of complex numbers call the C library
-for each element, without Python's 50 ns. `log1p` is SciPy's Box-Cox transformation with the power
-0. There is no such detour to `tan`.
+processor allows it, with other last bits; but SciPy's Box-Cox transformations with the power 0 and
+elliptic functions with the parameter 0 call the C library for each element, without Python's 50 ns.
+There is no such detour to `tan`; but float32 results rarely depend on those last bits.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
-from scipy.special import boxcox1p
+from scipy.special import boxcox, boxcox1p, ellipj, inv_boxcox
 
 
-def log_of_uniform(x: np.ndarray) -> np.ndarray:
-    """The logarithm of multiples of 2**-53 from [0, 1]; -inf of 0."""
-    with np.errstate(divide="ignore"):
-        return np.log1p((x - 1).astype(np.complex128)).real  # x - 1 is exact: log(|(x - 1) + 1|)
-
-
-def exp(x: np.ndarray) -> np.ndarray:
-    """The exponential."""
-    with np.errstate(over="ignore"):
-        result = np.exp(x.astype(np.complex128)).real
-        large = np.flatnonzero(np.abs(x) > 700)  # which cexp computes in two factors
-        for i in large.tolist():
-            result[i] = _exp(x[i])
-    return result
-
-
-def _exp(x: float) -> float:
-    try:
-        return math.exp(x)
-    except OverflowError:
-        return math.inf
-
-
-def sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sine and cosine: the parts of exp(ix)."""
-    turned = np.zeros(x.shape, np.complex128)
-    turned.imag = x
-    np.exp(turned, out=turned)
-    return turned.imag, turned.real
+def log(x: np.ndarray) -> np.ndarray:
+    """The logarithm of numbers that are not negative; -inf of 0."""
+    return boxcox(x, 0.0)
 
 
 def log1p(x: np.ndarray) -> np.ndarray:
@@ -50,6 +25,38 @@ def log1p(x: np.ndarray) -> np.ndarray:
     return boxcox1p(x, 0.0)
 
 
+def exp(x: np.ndarray) -> np.ndarray:
+    """The exponential."""
+    return inv_boxcox(x, 0.0)
+
+
+def sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sine and cosine."""
+    sine, cosine, _, _ = ellipj(x, 0.0)
+    return sine, cosine
+
+
 def tan(x: np.ndarray) -> np.ndarray:
     """The tangent."""
     return np.fromiter(map(math.tan, x.data), np.float64, x.size)
+
+
+def float32_of(
+    function: Callable[[np.ndarray], np.ndarray],
+    nearly: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    magnitude: float,
+) -> np.ndarray:
+    """function(x) in float32, mostly found by a faster function of nearly the same values.
+
+    The values may differ by 2**-40 of themselves and of another magnitude. Only those are computed
+    by `function` that this could round to another number (A. Ziv's rounding test).
+    """
+    values = nearly(x)
+    margin = np.abs(values)
+    margin += magnitude
+    margin *= 2.0**-40
+    result = (values - margin).astype(np.float32)
+    doubtful = np.flatnonzero(result != (values + margin).astype(np.float32))
+    result[doubtful] = function(x[doubtful])
+    return result

@@ -31,8 +31,9 @@ def recurrent_layer(input, weights, state, reverse: bool):
     return recurrent_layer_op(input, *weights, *state, reverse)[:3]
 
 
-def _steps(length: int, reverse: bool):
-    return range(length - 1, -1, -1) if reverse else range(length)
+def _order(reverse: bool) -> slice:
+    """The steps in the order in which they are run."""
+    return slice(None, None, -1 if reverse else 1)
 
 
 @operator(
@@ -61,82 +62,91 @@ def recurrent_layer_op(
     w_ih, w_hh, bias = (_negated_gates(w, hidden) for w in (w_ih, w_hh, bias))
     given = (x.reshape(length * batch, -1) @ w_ih.T).reshape(length, batch, 4 * hidden)
     given += bias
+    order = _order(reverse)
     output = np.empty((length, batch, hidden), x.dtype)
-    workspace = np.empty((length, 6, batch, hidden), x.dtype)
+    # Of each step, in the order in which they are run: the reciprocals of the gates out, in and
+    # forget, the cell, the state before the step, and the hyperbolic tangent of the one after it.
+    workspace = np.empty((length + 1, 6, batch, hidden), x.dtype)
+    workspace[0, 4] = c
     total = np.empty((batch, 4 * hidden), x.dtype)
     parts = total.reshape(batch, 4, hidden).swapaxes(0, 1)
+    logistic, linear = parts[:3], parts[3]
     recurrent = np.ascontiguousarray(w_hh.T)  # of so few rows a product takes an eighth
+    one = np.ones((), x.dtype)
+    steps = zip(given[order], output[order], workspace[:-1], workspace[1:, 4], strict=True)
     # A step is short, and costs as much as it has calls of NumPy: they write to the workspace.
-    for t in _steps(length, reverse):
+    for added, out, memory, c in steps:
         np.dot(h, recurrent, out=total)
-        total += given[t]
-        leave, enter, forget, cell, before, squashed = workspace[t]
-        gates = workspace[t, :3]
-        np.exp(parts[:3], out=gates)
-        gates += 1
-        np.reciprocal(gates, out=gates)
-        np.tanh(parts[3], out=cell)
-        before[...] = c
-        c = forget * c
-        c += enter * cell
+        total += added
+        gates, cell, squashed = memory[:3], memory[3], memory[5]
+        np.exp(logistic, out=gates)
+        gates += one
+        np.tanh(linear, out=cell)
+        np.add(*np.divide(memory[3:5], memory[1:3]), out=c)
         np.tanh(c, out=squashed)
-        h = np.multiply(leave, squashed, out=output[t])
-    made = (output, h.copy(), c)
+        h = np.divide(squashed, memory[0], out=out)
+    made = (output, h.copy(), c.copy())
     return *(m.astype(kind, copy=False) for m in made), workspace
 
 
 def _negated_gates(weight, hidden: int):
     """The rows for the gates in the order of the workspace: out, in and forget, negated, then the
     cell. torch's order is in, forget, cell, out."""
-    enter_forget, cell, leave = np.split(weight, [2 * hidden, 3 * hidden])
-    return np.concatenate([-leave, -enter_forget, cell])
+    rows = np.concatenate([weight[3 * hidden :], weight[: 3 * hidden]])
+    np.negative(rows[: 3 * hidden], out=rows[: 3 * hidden])
+    return rows
 
 
 def _backward(grads, input, weights, states, reverse, output, workspace, needs):
     kind = input.dtype
     x, w_ih, w_hh = widened(input), *(widened(w) for w in weights[:2])
-    h0 = widened(states[0])
-    length, _, batch, hidden = workspace.shape
+    order = _order(reverse)
+    steps = workspace[:-1].swapaxes(0, 1)
+    _, length, batch, hidden = steps.shape
     wide = accumulate_dtype(kind)
-    of_output, of_h, of_c = (None if g is None else widened(g) for g in grads[:3])
-    dh, dc = (np.zeros((batch, hidden), wide) if g is None else np.array(g) for g in (of_h, of_c))
-    out = widened(output)
-    leave, enter, forget, cell, before, squashed = workspace.swapaxes(0, 1)
     # All that does not depend on later steps is computed for all steps at once.
+    gates = np.reciprocal(steps[:3], out=np.empty((3, length, batch, hidden), wide))
+    leave, enter, forget = gates
+    cell, before, squashed = steps[3:]
     through = leave * (1 - squashed * squashed)
-    factors = np.empty((length, 4, batch, hidden), wide)
-    factors[:, 0] = cell * enter * (1 - enter)
-    factors[:, 1] = before * forget * (1 - forget)
-    factors[:, 2] = enter * (1 - cell * cell)
-    factors[:, 3] = squashed * leave * (1 - leave)
-    slopes = np.empty((length, batch, 4, hidden), wide)
-    by_gate = slopes.swapaxes(1, 2)
-    for t in reversed(_steps(length, reverse)):
-        if of_output is not None:
-            dh += of_output[t]
-        dc += dh * through[t]
-        factor = factors[t]
-        np.multiply(factor[:3], dc, out=by_gate[t, :3])
-        np.multiply(factor[3], dh, out=by_gate[t, 3])
-        dh = np.dot(slopes[t].reshape(batch, 4 * hidden), w_hh)
-        dc *= forget[t]
-    rows = slopes.reshape(length * batch, 4 * hidden)
+    factors = np.empty((4, length, batch, hidden), wide)
+    factors[0] = cell * enter * (1 - enter)
+    factors[1] = before * forget * (1 - forget)
+    factors[2] = enter * (1 - cell * cell)
+    factors[3] = squashed * leave * (1 - leave)
+    factors = factors.swapaxes(0, 1)
+    slopes = np.empty((length, batch, 4 * hidden), wide)
+    by_gate = slopes.reshape(length, batch, 4, hidden).swapaxes(1, 2)
+    of_output, of_h, of_c = (None if g is None else widened(g) for g in grads[:3])
+    if of_output is None:
+        of_output = np.zeros((length, batch, hidden), wide)
+    arriving = np.zeros((4, batch, hidden), wide)  # at the gates: that of the state for the first
+    dc, dh = arriving[0], arriving[3]
+    for total, grad in ((dh, of_h), (dc, of_c)):
+        if grad is not None:
+            total += grad
+    back = slice(None, None, -1)
+    walk = of_output[order], through, factors, by_gate, slopes, forget
+    for of_step, rate, factor, gates, slope, kept in zip(*(w[back] for w in walk), strict=True):
+        dh += of_step
+        dc += dh * rate
+        arriving[1:3] = dc
+        np.multiply(factor, arriving, out=gates)
+        np.dot(slope, w_hh, out=dh)
+        dc *= kept
+    rows = slopes[order].reshape(length * batch, 4 * hidden)
     made: list = [None] * 7
     if needs[0]:
         made[0] = (rows @ w_ih).reshape(x.shape)
     if needs[1]:
         made[1] = rows.T @ x.reshape(length * batch, -1)
     if needs[2]:
-        if reverse:
-            earlier, aligned = np.concatenate([h0[None], out[:0:-1]]), slopes[::-1]
-        else:
-            earlier, aligned = np.concatenate([h0[None], out[:-1]]), slopes
-        aligned = aligned.reshape(length * batch, 4 * hidden)
-        made[2] = aligned.T @ earlier.reshape(length * batch, hidden)
+        earlier = np.concatenate([widened(states[0])[None], widened(output)[order][:-1]])[order]
+        made[2] = rows.T @ earlier.reshape(length * batch, hidden)
     if needs[3] or needs[4]:
         made[3] = rows.sum(0)
         made[4] = made[3].copy()
-    made[5:] = dh, dc
+    made[5:] = dh.copy(), dc.copy()
     return tuple(
         m.astype(kind, copy=False) if need else None for m, need in zip(made, needs, strict=True)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -47,11 +48,18 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     _require_floating(self, "cauchy_cpu")
-    return _filled(
-        _cauchy,
-        self,
-        lambda n: fused(libm.tan(math.pi * (_uniforms(n, generator) - 0.5)), sigma, median),
-    )
+
+    def samples(tan, angles):
+        return fused(tan(angles), sigma, median)
+
+    def numbers(count):
+        angles = math.pi * (_uniforms(count, generator) - 0.5)
+        exactly, nearly = (functools.partial(samples, tan) for tan in (libm.tan, np.tan))
+        if self.dtype is dtypes.float64:
+            return exactly(angles)
+        return libm.float32_of(exactly, nearly, angles, abs(median))
+
+    return _filled(_cauchy, self, numbers)
 
 
 @function("geometric_", torch=False)
@@ -66,7 +74,7 @@ def geometric_(self, p, *, generator=None):
     return _filled(
         _geometric,
         self,
-        lambda n: np.ceil(libm.log_of_uniform(_uniforms(n, generator)) / scale),
+        lambda n: np.ceil(libm.log(_uniforms(n, generator)) / scale),
     )
 
 

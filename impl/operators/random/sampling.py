@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, element_strides, strided
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, function, operator, written
@@ -26,7 +27,7 @@ from impl.factories.draws import (
 from impl.factories.generator import default_generator
 from impl.tensor import memory_overlap, write
 from impl.tensor.allocation import empty_like
-from impl.tensor.tensor import Tensor, new, requires_grad
+from impl.tensor.tensor import PLAIN, Tensor, new, requires_grad
 
 _ABSENT: Any = object()  # an argument that is not given, where None has a meaning
 
@@ -53,16 +54,18 @@ exponential_drawn = filling("exponential_drawn", "ExponentialBackward0")
 
 
 def fill(op, tensor: Tensor, draw) -> Tensor:
-    """Fill the tensor in place with the samples that `draw` writes to fresh memory.
+    """Fill the tensor in place with the samples that `draw` writes to a tensor like it: to its own
+    memory unless that is laid out in another way, or the write is observed.
 
     Raises RuntimeError for a tensor that cannot be written in place.
     """
     check_write(tensor)
     memory_overlap.check_overlap(tensor)
-    # The fresh memory has the tensor's order of dimensions: samples are drawn in memory order.
-    fresh = empty_like(tensor)
-    draw(fresh)
-    return op.inplace(tensor, fresh._raw)
+    plain = type(tensor) in PLAIN and tensor._strides is None and STATE.before_write is None
+    # Other memory has the tensor's order of dimensions: samples are drawn in memory order.
+    target = tensor if plain else empty_like(tensor)
+    draw(target)
+    return op.inplace(tensor, target._array())
 
 
 @function("uniform_", torch=False)
