@@ -181,9 +181,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
 
     @property
     def grad_dtype(self) -> Any:
-        """The dtype of the gradient, None for any. Raises RuntimeError on a non-leaf."""
-        if self.grad_fn is not None:
-            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        """The dtype of the gradient, None for any; of a non-leaf its own dtype."""
         return self.dtype if self._grad_dtype is ... else self._grad_dtype
 
     @grad_dtype.setter

@@ -275,7 +275,8 @@ def scaled_dot_product_attention(
         settings = (dropout_p, is_causal, scale, enable_gqa)
         return scaled_dot_product_attention(*one, attn_mask, *settings).squeeze(0)
     operands = (query, key, value)
-    if not all(t._raw.size for t in operands):
+    # Without a width all scores are zero, and the result is the mean of the values.
+    if 0 in (*query._raw.shape[:-1], *key._raw.shape[:-1], *value._raw.shape):
         zeros = query.new_zeros((*query._raw.shape[:-1], value._raw.shape[-1]))
         nothing = query.sum() + key.sum() + value.sum()
         return zeros + tensor_ops.mul_scalar(nothing, 0.0)
