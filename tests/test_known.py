@@ -63,6 +63,14 @@ def test_rule_entry_excuses_all_its_programs(tmp_path):
     assert known.known_divergence(line("TIES-01.1", "diverges", memory="diverges"), LEVELS) is None
 
 
+def test_entry_of_what_random_programs_call_excuses_these_only(tmp_path):
+    known = read(tmp_path, entry(program=None, calls="torch.vmap("))
+    assert known.of_calls == {"torch.vmap(": ("memory",)}
+    diverging = line("SEED-01.1", "diverges", memory="diverges")
+    assert known.known_divergence(diverging, LEVELS) is None
+    assert known.stale([line("SEED-01.1")], LEVELS, OF_RULE) == []
+
+
 def test_several_levels_in_one_entry(tmp_path):
     text = entry(level=None) + 'level = ["memory", "diagnostics"]\n'
     known = read(tmp_path, text)

@@ -296,7 +296,7 @@ def _check_same(self, values) -> None:
 
 
 @heaviside.checks_out
-def _check_out(out, self, values) -> None:
+def _check_heaviside_out(out, self, values) -> None:
     _check_same(self, values)
     if out != self.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
