@@ -153,7 +153,7 @@ def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> list
     if judge.unavailable:
         pytest.skip(judge.unavailable)
     if _WORKER not in config.stash:
-        config.stash[_WORKER] = worker(config.stash[_SETTINGS])
+        config.stash[_WORKER] = worker(config.stash[_SETTINGS], known=judge.known.of_calls)
     mine, options = config.stash[_WORKER], config.option
     keep_in = Path(options.conform_keep_in) if options.conform_keep_in else folder()
     place = None if options.conform_no_keep else keep_in

@@ -48,6 +48,19 @@ def test_what_a_program_leaves_is_compared_and_then_each_statement():
     assert examiner.examine_at_end(["def ("]).outcome == "malformed"
 
 
+def test_a_known_divergence_of_what_a_program_calls_is_no_finding():
+    asked = Settings(backend="miniature.kinks:relu", oracle="impl")
+    zeros = ["x = torch.zeros(2, requires_grad=True)", *LEFT[1:]]
+    for text, levels, outcome in (
+        ("torch.relu(", ("values", "graph", "memory", "diagnostics"), "known"),
+        ("torch.relu(", ("memory",), "diverges"),
+        ("torch.tanh(", ("values", "graph", "memory", "diagnostics"), "diverges"),
+    ):
+        examiner = search_of(asked, known={text: levels}).examiner
+        assert examiner.examine_at_end(zeros).outcome == outcome
+    assert search_of(asked, known={"torch.relu(": ("values",)}).examiner.examine(LEFT).cause
+
+
 def test_what_shows_only_without_observations_is_found():
     sides = [backends.find(name) for name in ("impl", "miniature.kinks:relu")]
     seen = [functools.partial(trace, backend=sides[0])] * 2

@@ -63,6 +63,14 @@ def test_rule_entry_excuses_all_its_programs(tmp_path):
     assert known.known_divergence(line("TIES-01.1", "diverges", memory="diverges"), LEVELS) is None
 
 
+def test_entry_of_what_random_programs_call_excuses_these_only(tmp_path):
+    known = read(tmp_path, entry(program=None, calls="torch.vmap("))
+    assert known.of_calls == {"torch.vmap(": ("memory",)}
+    diverging = line("SEED-01.1", "diverges", memory="diverges")
+    assert known.known_divergence(diverging, LEVELS) is None
+    assert known.stale([line("SEED-01.1")], LEVELS, OF_RULE) == []
+
+
 def test_several_levels_in_one_entry(tmp_path):
     text = entry(level=None) + 'level = ["memory", "diagnostics"]\n'
     known = read(tmp_path, text)
@@ -119,8 +127,8 @@ def test_rule_entry_is_stale_when_none_of_its_programs_diverges(tmp_path):
         (entry(reason="  "), 1, "needs a reason"),
         (entry(level="depth"), 1, "must be one or several of values"),
         (entry(level=None), 1, "must be one or several of values"),
-        (entry(rule="SEED-01"), 1, "either a program or a rule"),
-        (entry(program=None), 1, "either a program or a rule"),
+        (entry(rule="SEED-01"), 1, "names a program, a rule, or what"),
+        (entry(program=None), 1, "names a program, a rule, or what"),
         (entry(operator="amax"), 1, "unknown key operator"),
         ("[known]\nx = 1\n", None, "only \\[\\[known\\]\\] entries"),
         ("skip = ['SEED-01.1']\n", None, "only \\[\\[known\\]\\] entries.*skip"),

@@ -49,7 +49,8 @@ def fuzz(options: argparse.Namespace) -> int:
         if made.unavailable:
             tally.console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
             return 3
-        crew = Crew(made.settings, corpus, check_processes(options.processes))
+        processes = check_processes(options.processes)
+        crew = Crew(made.settings, corpus, processes, made.known.of_calls)
         judge = Judge(made.settings, made.known, made.unavailable)
         stack.callback(judge.close)
         stack.callback(crew.close)

@@ -18,7 +18,8 @@ from conformance.base.levels import LEVELS
 EXCUSABLE = (*LEVELS, "specification")
 """The levels of an entry; `specification` is a comment in a chapter that the oracle fails."""
 
-_KEYS = {"program", "rule", "level", "reason", "link", "sometimes"}
+_KEYS = {"program", "rule", "calls", "level", "reason", "link", "sometimes"}
+_KINDS = ("program", "rule", "calls")
 
 
 class KnownError(FileError):
@@ -27,7 +28,8 @@ class KnownError(FileError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One known divergence: a program, or every program of a rule, at one or several levels.
+    """One known divergence: a program, every program of a rule, or every random program whose
+    source has the text `calls`, at one or several levels.
 
     `sometimes` marks one that depends on the processor: it may conform.
     """
@@ -39,9 +41,12 @@ class Entry:
     link: str | None
     line: int | None
     sometimes: bool = False
+    calls: str | None = None
 
     def names(self, program: str, rule: str | None) -> bool:
         """Whether the entry is about the program of that ID, whose rule is ``rule``."""
+        if self.calls is not None:
+            return False
         return self.program == program if self.program is not None else self.rule == rule
 
 
@@ -51,6 +56,11 @@ class KnownDivergences:
 
     entries: tuple[Entry, ...] = ()
     path: Path | None = None
+
+    @property
+    def of_calls(self) -> dict[str, tuple[str, ...]]:
+        """The levels at which random programs that have a text in their source may diverge."""
+        return {entry.calls: entry.levels for entry in self.entries if entry.calls is not None}
 
     def known_divergence(
         self, line: Mapping[str, Any], levels: Collection[str]
@@ -94,7 +104,7 @@ class KnownDivergences:
         by_id = {line["id"]: line for line in lines}
         gone = []
         for entry in self.entries:
-            if entry.sometimes:
+            if entry.sometimes or entry.calls is not None:
                 continue
             named = (
                 [entry.program]
@@ -186,11 +196,12 @@ def _entry(
         raise fault("an entry is a table: [[known]].")
     if unknown := sorted(set(entry) - _KEYS):
         raise fault(f"unknown key {unknown[0]}; an entry has {', '.join(sorted(_KEYS))}.")
-    if ("program" in entry) == ("rule" in entry):
-        raise fault("an entry names either a program or a rule.")
-    kind = "program" if "program" in entry else "rule"
+    kinds = [kind for kind in _KINDS if kind in entry]
+    if len(kinds) != 1:
+        raise fault("an entry names a program, a rule, or what random programs call.")
+    kind = kinds[0]
     named, existing = entry[kind], programs if kind == "program" else rules
-    if not isinstance(named, str) or named not in existing:
+    if not isinstance(named, str) or not named or (kind != "calls" and named not in existing):
         close = get_close_matches(str(named), existing, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise fault(f"there is no {kind} {named!r}.{hint} Correct the entry or remove it.")
@@ -218,4 +229,5 @@ def _entry(
         link=link,
         line=line,
         sometimes=sometimes,
+        calls=named if kind == "calls" else None,
     )

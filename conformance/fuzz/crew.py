@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.fuzz.causes import Cause
+from conformance.fuzz.examiner import EMPTY
 from conformance.fuzz.search import Search
 from conformance.fuzz.setup import search_of
 from conformance.fuzz.share import Report, Share
@@ -17,6 +18,7 @@ from conformance.isolation.process import IsolationError, Process, launched
 from conformance.run.plan import WrongInput
 from conformance.settings.settings import Settings
 
+Known = Mapping[str, Sequence[str]]
 PATIENCE = 7200.0
 """Seconds that a share may take; the zygote watches each program itself."""
 
@@ -28,8 +30,14 @@ class SearchFailed(Exception):
 class Zygote:
     """One zygote, started by the first request."""
 
-    def __init__(self, settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        corpus: Sequence[Sequence[str]] = (),
+        known: Known = EMPTY,
+    ) -> None:
         self.settings, self.corpus = settings, [list(statements) for statements in corpus]
+        self.known = known
         self.lines = 0
         self._process: Process | None = None
 
@@ -61,7 +69,7 @@ class Zygote:
     def _started(self) -> Process:
         if self._process is not None:
             return self._process
-        settings = json.dumps(settings_to(self.settings, self.corpus))
+        settings = json.dumps(settings_to(self.settings, self.corpus, self.known))
         # Sets of strings have the same order in every process.
         process = launched("conformance.fuzz.zygote", ["--settings", settings], PYTHONHASHSEED="0")
         try:
@@ -80,8 +88,13 @@ class Zygote:
 class Here:
     """The stand-in of a zygote that draws in this process, for a debugger."""
 
-    def __init__(self, settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> None:
-        self._search: Search = search_of(settings, corpus)
+    def __init__(
+        self,
+        settings: Settings,
+        corpus: Sequence[Sequence[str]] = (),
+        known: Known = EMPTY,
+    ) -> None:
+        self._search: Search = search_of(settings, corpus, known)
         self.share: Callable[[Share], Report] = self._search.share
         self.shrink = self._search.shrink
 
@@ -94,19 +107,25 @@ class Here:
         """Nothing is left to end."""
 
 
-def worker(settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> Zygote | Here:
+def worker(
+    settings: Settings, corpus: Sequence[Sequence[str]] = (), known: Known = EMPTY
+) -> Zygote | Here:
     """The worker for these settings: a zygote, or without isolation this process."""
-    return (Zygote if settings.isolation else Here)(settings, corpus)
+    return (Zygote if settings.isolation else Here)(settings, corpus, known)
 
 
 class Crew:
     """Several workers; each takes the next share as soon as it has ended one."""
 
     def __init__(
-        self, settings: Settings, corpus: Sequence[Sequence[str]] = (), processes: int = 1
+        self,
+        settings: Settings,
+        corpus: Sequence[Sequence[str]] = (),
+        processes: int = 1,
+        known: Known = EMPTY,
     ) -> None:
-        self._settings, self._corpus, self._stopped = settings, corpus, False
-        self.workers = [worker(settings, corpus) for _ in range(max(1, processes))]
+        self._given, self._stopped = (settings, corpus, known), False
+        self.workers = [worker(*self._given) for _ in range(max(1, processes))]
 
     def run(
         self, shares: Iterator[Share], ended: Callable[[Share, Report | SearchFailed], None]
@@ -149,7 +168,7 @@ class Crew:
         """End all workers, which may be in the middle of a share, and begin with a new one."""
         self._stopped = True
         self.close()
-        self.workers = [worker(self._settings, self._corpus)]
+        self.workers = [worker(*self._given)]
 
     def close(self) -> None:
         """End all workers."""

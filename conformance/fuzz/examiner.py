@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -16,14 +16,15 @@ from conformance.observe.trace import Trace
 from conformance.program.program import Program, ProgramError
 
 Run = Callable[[Program], Trace]
+EMPTY: Mapping[str, Sequence[str]] = {}
 
 
 @dataclass(frozen=True)
 class Examined:
     """The outcome of a program, and the cause where it diverges.
 
-    Outcomes are those of a run, and two more: `rounding` where the oracle's own value is as
-    uncertain as the difference, `unsteady` where a side differs from itself.
+    Outcomes are those of a run, and three more: `rounding` where the oracle's own value is as
+    uncertain as the difference, `unsteady` where a side differs from itself, and `known`.
     """
 
     outcome: str
@@ -41,11 +42,14 @@ class Examiner:
         levels: Sequence[str] = LEVELS,
         claimed: Sequence[str] = LEVELS,
         at_end: tuple[Run, Run] | None = None,
+        known: Mapping[str, Sequence[str]] = EMPTY,
     ) -> None:
         """``levels`` count; ``claimed`` are those that the backend claims.
 
-        ``at_end`` are functions that observe after the last statement only, where both sides can.
+        ``at_end`` are functions that observe after the last statement only, where both sides can;
+        ``known`` are levels at which programs may diverge that have a text in their source.
         """
+        self.known = known
         self.oracle, self.backend, self.at_end = oracle, backend, at_end
         self.levels, self.claimed = tuple(levels), tuple(claimed)
 
@@ -106,8 +110,11 @@ class Examiner:
         if expected.steps == got.steps:
             return Examined("conforms")
         verdict = compare(expected, got, program, False, self.claimed)
-        cause = cause_of(program, verdict, self.levels)
+        levels = self._counted(program)
+        cause = cause_of(program, verdict, levels)
         if cause is None:
+            if len(levels) < len(self.levels) and cause_of(program, verdict, self.levels):
+                return Examined("known")
             unsupported = verdict.outcome == "unsupported"
             return Examined(
                 "unsupported" if unsupported else "conforms", reason=verdict.reason or ""
@@ -117,11 +124,21 @@ class Examiner:
         if oracle(program).steps != expected.steps:
             return Examined("unsteady")
         again = compare(expected, backend(program), program, False, self.claimed)
-        if cause_of(program, again, self.levels) != cause:
+        if cause_of(program, again, levels) != cause:
             return Examined("unsteady")
         if self._is_rounding(program, verdict, expected, oracle):
             return Examined("rounding")
         return Examined("diverges", cause)
+
+    def _counted(self, program: Program) -> tuple[str, ...]:
+        """The levels that count for a program."""
+        excused = {
+            level
+            for text, levels in self.known.items()
+            if text in program.source
+            for level in levels
+        }
+        return tuple(level for level in self.levels if level not in excused)
 
     def _is_rounding(
         self, program: Program, verdict: Verdict, expected: Trace, oracle: Run

@@ -60,8 +60,20 @@ def thread(choices: Choices, statements: list[str]) -> list[str]:
     body = textwrap.indent("\n".join(statements[first:last]), "    ")
     # One statement starts and awaits the thread, so that no observation falls in between.
     runs = "    worker = threading.Thread(target=work)\n    worker.start()\n    worker.join()"
-    running = ["import threading", f"def work():\n{shared}{body}", f"def run():\n{runs}", "run()"]
+    work, run = (_unused(name, statements) for name in ("work", "run"))
+    runs = runs.replace("=work", f"={work}")
+    running = [
+        *("import threading", f"def {work}():\n{shared}{body}"),
+        *(f"def {run}():\n{runs}", f"{run}()"),
+    ]
     return [*statements[:first], *running, *statements[last:]]
+
+
+def _unused(name: str, statements: list[str]) -> str:
+    """The name, with a number if the statements have it: a thread that starts itself has no end."""
+    text = "\n".join(statements)
+    names = (name, *(f"{name}{k}" for k in range(2, 100)))
+    return next(one for one in names if f"{one}()" not in text)
 
 
 def setting(choices: Choices, statements: list[str]) -> list[str]:

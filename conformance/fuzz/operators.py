@@ -25,7 +25,7 @@ class Argument:
 
     @property
     def is_large(self) -> bool:
-        """Whether the default is a size that takes long to compare, such as 512 features."""
+        """Whether the default is a size that takes long to compare, as Transformer's 512 does."""
         return self.type == "int" and (self.default or "").isdigit() and int(self.default or 0) > 64
 
 

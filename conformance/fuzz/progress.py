@@ -17,7 +17,7 @@ from conformance.run.plan import Plan
 from conformance.run.progress import PERIOD, Bar, named
 from conformance.run_files.totals import is_known
 
-SETTLED = ("conforms", "diverges", "rounding", "malformed")
+SETTLED = ("conforms", "diverges", "rounding", "known", "malformed")
 """Outcomes of programs that were compared, or that are no programs."""
 
 

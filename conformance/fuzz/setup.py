@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 from conformance import backends
 from conformance.execution.execute import quiet, silent, trace
 from conformance.fuzz.coverage import Coverage
-from conformance.fuzz.examiner import Examiner, Run
+from conformance.fuzz.examiner import EMPTY, Examiner, Run
 from conformance.fuzz.programs import Source, named
 from conformance.fuzz.search import Search
 from conformance.isolation.port import is_port
@@ -18,8 +18,14 @@ from conformance.run.judge import child
 from conformance.settings.settings import Settings
 
 
-def search_of(settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> Search:
+def search_of(
+    settings: Settings,
+    corpus: Sequence[Sequence[str]] = (),
+    known: Mapping[str, Sequence[str]] = EMPTY,
+) -> Search:
     """A search with these settings; the lines that the corpus reaches are no news to it.
+
+    ``known`` are the levels at which programs may diverge that have a text in their source.
 
     A port's programs run in its own process. Raises BackendError.
     """
@@ -39,7 +45,7 @@ def search_of(settings: Settings, corpus: Sequence[Sequence[str]] = ()) -> Searc
         with suppress(ProgramError), coverage.watched(), quiet(), silent():
             run(named(statements, ""))
     expected = partial(trace, backend=oracle)
-    examiner = Examiner(expected, run, settings.selection.levels, claimed, at_end)
+    examiner = Examiner(expected, run, settings.selection.levels, claimed, at_end, known)
     return Search(Source(oracle, backend), examiner, coverage, settings.seed, corpus)
 
 

@@ -18,7 +18,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
     ):
         try:
             settings = settings_from(options.settings)
-            search = search_of(settings, options.settings["corpus"])
+            search = search_of(settings, options.settings["corpus"], options.settings["known"])
         except (BackendError, IsolationError) as error:
             _answer(answers, {"failed": str(error)})
             return 1
@@ -68,11 +68,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def settings_to(settings: Settings, corpus: list[list[str]]) -> dict[str, Any]:
+def settings_to(
+    settings: Settings, corpus: list[list[str]], known: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
     """The settings of a zygote, as JSON."""
     names = ("backend", "oracle", "imports", "seed", "default_dtype", "timeout")
     asked = {name: getattr(settings, name) for name in names}
-    return {**asked, "levels": settings.selection.levels, "corpus": corpus}
+    levels = settings.selection.levels
+    return {**asked, "levels": levels, "corpus": corpus, "known": {**known}}
 
 
 def settings_from(data: dict[str, Any]) -> Settings:
@@ -167,8 +170,10 @@ class _Forks:
             if not pid:
                 _work(work, file.name)
             ended = self._awaited(pid, self.timeout * patience)
-            lines = file.read().split(b"\n")
-        return [json.loads(line) for line in lines[:-1]], ended
+            written = [json.loads(line) for line in file.read().split(b"\n")[:-1]]
+        if written and "raised" in written[-1]:
+            ended += f": {written.pop()['raised']}"
+        return written, ended
 
     def _awaited(self, pid: int, patience: float) -> str:
         """How a copy of this process ended.
@@ -204,16 +209,17 @@ def _settle() -> None:
 def _work(work: Callable[[], Iterable[Entry]], path: str) -> None:
     """Write the entries, each as soon as it is there, and end this process; never returns."""
     code = 1
-    try:
-        gc.disable()
-        with open(path, "wb", buffering=0) as file:
+    with open(path, "wb", buffering=0) as file:
+        try:
+            gc.disable()
             for entry in work():
                 file.write(json.dumps(entry.to_json()).encode() + b"\n")
-        code = 0
-    except BaseException as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
-    finally:
-        os._exit(code)
+            code = 0
+        except BaseException as error:
+            raised = f"{type(error).__name__}: {error}"
+            file.write(json.dumps({"raised": raised}).encode() + b"\n")
+        finally:
+            os._exit(code)
 
 
 if __name__ == "__main__":

@@ -121,6 +121,11 @@ class Operator(TypePromotion):
         (TensorIterator's cast_common_dtype_to_outputs)."""
         self._casts_out = casts
 
+    def on_slow_path(self, kernel):
+        """Register the kernel for what the fast path excludes, such as complex numbers."""
+        self.kernel = positional(kernel)
+        return kernel
+
     def laid_out_as(self, layouts):
         """Register the function from the arguments to the (shape, strides) pairs that the layout of
         an element-wise result follows, by default those of all operands; or to its strides."""

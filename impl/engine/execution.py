@@ -44,9 +44,10 @@ def __call__(self, *grads):
     outgoing = outgoing_versions({}, self, lowered)
     outputs = self._evaluate(lowered, form, None)
     results = tuple(None if value is None else form.to_tensor(value) for value in outputs)
-    for edge, result in enumerate(results if outgoing else ()):
-        if result is not None and (version := outgoing.of(edge, outputs[edge])):
-            result._storage.version = version
+    if outgoing is not None:
+        for edge, result in enumerate(results):
+            if result is not None and (version := outgoing.of(edge, outputs[edge])):
+                result._storage.version = version
     return results[0] if len(results) == 1 else results
 
 

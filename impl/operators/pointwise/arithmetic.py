@@ -190,6 +190,18 @@ def add(self: Array, other: Array, *, alpha=1) -> Array:
     return self + other if alpha == 1 else self + _multiple(other, alpha, self)
 
 
+@add.on_slow_path
+def _add(self: Array, other: Array, *, alpha=1) -> Array:
+    if alpha == 1 and not (_is_complex(self) or _is_complex(other)):
+        return self + other
+    # torch multiplies complex numbers by an alpha of 1, too: infinite ones have other parts then.
+    return self + _multiple(other, alpha, self)
+
+
+def _is_complex(value) -> bool:
+    return isinstance(value, complex) or category(value) == COMPLEX
+
+
 add.checked(_check_alpha)
 add.in_memory(lambda self, other, alpha=1: _accumulate(self, other, alpha))
 add.gradient(
@@ -213,6 +225,13 @@ def sub(self: Array, other: Array, *, alpha=1) -> Array:
     Raises RuntimeError when an operand is bool.
     """
     return self - other if alpha == 1 else self - _multiple(other, alpha, self)
+
+
+@sub.on_slow_path
+def _sub(self: Array, other: Array, *, alpha=1) -> Array:
+    if alpha == 1 and not (_is_complex(self) or _is_complex(other)):
+        return self - other
+    return self + _multiple(other, -alpha, self)
 
 
 @sub.checked
