@@ -248,11 +248,12 @@ def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
             raise RuntimeError(f"max_pool1d() {name} must be {text} but got size {len(value)}")
         return value[0]
 
-    some = "an int, list of ints, or tuple of ints of size 1"
-    kernel = single("kernel_size", kernel_size, some.replace(", or", " or"))
+    sizes = "an int, list of ints{} or tuple of ints of size 1"
+    some, others = sizes.format(""), sizes.format(",")
+    kernel = single("kernel_size", kernel_size, some)
     empty = stride is None or (not is_one_size(stride) and len(stride) == 0)
-    step = kernel if empty else single("stride", stride, f"None, {some}")
-    pad = single("padding", padding, some)
+    step = kernel if empty else single("stride", stride, f"None, {others}")
+    pad = single("padding", padding, others)
     gap = single("dilation", dilation, some)
     for name, value in (("kernel_size", kernel), ("stride", step)):
         if value <= 0:
