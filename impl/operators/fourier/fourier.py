@@ -124,7 +124,7 @@ def _check_any(name: str, dims) -> None:
 
 def _check_real(name: str, input: Tensor, what: str = "real") -> None:
     if input.dtype.is_complex:
-        raise RuntimeError(f"{name} expects a {what} input tensor, but got {input.dtype.legacy}")
+        raise TypeError(f"{name} expects a {what} input tensor, but got {input.dtype.legacy}")
 
 
 def _applied(op, name: str, out, *arguments) -> Tensor:

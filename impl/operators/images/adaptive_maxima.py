@@ -12,12 +12,12 @@ from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.adaptive_pooling import (
     check_for_one,
-    check_not_empty,
     given_sizes,
     single_size,
     windows,
 )
 from impl.operators.images.pooling import define_maxima, scatter_plane
+from impl.operators.images.pooling_windows import check_not_empty
 
 
 def _foremost(array, axis: int):

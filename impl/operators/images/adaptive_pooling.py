@@ -16,7 +16,7 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, operator, written
 from impl.dispatch.facts import CastPolicy, not_implemented
 from impl.kernels.reduced_precision import widened
-from impl.operators.images.pooling_windows import is_one_size
+from impl.operators.images.pooling_windows import check_not_empty, is_one_size
 from impl.operators.images.resampling import resampled
 from impl.tensor.tensor import Tensor
 
@@ -24,16 +24,6 @@ from impl.tensor.tensor import Tensor
 def windows(size: int, count: int) -> list[slice]:
     """The windows that a dimension is divided into; neighbours may overlap."""
     return [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
-
-
-def check_not_empty(shape, first: int, name: str) -> None:
-    """Raise RuntimeError for a dimension without elements, from the `first` one on."""
-    for dim in range(first, len(shape)):
-        if not shape[dim]:
-            raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
-                f"input has sizes {[*shape]} with dimension {dim} being empty"
-            )
 
 
 def _matrix(size: int, count: int, kind) -> scipy.sparse.csr_array:
@@ -57,7 +47,7 @@ def _define(ndim: int):
 
     def forward(self: Array, output_size) -> Array:
         rank = self.ndim
-        check_not_empty(self.shape, rank - ndim, name)
+        check_not_empty(self.shape, 1 if ndim == 3 else rank - ndim, name)
         _check_rank(self.shape, ndim)
         kind = BY_NUMPY[self.dtype]
         if kind.category != FLOATING:

@@ -248,15 +248,12 @@ def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
             raise RuntimeError(f"max_pool1d() {name} must be {text} but got size {len(value)}")
         return value[0]
 
-    some = "an int, list of ints or tuple of ints of size 1"
+    sizes = "an int, list of ints{} or tuple of ints of size 1"
+    some, others = sizes.format(""), sizes.format(",")
     kernel = single("kernel_size", kernel_size, some)
     empty = stride is None or (not is_one_size(stride) and len(stride) == 0)
-    step = (
-        kernel
-        if empty
-        else single("stride", stride, "None, an int, list of ints, or tuple of ints of size 1")
-    )
-    pad = single("padding", padding, some)
+    step = kernel if empty else single("stride", stride, f"None, {others}")
+    pad = single("padding", padding, others)
     gap = single("dilation", dilation, some)
     for name, value in (("kernel_size", kernel), ("stride", step)):
         if value <= 0:
@@ -270,6 +267,10 @@ def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
         )
     if gap <= 0:
         raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {gap}")
+    if (kernel - 1) * gap + 1 >= 2**63:
+        raise RuntimeError(
+            f"effective kernel size overflows, but got kernel_size={kernel} and dilation={gap}"
+        )
     windows = Windows((shape[-1],), (kernel,), (step,), (pad,), (gap,), ceil_mode)
     if windows.output[0] <= 0:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {windows.output[0]}")

@@ -17,10 +17,18 @@ def is_one_size(value) -> bool:
     return isinstance(value, int | np.integer) or (isinstance(value, Tensor) and value.dim() == 0)
 
 
+def _size(value) -> int:
+    """A size as a C++ int. Raises RuntimeError for one beyond its range."""
+    size = index(value)
+    if not -(2**31) <= size < 2**31:
+        raise RuntimeError("value cannot be converted to type int without overflow")
+    return size
+
+
 def _several(value, ndim: int, message: str) -> tuple[int, ...]:
     if is_one_size(value):
-        return (index(value),) * ndim
-    value = tuple(map(index, value))
+        return (_size(value),) * ndim
+    value = tuple(map(_size, value))
     if len(value) not in (1, ndim):
         raise RuntimeError(message)
     return value
@@ -57,18 +65,28 @@ def sizes_for_one(name: str, input, kernel_size, stride, padding, dilation):
 
     def single(argument, value):
         if is_one_size(value):
-            return index(value)
+            return _size(value)
         if len(value) != 1:
             raise RuntimeError(
                 f"{name}() argument '{argument}' should contain one int (got {len(value)})"
             )
-        return value[0]
+        return _size(value[0])
 
     kernel = single("kernel_size", kernel_size)
     empty = stride is None or (not is_one_size(stride) and len(stride) == 0)
     step = kernel if empty else single("stride", stride)
     pad, gap = single("padding", padding), single("dilation", dilation)
     return (1, kernel), (1, step), (0, pad), (1, gap)
+
+
+def check_not_empty(shape, first: int, name: str) -> None:
+    """Raise RuntimeError for a dimension without elements, from the `first` one on."""
+    for dim in range(first, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {[*shape]} with dimension {dim} being empty"
+            )
 
 
 def check_sizes(raw, ndim: int, name: str) -> None:
@@ -81,11 +99,8 @@ def check_sizes(raw, ndim: int, name: str) -> None:
                 "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
                 f"but got:{shape}"
             )
-    elif 0 in inner:
-        raise RuntimeError(
-            f"{name}(): Expected input's non-batch dimensions to have positive length, but input "
-            f"has a shape of {shape} and non-batch dimension 0 has length zero!"
-        )
+    else:
+        check_not_empty(shape, max(raw.ndim - ndim - 1, 0), name)
 
 
 class Windows:

@@ -12,13 +12,14 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import require_floating
+from impl.operators.images.pooling_windows import check_not_empty
 from impl.tensor.tensor import Tensor
 
 
 def _unpool(self, indices, shape, ndim: int):
     lead = self.shape[: self.ndim - ndim]
     count, plane = int(np.prod(lead)), int(np.prod(shape))
-    at = indices.reshape(count, -1)
+    at = indices.reshape(count, self.size // count if count else 0)
     outside = at[(at < 0) | (at >= plane)]
     if outside.size:
         sizes = "x".join(map(str, shape))
@@ -70,6 +71,8 @@ def _max_unpool(input, indices, ndim: int, kernel_size, stride, padding, output_
     kernel = several(kernel_size)
     step = kernel if stride is None else several(stride)
     pad = several(padding)
+    if input._raw.ndim < ndim:
+        raise IndexError("tuple index out of range")
     spatial = input._raw.shape[-ndim:]
     default = [
         (n - 1) * s + k - 2 * p for n, s, k, p in zip(spatial, step, kernel, pad, strict=True)
@@ -85,15 +88,25 @@ def _max_unpool(input, indices, ndim: int, kernel_size, stride, padding, output_
             tensor_ops.unsqueeze(indices, -1),
             (*size, 1),
         )
+    _check_unpooled(input._raw.shape, max(ndim, 2))
     if indices._raw.shape != input._raw.shape:
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor "
             f"({[*input._raw.shape]}) but got indices tensor with shape: {[*indices._raw.shape]}"
         )
+    check_not_empty(input._raw.shape, 1, f"max_unpooling{max(ndim, 2)}d_forward_out_cpu")
     if ndim == 3:
         return max_unpool3d_to(input, indices, size)
     result = max_unpool2d_to(input, indices, size)
     return tensor_ops.squeeze_dim(result, -1) if ndim == 1 else result
+
+
+def _check_unpooled(shape, ndim: int) -> None:
+    if len(shape) not in (ndim + 1, ndim + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{ndim}d should be a {ndim + 1}d or {ndim + 2}d Tensor, but got "
+            f"a tensor with {len(shape)} dimensions."
+        )
 
 
 def _output_size(default, step, ndim: int, asked):

@@ -16,7 +16,7 @@ from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, formula_operation, function
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack, lu, lu_systems
-from impl.operators.linalg.linear_systems import solve
+from impl.operators.linalg.linear_systems import solve, solved_for_tangent
 from impl.operators.reductions.reductions import products_of_others
 from impl.tensor.tensor import new
 
@@ -53,7 +53,7 @@ def _spread(F, value, A):
 
 
 def _trace_of_solution(F, A, LU, pivots, A_t):
-    solution = F.linalg_lu_solve(LU, pivots, A_t, True, F.is_turned(A))
+    solution = solved_for_tangent(F, A, LU, pivots, A_t, turned=F.is_turned(A))
     return solution.diagonal(0, -2, -1).sum(-1)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
+from impl.core.state import STATE
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.batching_rules import by_example
@@ -17,6 +18,7 @@ from impl.dispatch.definition import Array, function, owned
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack, lu, lu_systems
+from impl.tensor.tensor import requires_grad
 
 # -- systems ------------------------------------------------------------------------------------
 
@@ -62,12 +64,20 @@ def _solve_gradients(F, grad, A, LU, pivots, left, result, needs):
     return to_A, F.squeeze_dim(to_B, -1) if vector else to_B
 
 
+def solved_for_tangent(F, A, LU, pivots, right, left=True, turned=False):
+    """The solution of a system in a forward formula: recorded as a function of A where that
+    requires grad, and otherwise by its factors, or those of its transpose if `turned`."""
+    if STATE.enabled and requires_grad(A):
+        return solve(A, right, left=left)
+    return F.linalg_lu_solve(LU, pivots, right, left, turned)
+
+
 def _solve_tangent(F, A_t, A, B_t, LU, pivots, left, result):
     vector = is_vector(tuple(A.shape), tuple(result.shape))
     if vector:
         B_t, result = F.unsqueeze(B_t, -1), F.unsqueeze(result, -1)
     product = F.matrix_product(A_t, result) if left else F.matrix_product(result, A_t)
-    solution = F.linalg_lu_solve(LU, pivots, B_t - product, left, False)
+    solution = solved_for_tangent(F, A, LU, pivots, B_t - product, left)
     return F.squeeze_dim(solution, -1) if vector else solution
 
 
