@@ -122,7 +122,7 @@ class Operator(TypePromotion):
         self._casts_out = casts
 
     def on_slow_path(self, kernel):
-        """Register the kernel for what the fast path excludes, such as complex numbers."""
+        """Register the kernel for values that the fast path excludes, such as complex numbers."""
         self.kernel = positional(kernel)
         return kernel
 

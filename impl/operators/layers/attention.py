@@ -269,11 +269,12 @@ def scaled_dot_product_attention(
             "is_causal=True"
         )
     if ranks == [3, 3, 3]:
-        one = [tensor.unsqueeze(0) for tensor in (query, key, value)]
+        query, key, value = (tensor.unsqueeze(0) for tensor in (query, key, value))
         while attn_mask is not None and attn_mask.dim() < 4:
             attn_mask = attn_mask.unsqueeze(0)
-        settings = (dropout_p, is_causal, scale, enable_gqa)
-        return scaled_dot_product_attention(*one, attn_mask, *settings).squeeze(0)
+        return scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+        ).squeeze(0)
     operands = (query, key, value)
     # Without a width all scores are zero, and the result is the mean of the values.
     if 0 in (*query._raw.shape[:-1], *key._raw.shape[:-1], *value._raw.shape):
