@@ -109,6 +109,8 @@ class Sampling:
         self.size, self.ndim = shape[2:], len(shape) - 2
         self.points = math.prod(grid.shape[:-1])
         self.images = shape[0]
+        if mode == BICUBIC and self.ndim == 3:
+            grid = widened(grid)  # the one kernel that computes in float32 for half precision
         rows = grid.reshape(self.points, self.ndim)
         # The coordinates are given with the last dimension first.
         self.axes = [

@@ -27,7 +27,7 @@ from impl.operators.images.grid_matrices import (
 from impl.tensor.tensor import Tensor
 
 
-def _check(input, grid, mode: int, ndim: int) -> None:
+def _check(input, grid, ndim: int) -> None:
     shapes = f"input with sizes {[*input.shape]} and grid with sizes {[*grid.shape]}"
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(
@@ -49,8 +49,6 @@ def _check(input, grid, mode: int, ndim: int) -> None:
             f"grid_sampler(): expected {ndim + 2}D input and grid with same number of dimensions, "
             f"but got {shapes}"
         )
-    if ndim == 3 and mode == BICUBIC:
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     kind, other = BY_NUMPY[input.dtype], BY_NUMPY[grid.dtype]
     if kind.category != FLOATING:
         loop = "grid_sampler_2d_cpu_kernel_impl" if ndim == 2 else "grid_sampler3d_cpu"
@@ -66,7 +64,7 @@ def _define(ndim: int) -> None:
     def forward(
         input: Array, grid: Array, interpolation_mode, padding_mode, align_corners
     ) -> Array:
-        _check(input, grid, interpolation_mode, ndim)
+        _check(input, grid, ndim)
         shape = (*input.shape[:2], *grid.shape[1:-1])
         sampling = Sampling(input.shape, grid, interpolation_mode, padding_mode, align_corners)
         return images_of(sampling.matrix() @ rows_of(input), shape, input.dtype)
@@ -146,9 +144,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     """The images (N, C, H, W) or (N, C, D, H, W) at the points of a grid (N, ..., 2 or 3).
 
     The coordinates, the last dimension's first, go from -1 to 1 between the outermost elements'
-    centres (`align_corners`) or outer sides. `mode` is "bilinear", "nearest" or, in two dimensions,
-    "bicubic"; outside there are zeros, the nearest element ("border") or the mirror image
-    ("reflection"). Raises ValueError for other modes, RuntimeError for sizes that do not fit
+    centres (`align_corners`) or outer sides. `mode` is "bilinear", "nearest" or "bicubic"; outside
+    there are zeros, the nearest element ("border") or the mirror image ("reflection"). Raises
+    ValueError for other modes, RuntimeError for sizes that do not fit
     (torch.nn.functional.grid_sample).
     """
     if mode not in _MODES:

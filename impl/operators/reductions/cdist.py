@@ -15,7 +15,8 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.not_implemented import not_differentiated, require_full_precision
+from impl.dispatch.not_implemented import require_full_precision
+from impl.operators.reductions.distance_derivatives import of_cdist_backward, of_pdist_backward
 from impl.tensor.tensor import Tensor
 
 # -- kernels ------------------------------------------------------------------------------------
@@ -100,8 +101,8 @@ def cdist_forward(x1: Array, x2: Array, p) -> Array:
 
 
 @operator(node="CdistBackwardBackward0", function=False, method=False)
-def cdist_backward(grad: Array, x1: Array, x2: Array, p, cdist: Array) -> Array:
-    return _gradient(grad, x1, x2, p, cdist)
+def cdist_backward(grad_output: Array, x1: Array, x2: Array, p, cdist: Array) -> Array:
+    return _gradient(grad_output, x1, x2, p, cdist)
 
 
 def _turned(F, value):
@@ -114,9 +115,8 @@ cdist_forward.gradient(
         _turned(F, grad), x2, x1, p, _turned(F, result)
     ),
 ).forward("unsupported", name="_cdist_forward", invited=True)
-cdist_backward.gradient(
-    **dict.fromkeys(("grad", "x1", "x2", "cdist"), not_differentiated("_cdist_backward"))
-).forward("unsupported", name="_cdist_backward", invited=True)
+cdist_backward.gradients("grad_output", "x1", "x2", "cdist")(of_cdist_backward)
+cdist_backward.forward("unsupported", name="_cdist_backward", invited=True)
 
 
 @operator(function=False, method=False)
@@ -207,10 +207,10 @@ def pdist_forward(self: Array, p) -> Array:
 
 
 @operator(node="PdistBackwardBackward0", function=False, method=False)
-def pdist_backward(grad: Array, self: Array, p, pdist: Array) -> Array:
+def pdist_backward(grad_output: Array, self: Array, p, pdist: Array) -> Array:
     require_full_precision(self, "pdist_backward")
     rows = self.shape[0]
-    return _gradient(_square(grad, rows), self, self, p, _square(pdist, rows))
+    return _gradient(_square(grad_output, rows), self, self, p, _square(pdist, rows))
 
 
 def _square(pairs, rows: int) -> np.ndarray:
@@ -223,9 +223,8 @@ def _square(pairs, rows: int) -> np.ndarray:
 pdist_forward.gradient(
     self=lambda F, grad, self, p, result: F.pdist_backward(grad, self, p, result)
 ).forward("unsupported", name="_pdist_forward", invited=True)
-pdist_backward.gradient(
-    **dict.fromkeys(("grad", "self", "pdist"), not_differentiated("_pdist_backward"))
-).forward("unsupported", name="_pdist_backward", invited=True)
+pdist_backward.gradients("grad_output", "self", "pdist")(of_pdist_backward)
+pdist_backward.forward("unsupported", name="_pdist_backward", invited=True)
 
 
 @function(method=False)
