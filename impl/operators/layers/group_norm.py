@@ -188,6 +188,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
     sizes = (shape[0], shape[1], math.prod(shape[2:]))
     format = suggested(shape, input.stride())
     rows = input.contiguous(memory_format=format)
+    weight, bias = (None if v is None else v.contiguous() for v in (weight, bias))
     return native_group_norm(rows, weight, bias, *sizes, num_groups, eps)[0]
 
 
