@@ -21,8 +21,8 @@ class Level:
     """One run of a transformed function."""
 
     def __init__(self, aliases: bool = False) -> None:
-        """With `aliases` inputs that require grad are aliases in the caller's graph, as the duals of
-        torch's forward mode are; otherwise the caller's graph does not show them."""
+        """With `aliases` inputs that require grad show as aliases in the caller's graph, as the
+        duals of torch's forward mode do; otherwise they do not show."""
         self.running = False
         self.aliases = aliases
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}

@@ -125,7 +125,7 @@ def _pulled(outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
 
 
 def _forget_writes(made, given) -> None:
-    """Reset the versions of new tensors: torch counts writes on its wrappers, which it takes off."""
+    """Reset the versions of new tensors: torch counts writes on wrappers, which it takes off."""
     kept = {id(t._storage) for t in given if t is not None}
     for tensor in made:
         if tensor is not None and id(tensor._storage) not in kept and not tensor._uncounted:
