@@ -20,8 +20,11 @@ from impl.utils._pytree import tree_map
 class Level:
     """One run of a transformed function."""
 
-    def __init__(self) -> None:
+    def __init__(self, aliases: bool = False) -> None:
+        """With `aliases` inputs that require grad show as aliases in the caller's graph, as the
+        duals of torch's forward mode do; otherwise they do not show."""
         self.running = False
+        self.aliases = aliases
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
@@ -46,7 +49,9 @@ class Level:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
         if value.requires_grad:
             with enable_grad():
-                alias = value.view_as(value)
+                alias = value[...]
+            if not self.aliases:
+                alias.grad_fn._is_wrapper = True
         else:
             alias = value.detach().requires_grad_()
             alias._level = self
@@ -77,7 +82,7 @@ class Level:
                 if self._is_of_caller(node.variable):
                     return True
             else:
-                left += [next_node for next_node, _ in node.next_functions if next_node is not None]
+                left += [next_node for next_node, _ in node._edges() if next_node is not None]
         return False
 
     def _is_of_caller(self, leaf: Tensor) -> bool:

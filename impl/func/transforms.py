@@ -63,17 +63,30 @@ def grad_and_value(
     return call
 
 
-def _raised(level: Level, args: tuple, argnums: int | tuple[int, ...]) -> tuple[list, Any]:
-    """The arguments, with those to differentiate raised, and the latter alone."""
+def _raised(
+    level: Level, args: tuple, argnums: int | tuple[int, ...], pushed: bool = False
+) -> tuple[list, Any]:
+    """The arguments, with those to differentiate raised, and the latter alone.
+
+    Raises ValueError for integers where tangents are `pushed`.
+    """
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     raised = list(args)
     for number in numbers:
         if not -len(args) <= number < len(args):
             raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+        if pushed:
+            for primal in tree_flatten(args[number])[0]:
+                _check_pushed("primal", primal)
         raised[number] = level.raised(args[number])
+    return raised, _chosen(raised, argnums)
+
+
+def _chosen(args, argnums: int | tuple[int, ...]) -> Any:
+    """The argument of that number, or a tuple of those of several."""
     if isinstance(argnums, int):
-        return raised, raised[argnums]
-    return raised, tuple(raised[number] for number in numbers)
+        return args[argnums]
+    return tuple(args[number] for number in argnums)
 
 
 def _split(value: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
@@ -107,7 +120,16 @@ def _pulled(outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
         found = gradients(
             ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
         )
+    _forget_writes(found, (*inputs, *seeds))
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
+
+
+def _forget_writes(made, given) -> None:
+    """Reset the versions of new tensors: torch counts writes on wrappers, which it takes off."""
+    kept = {id(t._storage) for t in given if t is not None}
+    for tensor in made:
+        if tensor is not None and id(tensor._storage) not in kept and not tensor._uncounted:
+            tensor._storage.version = 0
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
@@ -118,6 +140,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         value, aux = _split(func(*raised), has_aux, "vjp(f, *primals)")
     inputs, spec = tree_flatten(raised)
     outputs, shape = _only_tensors(value, "vjp(f, *primals)")
+    _check_differentiable("vjp(f, ...)", outputs)
 
     def pull(*cotangents, **options):
         given = cotangents[0] if len(cotangents) == 1 else cotangents
@@ -136,6 +159,10 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 def _only_tensors(value: Any, name: str) -> tuple[list[Tensor], Any]:
     leaves, spec = tree_flatten(value)
+    if not leaves or leaves == [None]:
+        raise RuntimeError(
+            f"{name}: Expected f to be a function that has non-empty output (got output = {leaves})"
+        )
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
@@ -143,6 +170,15 @@ def _only_tensors(value: Any, name: str) -> tuple[list[Tensor], Any]:
                 f"{type(leaf)}"
             )
     return leaves, spec
+
+
+def _check_differentiable(name: str, outputs: list[Tensor]) -> None:
+    for output in outputs:
+        if not (output.is_floating_point() or output.is_complex()):
+            raise RuntimeError(
+                f"{name}: All outputs of f must be floating-point or complex Tensors, got Tensor "
+                f"with dtype {output.dtype}"
+            )
 
 
 def _written(spec: Any) -> str:
@@ -167,7 +203,20 @@ def jvp(
     (given, spec), (directions, other) = tree_flatten(primals), tree_flatten(tangents)
     if spec != other:
         raise RuntimeError(_SAME.format(spec, other))
+    for role, tensors in (("primal", given), ("tangent", directions)):
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise RuntimeError(
+                    f"jvp(f, primals, tangents): Expected {role}s to only contain Tensors, got "
+                    f"{type(tensor)}"
+                )
+    if not given:
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to contain at least one Tensor."
+        )
     for primal, tangent in zip(given, directions, strict=True):
+        for role, tensor in (("primal", primal), ("tangent", tangent)):
+            _check_pushed(role, tensor)
         if primal.shape != tangent.shape:
             raise RuntimeError(
                 "Trying to set a forward gradient that has a different size than that of the "
@@ -175,7 +224,7 @@ def jvp(
                 f"{[*primal.shape]} while the given forward gradient is of size "
                 f"{[*tangent.shape]}."
             )
-    level = Level()
+    level = Level(aliases=True)
     with level.run():
         raised = level.raised(primals)
         value, aux = _split(func(*raised), has_aux, "jvp(f, primals, tangents)")
@@ -187,12 +236,23 @@ def jvp(
     return (*results, level.lowered(aux)) if has_aux else results
 
 
+def _check_pushed(role: str, tensor: Tensor) -> None:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(
+            f"Expected {role} to be floating point or complex, but got: {tensor.dtype}"
+        )
+
+
 def _pushed(level: Level, outputs: list, inputs: list, tangents: list) -> list[Tensor]:
     """The tangents of outputs: the gradient of the vector-Jacobian product, which is linear in its
     cotangents, with respect to them."""
-    seeds = [level.raised(zeros_like(output)) for output in outputs]
-    pulled = _pulled(outputs, inputs, seeds)
-    return _pulled(pulled, seeds, list(tangents))
+    smooth = [o for o in outputs if o.is_floating_point() or o.is_complex()]
+    seeds = [level.raised(zeros_like(output)) for output in smooth]
+    pulled = _pulled(smooth, inputs, seeds)
+    pushed = iter(_pulled(pulled, seeds, list(tangents)))
+    # The tangents of integers are zero.
+    kept = set(map(id, smooth))
+    return [next(pushed) if id(o) in kept else zeros_like(o) for o in outputs]
 
 
 def linearize(func: Callable, *primals: Any) -> tuple:
@@ -256,9 +316,12 @@ def _jacobian(
         _check_real(name, "input", tree_flatten(args)[0])
         level = Level()
         with level.run():
-            raised, given = _raised(level, args, argnums)
-            value, aux = _split(func(*raised, **kwargs), has_aux, "vjp(f, *primals)")
-            outputs, shape = _only_tensors(value, "vjp(f, *primals)")
+            raised, given = _raised(level, args, argnums, name == "jacfwd")
+            inner = "jvp(f, primals, tangents)" if name == "jacfwd" else "vjp(f, *primals)"
+            value, aux = _split(func(*raised, **kwargs), has_aux, inner)
+            outputs, shape = _only_tensors(value, inner)
+            if name == "jacrev":
+                _check_differentiable("vjp(f, ...)", outputs)
             _check_real(name, "output", outputs)
             inputs, spec = tree_flatten(given)
             blocks = []

@@ -45,6 +45,7 @@ class Node:
     # For a view operator: function that returns the gradient of the only input as a view of the
     # incoming gradient.
     _view_backward: Any = None
+    _is_wrapper = False  # whether it stands for torch.func's wrapper of an input, which has no node
     _is_identity = False  # whether the incoming gradient is passed on unchanged to the only edge
     _plan: Any = None  # the GradientPlan of an operator's node
     _tensor_hooks: Any = None  # [(output number, {handle id: hook})], in the order of registration
@@ -123,11 +124,21 @@ class Node:
         plain = "Backward" in name and name != "CopyBackwards"
         return name if plain else f"torch::autograd::{name}"
 
-    @read_only
-    def next_functions(self) -> tuple:
+    def _edges(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) for one that does not require grad."""
         nodes = self._edge_nodes()
         return tuple(zip(nodes, self._input_nrs or (0,) * len(nodes), strict=True))
+
+    @read_only
+    def next_functions(self) -> tuple:
+        """The edges, as a user sees them: past the wrappers of torch.func's inputs."""
+        edges = self._edges()
+        if any(node is not None and node._is_wrapper for node, _ in edges):
+            return tuple(
+                node.next_functions[0] if node is not None and node._is_wrapper else (node, number)
+                for node, number in edges
+            )
+        return edges
 
     @read_only
     def requires_grad(self) -> bool:

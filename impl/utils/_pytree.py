@@ -55,6 +55,7 @@ _CONTAINERS: dict[type, _Container] = {
     ),
 }
 _NAMED_TUPLE = _Container(lambda value: (value, type(value)), lambda parts, kind: kind(*parts))
+_NAMED_RESULTS = _Container(lambda value: (value, type(value)), lambda parts, kind: kind(parts))
 
 
 def register_pytree_node(
@@ -120,10 +121,15 @@ _LEAF = LeafSpec()
 
 def _container(value: Any) -> tuple[Any, _Container | None]:
     """The type that a value is a container of, and how; None for a leaf."""
-    kind = type(value)
+    return type(value), _container_of(type(value))
+
+
+def _container_of(kind: type) -> _Container | None:
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return kind, _NAMED_TUPLE
-    return kind, _CONTAINERS.get(kind)
+        return _NAMED_TUPLE
+    if issubclass(kind, tuple) and hasattr(kind, "n_fields"):  # torch.return_types
+        return _NAMED_RESULTS
+    return _CONTAINERS.get(kind)
 
 
 def tree_flatten(
@@ -158,8 +164,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
         if spec.is_leaf():
             return next(left)
         parts = [tree(child) for child in spec.children_specs]
-        named = issubclass(spec.type, tuple) and hasattr(spec.type, "_fields")
-        container = _NAMED_TUPLE if named else _CONTAINERS[spec.type]
+        container = _container_of(spec.type)
+        assert container is not None
         return container.unflatten(parts, spec.context)
 
     return tree(treespec)

@@ -11,7 +11,14 @@ import scipy.fft
 
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, REDUCED
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, formula_operation, operator
+from impl.dispatch.definition import (
+    Array,
+    formula_operation,
+    operator,
+    unless_recorded,
+    written,
+)
+from impl.dispatch.gradient_plan import OfArguments
 from impl.operators.pointwise.arithmetic import mul_scalar
 
 # The scales of a transform of n points, as torch numbers them: 1, 1 / sqrt(n), 1 / n.
@@ -165,7 +172,12 @@ def _of_half(F, grad, dim, normalization):
     return F.doubled_within(half, dim[-1], tuple(grad.shape)[dim[-1]])
 
 
-_fft_c2r.gradient(self=_of_half)
+def _doublings(self, dim, normalization, last_dim_size):
+    """The writes of `doubled_within`, which does nothing where all elements have no partner."""
+    return unless_recorded(lambda *_: int(last_dim_size > 2))
+
+
+_fft_c2r.gradient(self=written(_of_half, OfArguments(_doublings)))
 
 _fft_c2c.gradient(self="F._fft_c2c(grad, dim, normalization, not forward)")
 for _op in (_fft_r2c, _fft_c2r, _fft_c2c):

@@ -23,6 +23,9 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
         same = alias(tensor, geometry(tensor))
         if STATE.inference:  # torch makes no view in this case, but a new tensor
             inference_mode.mark(same)
+            return same
+        if tensor._inference:
+            inference_mode.detached(same)._inference = False
         return same
     _require_plain(tensor)
     shape, strides, offset = geometry(tensor)
