@@ -1,4 +1,4 @@
-"""Selection of the programs to list first: diverging, not compared, or with a known divergence."""
+"""Selection of the programs to list first: all that do not conform, the most urgent first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from conformance.base.levels import LEVELS
 from conformance.run_files.categories import CATEGORIES, category
 from reports.text import brief_pair, visible
+from reports.versions import shown_versions
 
 LONG_LIST = 12
 """Longest value that a line of text shows in full; of longer ones the first difference is shown."""
@@ -30,7 +31,7 @@ class Attention:
 
 
 def attention(lines: Iterable[dict[str, Any]]) -> list[Attention]:
-    """Entries for the list of failures, in the order diverging, not compared, known divergence."""
+    """Entries for the list of failures, in the order of the categories."""
     found = [attended(line) for line in lines if category(line) != "conforms"]
     return sorted(found, key=lambda item: CATEGORIES.index(item.category))
 
@@ -50,6 +51,8 @@ def attended(line: dict[str, Any]) -> Attention:
             where = f"specification, line {failed['line']}"
             expected, got = brief_pair(failed["expected"], failed["got"])
     reason = (line["known"] or {}).get("reason") or line["reason"] or ""
+    if versions := shown_versions(line):
+        reason = f"as torch {versions}"
     return Attention(
         id=line["id"],
         category=category(line),

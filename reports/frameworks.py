@@ -19,17 +19,29 @@ LACKS = "—"
 
 @dataclass(frozen=True)
 class Row:
-    """A tie or kink: the oracle's convention, and each backend's in the order of the runs."""
+    """A tie or kink: the oracle's convention, and each backend's in the order of the runs.
+
+    `versions` are, for each backend, those of torch that it follows instead of the oracle, or "".
+    """
 
     operator: str
     situation: str
     oracle: str
     backends: tuple[str, ...]
+    versions: tuple[str, ...]
+
+    def cells(self) -> list[tuple[str, str, bool]]:
+        """For each backend its convention, the versions that it follows, and whether it differs."""
+        pairs = zip(self.backends, self.versions, strict=True)
+        return [
+            (found, versions, found not in (self.oracle, LACKS) and not versions)
+            for found, versions in pairs
+        ]
 
     @property
     def differs(self) -> bool:
-        """Whether the convention of any backend differs from the oracle's."""
-        return any(found not in (self.oracle, LACKS) for found in self.backends)
+        """Whether the convention of any backend differs from the oracle's, in every version."""
+        return any(differs for _, _, differs in self.cells())
 
 
 @dataclass(frozen=True)
@@ -61,14 +73,16 @@ def table(runs: Sequence[Run]) -> Table:
         raise ReportError("none of the runs has a convention: run the area `conventions`.")
     rows = []
     for key, oracle in sorted(every.items()):
-        cells = []
+        cells, versions = [], []
         for of_run, lacking in zip(found, unsupported, strict=True):
             shown = of_run.get(key)
             if shown is None or shown.program in lacking:
                 cells.append(LACKS)
+                versions.append("")
             else:
                 cells.append(shown.backend or "raises")
-        rows.append(Row(*key, oracle or "raises", tuple(cells)))
+                versions.append((shown.versions or "") if shown.is_other else "")
+        rows.append(Row(*key, oracle or "raises", tuple(cells), tuple(versions)))
     names = tuple(_named(run, "backend") for run in runs)
     return Table(oracles.pop(), names, tuple(rows))
 
@@ -83,14 +97,14 @@ def _named(run: Run, side: str) -> str:
 
 
 def markdown(shown: Table) -> str:
-    """The table in Markdown, with differences from the oracle in bold."""
+    """The table in Markdown: differences in bold, conventions of other versions named so."""
     head = ["operator", "where", *map(_cell, (shown.oracle, *shown.backends))]
     lines = [head, ["---"] * len(head)]
     for row in shown.rows:
-        cells = [
-            _cell(found) if found in (row.oracle, LACKS) else f"**{_cell(found)}**"
-            for found in row.backends
-        ]
+        cells = []
+        for found, versions, differs in row.cells():
+            text = f"**{_cell(found)}**" if differs else _cell(found)
+            cells.append(f"{text} (torch {_cell(versions)})" if versions else text)
         lines.append([_cell(row.operator), _cell(row.situation), _cell(row.oracle), *cells])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

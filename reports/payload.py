@@ -16,13 +16,18 @@ from conformance.run_files.categories import CATEGORIES, category
 from conformance.run_files.run import Run
 from reports.attention import NOTHING, attended
 from reports.categories import SYMBOLS, WORDS
+from reports.versions import shown_versions
 
 CHUNK = 256 * 1024
 """Characters of JSON in a chunk of traces. Opening a program decodes one chunk; a chunk beyond
 gzip's window of 32 KiB does not compress better."""
 
-LEVEL_CODES = {"conforms": 0, "diverges": 1, "not_applicable": 2}
-"""Two bits per level in the index; 3 stands for a level that was not compared."""
+LEVEL_BITS = 3
+LEVEL_CODES = {"conforms": 0, "diverges": 1, "not_applicable": 2, "other_version": 3}
+"""Codes of the verdict at a level in the index, three bits for each level."""
+
+NO_VERDICT = 7
+"""Code of a level that was not compared."""
 
 DETAILS = (
     "levels",
@@ -31,6 +36,7 @@ DETAILS = (
     "ulp",
     "reason",
     "known",
+    "since",
     "expected",
     "got",
     "seconds",
@@ -131,6 +137,7 @@ def _index(run: Run) -> dict[str, Any]:
         key: Column(line[key] for line in lines).json()
         for key in ("area", "rule", "operator", "dtype", "sentence")
     }
+    columns["versions"] = Column(shown_versions(line) for line in lines).json()
     categories = [category(line) for line in lines]
     return {
         "backend": {key: text for key, text in header["backend"].items() if key != "names"},
@@ -160,7 +167,8 @@ def _index(run: Run) -> dict[str, Any]:
 def _level_code(levels: dict[str, str]) -> int:
     code = 0
     for position, level in enumerate(LEVELS):
-        code |= (LEVEL_CODES[levels[level]] if level in levels else 3) << (2 * position)
+        verdict = LEVEL_CODES[levels[level]] if level in levels else NO_VERDICT
+        code |= verdict << (LEVEL_BITS * position)
     return code
 
 

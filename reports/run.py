@@ -17,6 +17,7 @@ from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
 from reports.sweep import sweep_summary
 from reports.times import times
+from reports.versions import groups, since
 
 STATIC_FAILURES = 2000
 """Failures that a page lists for readers without JavaScript; a limit on the size of the page."""
@@ -95,6 +96,8 @@ def page(run: Run) -> str:
         conventions=conventions(run.programs),
         names=run.header["backend"].get("names") or [],
         times=times(run.programs),
+        other_versions=groups(run.programs),
+        since=since(run.programs),
         column_words=COLUMN_WORDS,
     )
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.history.claims import text as claim
 from conformance.run_files.categories import CATEGORIES, category
 from conformance.run_files.run import Run
 from conformance.suite.areas import AREAS
@@ -125,7 +126,7 @@ def described(backend: dict[str, Any], exactly: bool = False) -> str:
 def headline(run: Run, total: AreaRow) -> Headline:
     """The run's verdict as one sentence, and a second sentence with the counts behind it."""
     backend, oracle = described(run.header["backend"]), described(run.header["oracle"])
-    bad, known = total.categories["diverges"], total.categories["known"]
+    bad, others = total.categories["diverges"], total.categories["other_version"]
     missing = sum(total.categories[kind] for kind in NOT_COMPARED)
     compared = total.programs - missing
     detail = _detail(run, total, compared)
@@ -145,15 +146,24 @@ def headline(run: Run, total: AreaRow) -> Headline:
     if failed := total.categories["specification"]:
         text = f"{oracle} does not meet the specification in {count(failed, 'program')}"
         return Headline("diverges", SYMBOLS["specification"], text, detail)
+    alone = others == compared
+    text = f"{backend} {'shows another version of torch than' if alone else 'conforms to'} {oracle}"
     if missing:
-        text = (
-            f"{backend} conforms to {oracle} in what was compared; "
-            f"{count(missing, 'program')} could not be"
-        )
+        text += f" in what was compared; {count(missing, 'program')} could not be"
         return Headline("incomplete", "◐", text, detail)
-    but = f", but for {count(known, 'known divergence')}" if known else ""
-    text = f"{backend} conforms to {oracle} {_at_levels(run, total)}{but}"
-    return Headline("conforms", SYMBOLS["conforms"], text, detail)
+    if not alone:
+        text += f" {_at_levels(run, total)}{_exceptions(total)}"
+    status = "other_version" if others else "conforms"
+    return Headline(status, SYMBOLS[status], text, detail)
+
+
+def _exceptions(total: AreaRow) -> str:
+    """The exceptions of a run without divergences, as a clause of its headline."""
+    known, others = total.categories["known"], total.categories["other_version"]
+    parts = [count(known, "known divergence")] if known else []
+    if others:
+        parts.append(f"{count(others, 'program')} as another version of torch")
+    return f", but for {listed(parts)}" if parts else ""
 
 
 def _at_levels(run: Run, total: AreaRow) -> str:
@@ -175,6 +185,8 @@ def _detail(run: Run, total: AreaRow, compared: int) -> str:
     text = ", ".join(parts) + "."
     if total.categories["known"]:
         text += f" {count(total.categories['known'], 'divergence is', 'divergences are')} known."
+    if others := total.categories["other_version"]:
+        text += f" In {count(others, 'program')} it shows another version of torch."
     if failed := total.categories["specification"]:
         text += f" In {count(failed, 'program')} only the oracle differs from the specification."
     if stale := (run.footer or {}).get("stale"):
@@ -198,9 +210,16 @@ def facts(run: Run) -> list[tuple[str, str]]:
         ("Default dtype", str(header.get("default_dtype", "float32"))),
         ("Suite", header["suite"]),
         ("Run", header["run"]),
+        *([("Supports", claimed)] if (claimed := _claimed(run)) else []),
         *([("Label", str(header["label"]))] if header.get("label") else []),
     ]
     return [(term, visible(text)) for term, text in pairs]
+
+
+def _claimed(run: Run) -> str:
+    """The claims to levels that the run supports: `values, torch 2.15; also 2.14 · graph, ...`."""
+    claims = (run.footer or {}).get("claims", {})
+    return " · ".join(claim(level, claims[level]) for level in LEVELS if level in claims)
 
 
 def selected(selection: dict[str, Any]) -> str:

@@ -57,3 +57,18 @@ def archive(folder: Path) -> Path:
     run(folder, 4, made_runs.small(), backend=backend("torch:cuda", "2.13.0+cu130", "cuda"))
     run(folder, 5, conforming[:2], backend=backend(version="0.2.0"), interrupted=True, programs=5)
     return folder
+
+
+def versions_of_torch(folder: Path, first: int = 0) -> Path:
+    """Four runs of torch against its newest version, not in its versions' order."""
+    for number, minor in enumerate((15, 0, 10, 9), start=first):
+        other = made_runs.other_version("TIES-37.1", "ties", [f"2.{minor}"], rule="TIES-37")
+        same = made_runs.line("TIES-37.1", "ties", rule="TIES-37")
+        run(
+            folder,
+            number,
+            [made_runs.line("LEAF-01.1", "leaves"), same if minor == 15 else other],
+            backend=backend(f"recorded:torch-2.{minor}", f"2.{minor}.1+cpu"),
+            oracle=backend("recorded:torch-2.15", "2.15.0"),
+        )
+    return folder

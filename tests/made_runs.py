@@ -175,6 +175,15 @@ def diverging(identifier: str, area: str, level: str = "values", **fields: Any) 
     )
 
 
+def other_version(
+    identifier: str, area: str, versions: list[str], level: str = "values", **fields: Any
+) -> dict[str, Any]:
+    """The line of a program on which the backend shows other versions of torch at `level`."""
+    made = diverging(identifier, area, level, **fields)
+    levels = {**dict.fromkeys(LEVELS, "conforms"), level: "other_version"}
+    return {**made, "outcome": "other_version", "versions": versions, "levels": levels}
+
+
 def uncompared(identifier: str, area: str, outcome: str, reason: str, **fields: Any) -> Any:
     """The line of a program that was not compared, with the reason."""
     return line(
@@ -299,6 +308,9 @@ def small() -> list[dict[str, Any]]:
             dtype="bfloat16",
         ),
         hostile(),
+        other_version("TIES-37.1", "ties", ["2.13", "2.12"], rule="TIES-37"),
+        other_version("TIES-37.2", "ties", ["2.13", "2.12"], rule="TIES-37"),
+        other_version("SEED-05.1", "seeds", ["2.14"], "memory", rule="SEED-05"),
     ]
 
 
@@ -355,11 +367,13 @@ def run_file(
     *,
     interrupted: bool = False,
     stale: tuple[str, ...] = (),
+    claims: dict[str, list[str]] | None = None,
     **of_header: Any,
 ) -> Path:
     """Write a run file of `lines`, without its footer when it was `interrupted`."""
     whole = [header(**{"programs": len(lines), **of_header}), *lines]
     if not interrupted:
-        whole.append(footer(lines, "2026-03-04T10:01:12+00:00", exit_code(lines, stale), stale))
+        last = footer(lines, "2026-03-04T10:01:12+00:00", exit_code(lines, stale), stale)
+        whole.append(last if claims is None else {**last, "claims": claims})
     path.write_text("".join(json.dumps(one) + "\n" for one in whole), encoding="utf-8")
     return path

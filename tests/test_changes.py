@@ -12,6 +12,7 @@ CONFORMS = made_runs.line("TIES-01.1", "ties")
 DIVERGES = made_runs.diverging("TIES-01.1", "ties", "values")
 LACKING = made_runs.uncompared("TIES-01.1", "ties", "unsupported", "no 'amax'")
 NOT_RUN = made_runs.uncompared("TIES-01.1", "ties", "not_run", "no device")
+OTHER = made_runs.other_version("TIES-01.1", "ties", ["2.14", "2.13"])
 KNOWN = {**DIVERGES, "known": {"reason": "as NumPy has it", "link": None}}
 SPECIFICATION = {
     **CONFORMS,
@@ -57,6 +58,11 @@ def test_another_first_divergence_is_a_change_though_the_verdict_is_the_same() -
         (LACKING, DIVERGES, "diverges"),
         (KNOWN, DIVERGES, "diverges"),
         (CONFORMS, SPECIFICATION, "diverges"),
+        (CONFORMS, OTHER, "other_version"),
+        (DIVERGES, OTHER, "other_version"),
+        (OTHER, {**OTHER, "versions": ["2.14"]}, "otherwise"),
+        (OTHER, DIVERGES, "diverges"),
+        (OTHER, CONFORMS, "conforms"),
         (DIVERGES, CONFORMS, "conforms"),
         (LACKING, CONFORMS, "conforms"),
         (CONFORMS, LACKING, "lost"),

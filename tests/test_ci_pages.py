@@ -40,8 +40,10 @@ def test_junit_has_the_structure_that_readers_expect(tmp_path):
         for case in suite:
             assert case.get("classname") and case.get("name")
             assert float(case.get("time")) >= 0
-            assert len(case) <= 1 and {one.tag for one in case} <= set(junit._KINDS)
-            assert all(one.get("message") and one.get("type") for one in case)
+            # Another version of torch is told of, and is no kind of failure.
+            told = [one for one in case if one.tag != "system-out"]
+            assert len(case) <= 1 and {one.tag for one in told} <= set(junit._KINDS)
+            assert all(one.get("message") and one.get("type") for one in told)
     assert [suite.get("name") for suite in root] == [
         *dict.fromkeys(line["area"] for line in lines),
         "the run itself",

@@ -230,6 +230,16 @@ def test_a_table_marks_what_differs_and_what_is_lacking():
     assert "b&lt; <small>1</small>" in page(made) and "✗" in page(made)
 
 
+def test_a_table_names_the_version_of_torch_that_a_library_follows():
+    run = shown("torch:cuda", {"amax": "first", "max": "even split"})
+    run.programs[0] |= {"outcome": "other_version", "versions": ["2.13", "2.12"]}
+    made = table([run])
+    assert not any(row.differs for row in made.rows)
+    assert "| even split | first (torch 2.12 to 2.13) |" in markdown(made)
+    shown_page = page(made)
+    assert "<small>as torch 2.12 to 2.13</small>" in shown_page and 'class="bad"' not in shown_page
+
+
 def test_a_table_needs_conventions_and_one_oracle():
     with pytest.raises(ReportError, match="different oracles"):
         table([shown("a", {"amax": "first"}), shown("b", {"amax": "first"}, oracle="other")])

@@ -346,6 +346,25 @@ def test_the_version_that_a_backend_follows(folder, backend):
     assert questions([program("X")], past, LEVELS, newer)[0].versions[0] == "2.16"
 
 
+def test_a_version_is_a_backend_too(folder, monkeypatch):
+    monkeypatch.setattr(judging, "find_recording", lambda name: History(folder).view(name[-4:]))
+    monkeypatch.setattr(judging, "history", lambda: History(folder))
+
+    def line(backend: str) -> dict:
+        settings = Settings(oracle="recorded:torch-2.15", backend=f"recorded:torch-{backend}")
+        return Judge(settings, KnownDivergences()).line(program("X"))
+
+    assert line("2.14")["outcome"] == "conforms"
+    assert (line("2.13")["outcome"], line("2.13")["versions"]) == ("other_version", ["2.13"])
+
+    def dies(asked):
+        raise Died("the process was killed by SIGSEGV (11)")
+
+    record_version(folder, "2.12", "2.12.0", [program("X")], dies)
+    found = line("2.12")
+    assert found["outcome"] == "error" and "torch 2.12 dies of this program" in found["reason"]
+
+
 # -- files and names ------------------------------------------------------------------------------
 
 

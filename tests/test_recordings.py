@@ -54,6 +54,20 @@ def test_a_backend_is_compared_with_a_recording(recorded, tmp_path):
     assert other.returncode == 1, other.stdout
 
 
+def test_a_recording_is_a_backend_too(recorded, tmp_path):
+    as_backend = ("--backend", f"recorded:{recorded}", "--run-file", str(tmp_path / "run.jsonl"))
+    against = ("--oracle", "miniature.wrong:values", "-n", "0")
+    other = conform("run", *MINIATURE, *as_backend, *against)
+    assert other.returncode == 1, other.stdout
+    assert '"name":"recorded:' in (tmp_path / "run.jsonl").read_text()
+    same = conform("run", *MINIATURE, *as_backend[:2], "--oracle", f"recorded:{recorded}")
+    assert same.returncode == 0, same.stdout
+    missing = conform("run", "--area", "programs", *as_backend[:2], "--oracle", "none", "-n", "0")
+    assert missing.returncode == 3 and "has no trace of this program" in missing.stdout
+    nowhere = conform("run", *MINIATURE, "--backend", "recorded:nowhere", "--oracle", "impl")
+    assert nowhere.returncode == 2 and "there is no recording 'nowhere'" in nowhere.stderr
+
+
 def test_the_same_traces_give_the_same_bytes(recorded, tmp_path):
     again = tmp_path / "again.jsonl.xz"
     assert conform("record", str(again), *MINIATURE, *ORACLE).returncode == 0

@@ -20,10 +20,12 @@ from conformance.base.levels import LEVELS
 from conformance.run_files.reading import read_run
 from conformance.run_files.run import Run, schema
 from reports.attention import attention
-from reports.payload import payload
+from reports.conventions import conventions
+from reports.payload import LEVEL_CODES, payload
 from reports.run import ReportError, page, write
 from reports.summary import summary
 from reports.text import brief, brief_pair, visible
+from reports.versions import groups
 
 
 def run_of(lines: list[dict[str, Any]], tmp_path: Path, **how: Any) -> Run:
@@ -78,6 +80,7 @@ CONFORMS = [made_runs.line("LEAF-01.1", "leaves"), made_runs.line("LEAF-01.2", "
 DIVERGES = made_runs.diverging("TIES-01.1", "ties")
 KNOWN = made_runs.diverging("TIES-01.2", "ties", known={"reason": "because", "link": None})
 MISSING = made_runs.uncompared("op/a", "operators", "unsupported", "no such name")
+OTHER = made_runs.other_version("TIES-37.1", "ties", ["2.13", "2.12"])
 FAILED = made_runs.line(
     "SEED-01.1",
     "seeds",
@@ -108,6 +111,20 @@ WHO = "impl 0.1.0 (cpu)", "torch 2.13.0 (cpu)"
             {},
             "incomplete",
             f"{WHO[0]} conforms to {WHO[1]} in what was compared; 1 program could not be",
+        ),
+        (
+            [*CONFORMS, KNOWN, OTHER],
+            {},
+            "other_version",
+            f"{WHO[0]} conforms to {WHO[1]} at all four levels, but for 1 known divergence and "
+            "1 program as another version of torch",
+        ),
+        ([OTHER], {}, "other_version", f"{WHO[0]} shows another version of torch than {WHO[1]}"),
+        (
+            [*CONFORMS, DIVERGES, OTHER],
+            {},
+            "diverges",
+            f"{WHO[0]} diverges from {WHO[1]} in 1 of 4 programs",
         ),
         (
             [*CONFORMS, FAILED],
@@ -158,16 +175,17 @@ def test_stale_known_divergences_are_told(tmp_path: Path) -> None:
 def test_the_matrix_counts_uncompared_programs_at_no_level(small: Run) -> None:
     found = summary(small)
     compared = sum(
-        found.categories[kind] for kind in ("diverges", "specification", "known", "conforms")
+        found.categories[kind]
+        for kind in ("diverges", "specification", "known", "other_version", "conforms")
     )
     for level in LEVELS:
-        assert sum(found.total.levels[level].values()) == compared == 13
+        assert sum(found.total.levels[level].values()) == compared == 16
     assert found.total.levels["memory"]["diverges"] == 1
     assert found.total.levels["memory"]["known"] == 1
     assert found.total.levels["memory"]["not_applicable"] == 1
     uncompared = {kind: found.categories[kind] for kind in ("unsupported", "error", "not_run")}
     assert uncompared == {"unsupported": 1, "error": 1, "not_run": 1}
-    assert sum(row.programs for row in found.rows) == found.total.programs == 16
+    assert sum(row.programs for row in found.rows) == found.total.programs == 19
 
 
 def test_a_harness_that_marks_uncompared_programs_not_applicable_changes_no_count(
@@ -179,13 +197,80 @@ def test_a_harness_that_marks_uncompared_programs_not_applicable_changes_no_coun
     assert found.total.categories["unsupported"] == 1
 
 
+def test_other_versions_are_counted_apart_and_grouped(small: Run) -> None:
+    found = summary(small)
+    assert found.categories["other_version"] == 3
+    assert found.total.levels["values"]["other_version"] == 2
+    assert "In 3 programs it shows another version of torch." in found.headline.detail
+    made = groups(small.programs)
+    assert [(group.versions, len(group.programs)) for group in made] == [
+        ("2.12 to 2.13", 2),
+        ("2.14", 1),
+    ]
+    assert made[0].levels == {"values": 2} and made[1].levels == {"memory": 1}
+    shown = " ".join(Page(page(small)).text.split())
+    assert "As torch 2.12 to 2.13: 2 programs" in shown
+    reasons = {item.id: item.reason for item in attention(small.programs)}
+    assert reasons["TIES-37.1"] == "as torch 2.12 to 2.13"
+    assert reasons["SEED-05.1"] == "as torch 2.14"
+
+
+def test_every_verdict_at_a_level_has_its_code(small: Run) -> None:
+    index = Page(page(small)).blobs()["index"]
+    names = {code: verdict for verdict, code in LEVEL_CODES.items()}
+    for line, code in zip(small.programs, index["verdicts"], strict=True):
+        found = [names.get(code >> 3 * place & 7) for place in range(len(LEVELS))]
+        assert found == [line["levels"].get(level) for level in LEVELS]
+
+
+def test_changes_since_the_history_are_listed(tmp_path: Path) -> None:
+    change = {"version": "2.15", "levels": ["values", "memory"]}
+    run = run_of([*CONFORMS, made_runs.line("TIES-03.1", "ties", since=change)], tmp_path)
+    shown = " ".join(Page(page(run)).text.split())
+    assert "What changed since torch 2.15" in shown
+    assert "TIES-03.1 values, memory" in shown
+    assert "What changed since" not in page(run_of(CONFORMS, tmp_path))
+
+
+def test_the_levels_that_a_run_supports_are_among_its_facts(tmp_path: Path) -> None:
+    run = run_of(CONFORMS, tmp_path)
+    assert run.footer is not None
+    claims = {"values": ["2.15"], "graph": ["2.14", "2.13", "2.15"]}
+    claiming = replace(run, footer={**run.footer, "claims": claims})
+    facts = dict(summary(claiming).facts)
+    assert facts["Supports"] == "values, torch 2.15 · graph, torch 2.15; also 2.13 to 2.14"
+    assert "Supports" not in dict(summary(run).facts)
+
+
+def test_versions_that_are_none_are_refused(tmp_path: Path) -> None:
+    run = Run(made_runs.header(), [{**OTHER, "versions": ["<script>"]}], None)
+    with pytest.raises(ReportError, match="'<script>' is no minor version of torch"):
+        write(run, tmp_path / "report.html")
+
+
+def test_a_convention_of_another_version_is_no_difference() -> None:
+    def line(backend: str, **fields: Any) -> dict[str, Any]:
+        shown = {"situation": "at 0", "oracle": "left", "backend": backend}
+        usual = made_runs.line("convention/abs", "conventions", operator="abs")
+        return {**usual, "convention": shown, **fields}
+
+    other = {"outcome": "other_version", "versions": ["2.13"]}
+    found = conventions([line("left"), line("mean", **other), line("right", outcome="diverges")])
+    assert [one.backend for one in found] == ["right", "mean", "left"]
+    assert [(one.differs, one.is_other) for one in found] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+
+
 def test_the_largest_error_is_that_of_conforming_values(small: Run) -> None:
     assert [(ulp.dtype, ulp.text, ulp.program) for ulp in summary(small).ulps] == [
         ("float64", "1", "op/exp/plain/float64")
     ]
 
 
-def test_failures_come_first_and_known_divergences_last(small: Run) -> None:
+def test_failures_come_first_and_known_divergences_and_other_versions_last(small: Run) -> None:
     kinds = [item.category for item in attention(small.programs)]
     assert kinds == [
         *["diverges"] * 6,
@@ -193,8 +278,8 @@ def test_failures_come_first_and_known_divergences_last(small: Run) -> None:
         "error",
         "unsupported",
         "not_run",
-        "known",
-        "known",
+        *["known"] * 2,
+        *["other_version"] * 3,
     ]
     first = attention(small.programs)[0]
     assert first.id == "TIES-02.1"

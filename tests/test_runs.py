@@ -90,12 +90,18 @@ def test_run_comes_back_as_written(tmp_path):
     assert run.complete
     assert run.footer["totals"] == {
         "conforms": 2,
+        "other_version": 0,
         "diverges": 1,
         "unsupported": 0,
         "error": 0,
         "not_run": 0,
     }
-    assert run.footer["levels"]["graph"] == {"conforms": 2, "diverges": 1, "not_applicable": 0}
+    assert run.footer["levels"]["graph"] == {
+        "conforms": 2,
+        "other_version": 0,
+        "diverges": 1,
+        "not_applicable": 0,
+    }
     assert run.footer["exit"] == 1
     assert run.program("A.2")["outcome"] == "diverges"
     with pytest.raises(KeyError):
@@ -352,6 +358,28 @@ def test_field_is_missing(good):
 def test_field_has_the_wrong_type(good):
     changed(good, lambda lines: [lines[0], lines[1].replace(b'"seeds"', b"7"), *lines[2:]])
     refused(good, Malformed, 2, '"area" is 7')
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"outcome": "other_version"}, "no versions of torch: null"),
+        ({"outcome": "other_version", "versions": []}, r"no versions of torch: \[\]"),
+        ({"outcome": "other_version", "versions": ["2.13", "<b>"]}, "no versions of torch"),
+        ({"outcome": "other_version", "versions": [2.13]}, "no versions of torch"),
+        ({"since": {"version": "newest", "levels": ["values"]}}, "no change since a version"),
+        ({"since": {"version": "2.15", "levels": ["taste"]}}, "no change since a version"),
+    ],
+)
+def test_versions_are_minor_versions_of_torch(tmp_path, fields, message):
+    refused(written(tmp_path / "r", program("A.1", **fields)), Malformed, 2, message)
+
+
+@pytest.mark.parametrize("claims", [[], {"values": []}, {"taste": ["2.15"]}, {"values": ["2"]}])
+def test_claims_name_levels_and_versions(good, claims):
+    text = f'"claims":{json.dumps(claims)},"exit"'.encode()
+    good.write_bytes(good.read_bytes().replace(b'"exit"', text))
+    refused(good, Malformed, 4, "no claims")
 
 
 def test_unknown_type_of_line(good):

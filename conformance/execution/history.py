@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from typing import Any
 from conformance.base.json_lines import dumps
 from conformance.base.torch_versions import minor, newest_first
 from conformance.execution.recordings import (
+    DiedThen,
     NotRecorded,
     RecordingError,
     fingerprint,
@@ -31,6 +33,8 @@ from conformance.program.program import Program
 SCHEMA = 1
 ENDING = ".jsonl.xz"
 _FIRST_KEY = '{"id":'
+_TRACE_KEY = '"versions":['
+_FIRST_TRACE = re.compile(r',"source":"([0-9a-f]*)","traces":\[\{"versions":(\[[^]]*\])')
 _KINDS = {
     "program": "programs",
     "convention": "conventions",
@@ -132,6 +136,17 @@ class Part:
         except (ValueError, KeyError, TypeError, TraceError) as error:
             raise RecordingError(f"{self.path}:{number}: no traces: {error}.") from None
 
+    def only(self, identifier: str) -> tuple[str, tuple[str, ...]] | None:
+        """The fingerprint and the versions of a program with one trace; None if it has several.
+
+        The trace is not parsed: most programs show the same in every version.
+        """
+        _, line = self._lines[identifier]
+        found = _FIRST_TRACE.search(line)
+        if found is None or line.count(_TRACE_KEY) > 1:
+            return None
+        return found[1], tuple(json.loads(found[2]))
+
     def _id(self, line: str, number: int) -> str:
         end = line.find(",", len(_FIRST_KEY))
         try:
@@ -196,6 +211,14 @@ class History:
                 located(program, shown.trace)
         return entry
 
+    def only(self, program: Program) -> tuple[str, ...]:
+        """The versions that show a program's only trace; empty if it has several, or none."""
+        part = self.part(part_of(program))
+        if part is None or program.id not in part:
+            return ()
+        found = part.only(program.id)
+        return found[1] if found is not None and found[0] == fingerprint(program) else ()
+
     def view(self, version: str) -> VersionView:
         """The traces of one version; raises RecordingError where it was not recorded."""
         if version not in self.releases:
@@ -242,7 +265,7 @@ class VersionView:
         if shown is None:
             raise NotRecorded(f"the history has no trace of torch {self.version} of this program")
         if shown.trace is None:
-            raise NotRecorded(f"torch {self.version} dies of this program: {shown.died}")
+            raise DiedThen(f"torch {self.version} dies of this program: {shown.died}")
         return shown.trace
 
     def entry(self, identifier: str) -> tuple[str, Trace]:

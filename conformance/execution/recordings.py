@@ -34,6 +34,10 @@ class NotRecorded(Exception):
     """The recording has no trace of this program, or one of another text of it."""
 
 
+class DiedThen(NotRecorded):
+    """The recorded version has no trace of this program because its process died of it."""
+
+
 def is_recorded(name: str) -> bool:
     """Whether an oracle's name is that of a recording."""
     return name.startswith(PREFIX)

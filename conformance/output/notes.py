@@ -177,6 +177,7 @@ def _code(text: str) -> str:
 _KINDS = {
     "diverges": "diverge now",
     "lost": "are not compared any more",
+    "other_version": "show another version of torch now",
     "conforms": "conform now",
     "otherwise": "stand otherwise",
 }

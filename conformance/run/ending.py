@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.compare.known import KnownDivergences
+from conformance.execution.recorded import history
+from conformance.execution.recordings import RecordingError
+from conformance.history.claims import claims
 from conformance.output import junit, markdown
 from conformance.output.failure import headlines
 from conformance.run.plan import now
@@ -64,7 +67,19 @@ def ended(
     if complete and forgiven:
         code = 0
     last = footer(lines, now(), code, stale) if complete else None
+    if last is not None:
+        last["claims"] = _claims(header, lines, suite)
     return Result(header, lines, stale, last, code)
+
+
+def _claims(
+    header: Mapping[str, Any], lines: list[dict[str, Any]], suite: Suite
+) -> dict[str, list[str]]:
+    programs = {program.id: program for program in suite.programs}
+    try:
+        return claims(header, lines, programs.get, history())
+    except RecordingError:
+        return {}  # the programs say that the history is damaged
 
 
 def written(result: Result, settings: Settings, writer: RunWriter | None) -> Result:

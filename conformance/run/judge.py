@@ -17,7 +17,12 @@ from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
 from conformance.execution.history import VersionView
 from conformance.execution.recorded import Recorded, find_recording, history
-from conformance.execution.recordings import NotRecorded, RecordingError, is_recorded
+from conformance.execution.recordings import (
+    DiedThen,
+    NotRecorded,
+    RecordingError,
+    is_recorded,
+)
 from conformance.isolation.child import Child, Unsupported
 from conformance.isolation.port import Port, is_port
 from conformance.isolation.process import IsolationError, TimedOut
@@ -40,7 +45,8 @@ SWEEP_TIMEOUT = 10
 class Judge:
     """Runs programs on an oracle, in this process, and on a backend, in a process of its own.
 
-    Backends are set up at the first program. `close` ends the process.
+    Either may be recorded, and is read then. Backends are set up at the first program. `close`
+    ends the process.
     """
 
     def __init__(
@@ -51,7 +57,7 @@ class Judge:
         self.known = known
         self.unavailable = unavailable
         self._oracle: Callable[[Program], Trace] | None = None
-        self._backend: Child | backends.Backend | None = None
+        self._backend: Child | backends.Backend | Recorded | None = None
         self._sweep: Child | None = None
 
     def line(self, program: Program) -> dict[str, Any]:
@@ -63,7 +69,7 @@ class Judge:
         if self.settings.oracle == NONE:
             return self._stated(line, program)
         if is_entry(program):
-            if is_recorded(self.settings.oracle):
+            if is_recorded(self.settings.oracle) or is_recorded(self.settings.backend):
                 reason = "a recording has no samples of torch's database: the sweep needs torch"
                 return {**line, "outcome": "not_run", "reason": reason}
             return self._swept(line, program)
@@ -172,16 +178,16 @@ class Judge:
     def _got(self, program: Program) -> Trace:
         if self._backend is None:
             self._backend = self._start()
-        if isinstance(self._backend, Child):
-            return self._backend.trace(program)
-        return trace(program, self._backend)
+        if isinstance(self._backend, backends.Backend):
+            return trace(program, self._backend)
+        return self._backend.trace(program)
 
     def _claimed(self) -> tuple[str, ...]:
         """The levels that the backend claims."""
         backend = self._backend
-        if backend is None:
-            return LEVELS
-        return backend.identity().levels if isinstance(backend, Child) else backend.levels
+        if isinstance(backend, Child):
+            return backend.identity().levels
+        return backend.levels if isinstance(backend, backends.Backend) else LEVELS
 
     def _found(self, name: str) -> backends.Backend:
         found = backends.find(name, self.settings.imports)
@@ -189,8 +195,10 @@ class Judge:
         found.default_dtype = self.settings.default_dtype
         return found
 
-    def _start(self) -> Child | backends.Backend:
+    def _start(self) -> Child | backends.Backend | Recorded:
         settings = self.settings
+        if is_recorded(settings.backend):
+            return self._recording(settings.backend)
         if settings.isolation:
             return child(settings)
         return self._found(settings.backend)
@@ -254,9 +262,11 @@ class Judge:
     @cached_property
     def _recorded(self) -> Recorded | None:
         """The recording that is the oracle, if one is; raises RecordingError."""
-        if not is_recorded(self.settings.oracle):
-            return None
-        recording = find_recording(self.settings.oracle)
+        oracle = self.settings.oracle
+        return self._recording(oracle) if is_recorded(oracle) else None
+
+    def _recording(self, name: str) -> Recorded:
+        recording = find_recording(name)
         recording.check(self.settings.seed, self.settings.default_dtype)
         return recording
 
@@ -264,6 +274,9 @@ class Judge:
         """The outcome of a program of which the backend gave no trace, and the reason."""
         if isinstance(error, Unsupported):
             return {"outcome": "unsupported", "reason": str(error)}
+        if isinstance(error, NotRecorded):
+            ended = "error" if isinstance(error, DiedThen) else "not_run"
+            return {"outcome": ended, "reason": str(error)}
         reason = _fault("the backend", error)
         if isinstance(error, TimedOut):
             reason += " (see --timeout)"

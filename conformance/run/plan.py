@@ -184,7 +184,10 @@ def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str 
     """
     oracle, no_oracle = oracle_identity(settings)
     with one_paragraph():
-        if settings.isolation:
+        no_backend: str | None = None
+        if is_recorded(settings.backend):
+            backend = _recorded(settings.backend, settings)
+        elif settings.isolation:
             backend, no_backend = _in_child(settings)
         else:
             backend, no_backend = _in_process(settings.backend, settings.imports)
@@ -201,10 +204,14 @@ def oracle_identity(settings: Settings) -> tuple[dict[str, Any], str | None]:
         return {"name": NONE, "version": None, "device": None}, None
     with one_paragraph():
         if is_recorded(settings.oracle):
-            recording = find_recording(settings.oracle)
-            recording.check(settings.seed, settings.default_dtype)
-            return {**recording.oracle, "name": settings.oracle}, None
+            return _recorded(settings.oracle, settings), None
         return _in_process(settings.oracle, settings.imports)
+
+
+def _recorded(name: str, settings: Settings) -> dict[str, Any]:
+    recording = find_recording(name)
+    recording.check(settings.seed, settings.default_dtype)
+    return {**recording.oracle, "name": name}
 
 
 def _in_process(name: str, imports: tuple[str, ...]) -> tuple[dict[str, Any], str | None]:

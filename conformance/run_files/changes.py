@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.run_files.categories import category
 
-KINDS = ("diverges", "lost", "conforms", "otherwise")
-"""The kinds of change of a program: it diverges now, it is no longer compared, it conforms
-now, or it stands otherwise than before (another level, another first divergence, now known)."""
+KINDS = ("diverges", "lost", "other_version", "conforms", "otherwise")
+"""The kinds of change of a program: it diverges now, it is no longer compared, it shows another
+version of torch than the oracle now, it conforms now, or it stands otherwise than before (another
+level, another first divergence, now known)."""
 
 _AT_FAULT = ("diverges", "specification")
 
@@ -43,8 +44,8 @@ class Change:
             return "diverges"
         if after in NOT_COMPARED and before not in NOT_COMPARED:
             return "lost"
-        if after == "conforms" and before != "conforms":
-            return "conforms"
+        if after in ("other_version", "conforms") and before != after:
+            return after
         return "otherwise"
 
 
@@ -67,7 +68,8 @@ def standing(line: Mapping[str, Any]) -> Standing:
     ended = category(line)
     if ended == "conforms":
         return Standing(ended, levels(line))
-    differs = (line["divergences"], line["specification"], line["reason"], line["known"])
+    differs = [line["divergences"], line["specification"], line["reason"], line["known"]]
+    differs += [line["versions"]] if ended == "other_version" else []
     return Standing(ended, levels(line), tuple(json.dumps(part) for part in differs))
 
 

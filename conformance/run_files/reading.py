@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVEL_VERDICTS, LEVELS, OUTCOMES
+from conformance.base.torch_versions import order
 from conformance.run_files.run import (
     READ,
     SCHEMA,
@@ -116,6 +117,7 @@ def read_run(
                 programs.append(line)
             case "footer":
                 _check_fields(path, number, line, _FOOTER_FIELDS, "footer")
+                _check_claims(path, number, line.get("claims", {}))
                 foot = line
             case "header":
                 raise Duplicate(path, number, "a second header; were two runs put into one file?")
@@ -193,6 +195,32 @@ def _check_program(
     for level, verdict in line["levels"].items():
         if level not in LEVELS or verdict not in LEVEL_VERDICTS:
             raise Malformed(path, number, f"unknown level or verdict: {level}: {verdict}.")
+    if line["outcome"] == "other_version" and not _are_versions(line.get("versions")):
+        raise Malformed(path, number, f"no versions of torch: {json.dumps(line.get('versions'))}.")
+    if "since" in line and not _is_since(line["since"]):
+        raise Malformed(path, number, f"no change since a version: {json.dumps(line['since'])}.")
+
+
+def _check_claims(path: str | os.PathLike[str], number: int, claims: Any) -> None:
+    if not isinstance(claims, dict) or not all(
+        level in LEVELS and _are_versions(versions) for level, versions in claims.items()
+    ):
+        raise Malformed(path, number, f"no claims: {json.dumps(claims)}.")
+
+
+def _are_versions(found: Any) -> bool:
+    """Whether this is a list of minor versions of torch, and not an empty one."""
+    try:
+        return isinstance(found, list) and bool([order(version) for version in found])
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_since(found: Any) -> bool:
+    """Whether this names a version, and the levels that changed since."""
+    if not isinstance(found, dict) or not isinstance(found.get("levels"), list):
+        return False
+    return _are_versions([found.get("version")]) and set(found["levels"]) <= set(LEVELS)
 
 
 def _check_fields(

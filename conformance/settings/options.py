@@ -74,7 +74,8 @@ MANY = {"action": "append", "default": None}
 BACKENDS = (
     Option(
         "backend",
-        "the backend: impl, torch, torch:DEVICE, package.module:attribute, or 'cmd: COMMAND'",
+        "the backend: impl, torch, torch:DEVICE, recorded:torch-2.6, package.module:attribute, or "
+        "'cmd: COMMAND'",
         {"default": "impl", "metavar": "NAME"},
     ),
     Option(

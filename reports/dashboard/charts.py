@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from conformance.base.levels import LEVELS
@@ -17,8 +17,14 @@ BARS = 20
 PANEL = (280, 112)
 """Width and height of the plot of one level, in SVG units."""
 
-INSET = 6
-"""Margin inside each edge of a plot in SVG units, so that no dot is clipped."""
+COMPARED = ("conforms", "other_version", "diverges", "known")
+"""The verdicts of programs that were compared at a level."""
+
+INSET = (14, 6)
+"""Margins inside the edges of a plot in SVG units, so that no dot and no label is clipped."""
+
+TICKS = 6
+"""Most labels on an axis of versions."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Agreement:
     lowest: int
     """Per cent at the lower edge of every plot; the upper edge is 100."""
     table: list[tuple[str, dict[str, Point | None]]]
+    ticks: list[tuple[float, str]]
+    """Places and labels on the axis, where that is the versions of torch."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,11 @@ class Bars:
     rows: list[tuple[str, list[str]]]
 
 
-def agreement(states: Iterable[VersionState]) -> Agreement:
-    """The agreement of a configuration with its oracle, by version and level."""
+def agreement(states: Iterable[VersionState], torch: Mapping[str, str]) -> Agreement:
+    """The agreement of a configuration with its oracle, by version and level.
+
+    `torch` has the version of torch for each of these versions, if that is all that differs.
+    """
     tallies: dict[str, dict[str, tuple[int, int]]] = {}
     for state in states:
         if not state.runs:
@@ -84,7 +95,7 @@ def agreement(states: Iterable[VersionState]) -> Agreement:
         tallies[state.version] = {
             level: (ended["conforms"], compared)
             for level, ended in state.total.levels.items()
-            if (compared := ended["conforms"] + ended["diverges"] + ended["known"])
+            if (compared := sum(ended[kind] for kind in COMPARED))
         }
     shares = [
         100 * conforms / compared
@@ -112,18 +123,33 @@ def agreement(states: Iterable[VersionState]) -> Agreement:
         )
         for version in versions
     ]
-    return Agreement(panels, [visible(version) for version in versions], lowest, table)
+    ticks = [
+        (_across(place, len(versions)), torch[version])
+        for place, version in enumerate(versions)
+        if version in torch and (len(versions) - 1 - place) % _step(len(versions)) == 0
+    ]
+    return Agreement(panels, [visible(version) for version in versions], lowest, table, ticks)
+
+
+def _step(count: int) -> int:
+    """The distance of the labelled places among so many, such that there are at most TICKS."""
+    return max(1, math.ceil((count - 1) / (TICKS - 1)))
+
+
+def _across(place: int, count: int) -> float:
+    """The horizontal position of a version in a plot."""
+    width = PANEL[0] - 2 * INSET[0]
+    return round(INSET[0] + (place / (count - 1) if count > 1 else 0.5) * width, 1)
 
 
 def _point(
     place: int, count: int, lowest: int, version: str, conforms: int, compared: int
 ) -> Point:
-    width, height = (size - 2 * INSET for size in PANEL)
-    across = place / (count - 1) if count > 1 else 0.5
+    height = PANEL[1] - 2 * INSET[1]
     up = (100 * conforms / compared - lowest) / (100 - lowest)
     return Point(
-        x=round(INSET + across * width, 1),
-        y=round(INSET + (1 - up) * height, 1),
+        x=_across(place, count),
+        y=round(INSET[1] + (1 - up) * height, 1),
         version=version,
         conforms=conforms,
         compared=compared,

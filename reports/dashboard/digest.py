@@ -19,7 +19,7 @@ from conformance.run_files.run import Run, schema
 from reports.attention import attended
 from reports.dashboard.store import Store
 
-FORMAT = 3
+FORMAT = 4
 """Version of the digest format; a store of another version is discarded."""
 
 SKIPPED = ("expected", "got")
@@ -70,6 +70,8 @@ class Digest(msgspec.Struct, frozen=True):
     stale: list[str]
     standings: list[Standing]
     parts: dict[str, Part]
+    claims: dict[str, list[str]]
+    """By level, the versions of torch for which the run supports it, newest first."""
     ulps: dict[str, dict[str, float | None]]
     """The largest error among conforming values, by operator and dtype; None is infinity."""
 
@@ -102,6 +104,7 @@ def digest(path: str | os.PathLike[str], store: Store) -> str:
         stale=[_clean(entry) for entry in (run.footer or {}).get("stale", ())],
         parts={_clean(area): _part(lines, table, store) for area, lines in areas.items()},
         standings=list(table),
+        claims=(run.footer or {}).get("claims", {}),
         ulps=_ulps(run),
     )
     return store.put(msgspec.json.encode(made))

@@ -139,12 +139,15 @@ class Current:
 
     @property
     def status(self) -> str:
-        """`diverges`, `conforms`, or `incomplete`: no divergence, but programs not compared."""
+        """`diverges`; `incomplete`: no divergence, but programs not compared; `other_version`: no
+        divergence, but programs on which another version of torch is shown; or `conforms`."""
         ended = self.total.categories
         if ended["diverges"] or ended["specification"]:
             return "diverges"
         missing = sum(ended[kind] for kind in NOT_COMPARED)
-        return "incomplete" if missing or not self.total.programs else "conforms"
+        if missing or not self.total.programs:
+            return "incomplete"
+        return "other_version" if ended["other_version"] else "conforms"
 
     @property
     def symbol(self) -> str:
@@ -167,8 +170,12 @@ class Current:
             text = (
                 f"the oracle fails the specification in {count(ended['specification'], 'program')}"
             )
+        elif ended["other_version"]:
+            text = f"conforms in {ended['conforms']:,} of {count(compared, 'program')}"
         else:
             text = f"conforms in {'all ' if not missing else ''}{count(compared, 'program')}"
+        if ended["other_version"]:
+            text += f", {ended['other_version']:,} as another version of torch"
         if ended["known"]:
             text += f", {count(ended['known'], 'known divergence')}"
         return text + (f"; {missing:,} not compared" if missing else "")
@@ -265,6 +272,7 @@ def headline(states: list[Current]) -> tuple[str, str]:
         for status, words in (
             ("diverges", "diverging"),
             ("incomplete", "without divergence but not wholly compared"),
+            ("other_version", "in part as another version of torch"),
             ("conforms", "conforming"),
         )
         if any(state.status == status for state in states)
@@ -275,6 +283,7 @@ def headline(states: list[Current]) -> tuple[str, str]:
 KIND_WORDS = {
     "diverges": "diverging now",
     "lost": "no longer compared",
+    "other_version": "as another version of torch now",
     "conforms": "conforming now",
     "otherwise": "standing otherwise",
     "added": "added",
@@ -283,6 +292,7 @@ KIND_WORDS = {
 KIND_SYMBOLS = {
     "diverges": "✗",
     "lost": "○",
+    "other_version": "⇄",
     "conforms": "✓",
     "otherwise": "≠",
     "added": "+",

@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from conformance.base.levels import LEVELS
+from conformance.base.torch_versions import minor, order
 from reports.dashboard.archive import ArchivedRun
 from reports.dashboard.digest import Backend
 from reports.summary import described, selected
@@ -18,6 +19,9 @@ NARROWING = ("rules", "operators", "dtypes", "ids", "failed_in", "shard")
 
 FLAKY_WINDOW = 100
 """Number of runs of the same versions that are searched for flaky programs."""
+
+_TORCH = "torch"
+_OF_HISTORY = re.compile(r"recorded:torch-\d+\.\d+(-\w+)?")
 
 
 class Subject(NamedTuple):
@@ -32,7 +36,10 @@ class Subject(NamedTuple):
 
 @dataclass(eq=False)
 class Series:
-    """Runs of one subject with the same selection, ordered by time and comparable in sequence."""
+    """Runs of one subject with the same selection, comparable in sequence.
+
+    They are ordered by time, or where torch is the backend by its version, and then by time.
+    """
 
     number: int
     subject: Subject
@@ -43,6 +50,11 @@ class Series:
     def is_narrow(self) -> bool:
         """Whether its runs cover areas only in part."""
         return any(self.selection.get(name) for name in NARROWING)
+
+    @property
+    def is_of_torch(self) -> bool:
+        """Whether the backend is torch, so that its versions order the runs."""
+        return self.subject.backend == _TORCH
 
     @property
     def selected(self) -> str:
@@ -71,12 +83,38 @@ class Configuration:
 
     @property
     def versions(self) -> list[str]:
-        """Its versions, ordered by the last complete run of each."""
+        """Its versions in order.
+
+        Versions of the backend are ordered by the last complete run of each, those of torch, on
+        either side, as torch's own.
+        """
         last: dict[str, str] = {}
         for run in self.runs:
             if run.digest.complete or run.version not in last:
                 last[run.version] = run.moment
-        return sorted(last, key=lambda version: last[version])
+        of_backend: dict[str, str] = {}
+        for version, moment in last.items():
+            backend = _sides(version)[0]
+            of_backend[backend] = max(moment, of_backend.get(backend, ""))
+
+        def place(version: str) -> tuple[Any, ...]:
+            backend, oracle = _sides(version)
+            is_torch = self.subject.backend == _TORCH
+            first = _order(backend) if is_torch else of_backend[backend]
+            return first, _order(oracle), last[version]
+
+        return sorted(last, key=place)
+
+    def torch_versions(self) -> dict[str, str]:
+        """The minor version of torch for each of its versions, if torch's is all that differs."""
+        sides = {version: _sides(version) for version in self.versions}
+        torch = 0 if self.subject.backend == _TORCH else 1
+        others = {pair[1 - torch] for pair in sides.values()}
+        found = {version: minor(pair[torch]) for version, pair in sides.items()}
+        named = {version: torch for version, torch in found.items() if torch is not None}
+        is_of_torch = _TORCH in (self.subject.backend, self.subject.oracle)
+        distinct = len(set(named.values()))
+        return named if is_of_torch and len(others) == 1 and distinct == len(sides) > 1 else {}
 
     @property
     def name(self) -> str:
@@ -103,7 +141,7 @@ def named(subject: Subject, version: str | None = None) -> str:
         text += f", {subject.default_dtype}"
     if subject.oracle == "none":
         text += ", without an oracle"
-    elif (subject.oracle, subject.oracle_device) != ("torch", "cpu"):
+    elif (subject.oracle, subject.oracle_device) != (_TORCH, "cpu"):
         oracle = {"name": subject.oracle, "version": None, "device": subject.oracle_device}
         text += f", against {described(oracle)}"
     return text
@@ -125,6 +163,9 @@ def configurations(runs: Iterable[ArchivedRun]) -> list[Configuration]:
             found[subject].series.append(series[key])
         series[key].runs.append(run)
         last[subject] = run.moment
+    for one in series.values():
+        if one.is_of_torch:
+            one.runs.sort(key=lambda run: _order(_sides(run.version)[0]))
     return sorted(found.values(), key=lambda one: (last[one.subject], one.slug), reverse=True)
 
 
@@ -144,7 +185,20 @@ def _selection(run: ArchivedRun) -> dict[str, list[str]]:
 
 
 def _bare(backend: Backend) -> str:
-    return backend.name.removesuffix(f":{backend.device}")
+    """A backend's name without its device; a version of torch in the history is torch."""
+    name = _TORCH if _OF_HISTORY.fullmatch(backend.name) else backend.name
+    return name.removesuffix(f":{backend.device}")
+
+
+def _sides(version: str) -> tuple[str, str]:
+    backend, _, oracle = version.partition(" / ")
+    return backend, oracle
+
+
+def _order(version: str) -> tuple[int, int]:
+    """The place of a release among torch's; before all others for a text that is none."""
+    found = minor(version)
+    return order(found) if found else (0, 0)
 
 
 def _slug(subject: Subject, others: Iterable[Configuration]) -> str:
@@ -152,7 +206,7 @@ def _slug(subject: Subject, others: Iterable[Configuration]) -> str:
     words = [subject.backend, subject.device or ""]
     if subject.default_dtype != "float32":
         words.append(subject.default_dtype)
-    if (subject.oracle, subject.oracle_device) != ("torch", "cpu"):
+    if (subject.oracle, subject.oracle_device) != (_TORCH, "cpu"):
         words += ["against", subject.oracle, subject.oracle_device or ""]
     plain = re.sub(r"[^A-Za-z0-9._]+", "-", "-".join(filter(None, words))).strip("-.")[:80]
     taken = {other.slug.lower() for other in others}

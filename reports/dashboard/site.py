@@ -138,7 +138,10 @@ def _files(archive: Archive) -> dict[str, str]:
     for page in ("programs", "compare"):
         scripts = (*LOADING, f"dashboard/{page}.js")
         files[f"{page}.html"] = _page(page, scripts, True, index=index, **common)
-    agreements = {state.configuration.slug: agreement(state.versions) for state in states}
+    agreements = {
+        state.configuration.slug: agreement(state.versions, state.configuration.torch_versions())
+        for state in states
+    }
     for state in states:
         configuration = state.configuration
         files[page_of(configuration)] = _page(
@@ -229,7 +232,12 @@ def _index(archive: Archive, ledger: Ledger, names: dict[str, list[str]]) -> dic
         "kinds": {kind: [KIND_SYMBOLS[kind], KIND_WORDS[kind]] for kind in KIND_WORDS},
         "areas": ordered(entry.area for entry in ledger.entries.values()) or AREAS,
         "series": [
-            {"name": named(one.subject), "selected": one.selected, "backend": _option(one)}
+            {
+                "name": named(one.subject),
+                "selected": one.selected,
+                "backend": _option(one),
+                "torch": one.is_of_torch,
+            }
             for one in ledger.series
         ],
         "runs": [

@@ -1,6 +1,6 @@
 // The page's address: `#SEED-03.1` is a program, `#?area=ties` a filtered list; they combine.
 
-const FILTERS = ["q", "area", "rule", "level", "verdict", "operator", "dtype"];
+const FILTERS = ["q", "area", "rule", "level", "verdict", "operator", "dtype", "versions"];
 
 function readAddress() {
   const fragment = location.hash.slice(1);

@@ -179,6 +179,7 @@ function isContiguous(shape, strides) {
 function judge(row, statement, marks, program) {
   row.firsts = marks.filter((mark) => isAbout(mark, row)).map(({ level }) => level);
   const same = row.left.signature === row.right.signature;
+  row.other = isOther(program, row.firsts.length ? row.firsts : [row.level]);
   if (row.firsts.length) row.status = "first";
   else if (same) row.status = "same";
   else row.status = judged(row, statement, program);

@@ -55,9 +55,9 @@ const cell = (column, position) => {
 };
 const categoryOf = (position) => run.categories[run.category[position]];
 
-// The verdict of a program at a level: conforms, diverges, not_applicable, or null (not compared).
-const LEVEL_VERDICTS = ["conforms", "diverges", "not_applicable", null];
-const verdictAt = (position, level) => LEVEL_VERDICTS[(run.verdicts[position] >> (2 * level)) & 3];
+// The verdict of a program at a level, coded in three bits; null where nothing was compared.
+const LEVEL_VERDICTS = ["conforms", "diverges", "not_applicable", "other_version"];
+const verdictAt = (position, level) => LEVEL_VERDICTS[(run.verdicts[position] >> (3 * level)) & 7] ?? null;
 
 function named(backend) {
   const suffix = backend.device ? `:${backend.device}` : "";

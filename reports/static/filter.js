@@ -15,7 +15,7 @@ function haystack() {
 function matching(filter) {
   const terms = filter.q.toLowerCase().split(/\s+/).filter(Boolean);
   const texts = terms.length ? haystack() : null;
-  const columns = ["area", "rule", "operator", "dtype"]
+  const columns = ["area", "rule", "operator", "dtype", "versions"]
     .filter((name) => filter[name])
     .map((name) => ({ cells: run[name].cells, wanted: run[name].texts.indexOf(filter[name]) }));
   const level = run.levels.indexOf(filter.level);
@@ -45,7 +45,7 @@ function hasVerdict(position, level, verdict) {
 
 // Fills the form's choices with the run's values and their counts.
 function offerChoices() {
-  for (const name of ["area", "operator", "dtype"]) {
+  for (const name of ["area", "operator", "dtype", "versions"]) {
     const counts = new Map();
     for (const at of run[name].cells) if (at >= 0) counts.set(at, (counts.get(at) ?? 0) + 1);
     const texts = run[name].texts.map((text, at) => [text, counts.get(at)]);

@@ -55,6 +55,7 @@ const URGENT_TITLES = {
   unsupported: "Unsupported, not compared",
   not_run: "Not run",
   known: "Known divergence",
+  other_version: "As another version of torch",
 };
 
 function showGroups(found, filtered) {

@@ -81,6 +81,17 @@ function reasons(position, program) {
       element("p", {}, longText(reason)),
       link ? element("p", {}, /^https?:\/\//i.test(link) ? element("a", { href: link, rel: "noreferrer noopener" }, visible(link)) : visible(link)) : null));
   }
+  const versions = cell("versions", position);
+  if (versions) {
+    notes.push(element("section", { class: "note is-other_version" },
+      element("h2", {}, symbol("other_version"), " ", "As another version of torch"),
+      element("p", {}, "The backend shows what torch ", visible(versions), " shows: it neither conforms to the oracle nor diverges.")));
+  }
+  if (program.since) {
+    notes.push(element("section", { class: "note" },
+      element("h2", {}, "Changed since torch ", visible(program.since.version)),
+      element("p", {}, "The oracle is newer, and does something else at ", visible(program.since.levels.join(", ")), ".")));
+  }
   if (program.reason) {
     const kind = categoryOf(position);
     notes.push(element("section", { class: `note is-${kind}` },
@@ -89,28 +100,35 @@ function reasons(position, program) {
   return notes.length ? element("div", {}, notes) : null;
 }
 
-function comparisonTable(caption, heads, rows) {
+function comparisonTable(caption, heads, rows, classes = []) {
   return element("section", { class: "divergences" }, element("h2", {}, caption),
     element("table", { class: "stacking" },
       element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, visible(head))))),
-      element("tbody", {}, rows.map((row) => element("tr", {}, row.map((content, at) =>
+      element("tbody", {}, rows.map((row, number) => element("tr", { class: classes[number] }, row.map((content, at) =>
         element("td", { "data-head": plain(heads[at]), class: at >= row.length - 2 ? "value" : null }, content)))))));
 }
 
-function divergenceTable({ divergences, expected }) {
+// The verdict at a level that has a first difference: it diverges, or another version shows it.
+const differing = (program, level) => (program.levels[level] === "other_version" ? "other_version" : "diverges");
+const isOther = (program, levels) => levels.length > 0 && levels.every((level) => differing(program, level) === "other_version");
+
+function divergenceTable(program) {
+  const { divergences, expected } = program;
   if (!divergences.length) return null;
+  const word = isOther(program, divergences.map(({ level }) => level)) ? "difference" : "divergence";
   const rows = divergences.map(({ level, line, step, name, field, index, expected: wanted, got }) => {
     const long = [wanted, got].every((side) => Array.isArray(side) && side.length > LONG_LIST && index < side.length);
     const [left, right] = long ? [[wanted[index]], [got[index]]] : [wanted, got];
     return [
-      element("span", { class: "is-diverges" }, symbol("diverges"), " ", level),
+      element("span", { class: `is-${differing(program, level)}` }, symbol(differing(program, level)), " ", level),
       element("a", { href: `#step-${step}`, class: "to-step", "data-step": step }, line ? `line ${line}` : `statement ${step}`),
       element("code", {}, visible(name ? `${name}${dotted(field)}` : field), long ? `[${index}]` : ""),
       ...pairNodes(...[left, right].map((side) => orNothing(side, field)), dtypeOf(expected, step, name)),
     ];
   });
-  return comparisonTable(divergences.length > 1 ? "First divergence at each level" : "First divergence",
-    ["Level", "Where", "What", `Expected: ${named(run.oracle)}`, `Got: ${named(run.backend)}`], rows);
+  return comparisonTable(`First ${word}${divergences.length > 1 ? " at each level" : ""}`,
+    ["Level", "Where", "What", `Expected: ${named(run.oracle)}`, `Got: ${named(run.backend)}`], rows,
+    divergences.map(({ level }) => (differing(program, level) === "other_version" ? "as-other" : null)));
 }
 
 // Text for a side without an error or a warning; several warnings are on separate lines.
@@ -165,8 +183,8 @@ function sourceBlock(program) {
     element("div", { class: "with-button" }, element("h2", {}, "Program"), button),
     element("ol", { class: "code", tabindex: "0", "aria-label": "Source with line numbers" }, lines.map((nodes, at) => {
       const levels = marked.get(at + 1);
-      return element("li", { class: levels ? "marked" : null },
-        element("code", {}, nodes.length ? nodes : " "), levels ? markChip(levels) : null);
+      return element("li", { class: levels ? `marked${isOther(program, levels) ? " as-other" : ""}` : null },
+        element("code", {}, nodes.length ? nodes : " "), levels ? markChips(levels, program) : null);
     })));
 }
 

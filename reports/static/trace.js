@@ -6,6 +6,8 @@ const STATUS_WORDS = {
   accepted: ["≈", "accepted"],
   uncompared: ["–", "not compared"],
 };
+// The same of a row that is as in another version of torch.
+const OTHER_WORDS = { first: ["⇄", "first difference"], differs: ["⇄", "differs"] };
 const STATUS_TITLES = {
   accepted: "within the tolerance of its dtype, or declared unspecified",
   uncompared: "one side has no such field, or the backend has no notion of this level",
@@ -21,17 +23,18 @@ function traceTable(program) {
   const table = element("table", { class: `trace ${two ? "two" : "one"}` },
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Observed"),
       heads.map((head) => element("th", { scope: "col" }, visible(head))))));
-  steps.forEach((step, at) => table.append(stepBody(step, steps[at + 1], lines, two)));
+  steps.forEach((step, at) => table.append(stepBody(step, steps[at + 1], lines, two, program)));
   return table;
 }
 
-function stepBody(step, next, lines, two) {
-  const body = element("tbody", { id: `step-${step.statement}`, class: step.marks.length ? "step marked" : "step" });
+function stepBody(step, next, lines, two, program) {
+  const levels = step.marks.map(({ level }) => level);
+  const body = element("tbody", { id: `step-${step.statement}`, class: `step${levels.length ? " marked" : ""}${isOther(program, levels) ? " as-other" : ""}` });
   body.append(element("tr", { class: "statement" },
     element("th", { scope: "rowgroup", colspan: two ? 3 : 2 },
       element("span", { class: "line-number" }, String(step.line ?? "")),
       element("code", {}, statementNodes(step, next, lines)),
-      step.marks.length ? markChip(step.marks.map(({ level }) => level)) : null)));
+      levels.length ? markChips(levels, program) : null)));
   step.missing.forEach((missing, side) => {
     if (missing) body.append(spanning(two, `${side ? "The backend" : "The oracle"} has no observation of this statement.`));
   });
@@ -48,7 +51,13 @@ function stepBody(step, next, lines, two) {
 const spanning = (two, ...content) =>
   element("tr", { class: "spanning" }, element("td", { colspan: two ? 3 : 2 }, content));
 
-const markChip = (levels) => element("span", { class: "chip is-diverges" }, "✗ first divergence: ", levels.join(", "));
+const CHIPS = { diverges: "✗ first divergence: ", other_version: "⇄ first difference: " };
+
+// A chip for the levels that diverge first here, and one for those as another version has them.
+const markChips = (levels, program) => Object.entries(CHIPS).map(([kind, text]) => {
+  const some = levels.filter((level) => differing(program, level) === kind);
+  return some.length ? element("span", { class: `chip${kind === "diverges" ? "" : " as-other"}` }, text, some.join(", ")) : null;
+});
 
 // The source lines of a statement: up to the next one, without trailing blank and comment lines.
 function statementNodes(step, next, lines) {
@@ -64,11 +73,11 @@ function fieldRow(row, repeated, two) {
   const name = row.name === RESULT ? "result" : row.name;
   const title = name === null ? row.key : `${name}${dotted(row.key)}`;
   const label = repeated && row.name !== null && row.key ? [element("span", { class: "off-screen" }, visible(name)), visible(dotted(row.key))] : visible(title);
-  const [sign, word] = STATUS_WORDS[row.status] ?? [];
+  const [sign, word] = (row.other && OTHER_WORDS[row.status]) || STATUS_WORDS[row.status] || [];
   const head = element("th", { scope: "row", class: repeated ? "inner" : null }, element("div", { class: "field-head" }, element("span", { class: "field" }, label),
     sign && two ? element("span", { class: `status status-${row.status}`, title: STATUS_TITLES[row.status] },
       `${sign} ${word}`, row.firsts.length ? `: ${row.firsts.join(", ")}` : "") : null));
-  const made = element("tr", { class: `field-row ${row.status}` }, head,
+  const made = element("tr", { class: `field-row ${row.status}${row.other ? " as-other" : ""}` }, head,
     element("td", { "data-side": "expected" }, cellNodes(row.left, two && row.status !== "same" ? row.right : null, row.status)));
   if (two) made.append(element("td", { "data-side": "got" }, cellNodes(row.right, row.status !== "same" ? row.left : null, row.status)));
   return made;

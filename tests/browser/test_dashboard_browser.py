@@ -18,6 +18,7 @@ from report_page import address, all_of, one, ready, texts, wait
 
 from conformance.run_files.changes import KINDS, changes, standings
 from conformance.run_files.reading import read_run
+from reports.dashboard.overview import KIND_WORDS
 from reports.dashboard.site import build
 
 pytestmark = pytest.mark.browser
@@ -26,6 +27,7 @@ MARK = "site-ready"
 PAGES = (
     "index.html",
     "backend-impl-cpu.html",
+    "backend-torch-cpu.html",
     "programs.html",
     "programs.html#TIES-02.1",
     "programs.html#TIES-02",
@@ -35,13 +37,14 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of six runs, one of them with hostile texts, and of a file that is no run."""
+    """A site of runs, some with hostile texts, and of a file that is no run."""
     folder = tmp_path_factory.mktemp("dashboard")
     runs = made_archive.archive(folder / "runs")
     (runs / "cut.jsonl").write_bytes((runs / "run003.jsonl").read_bytes()[:-500])
     for number, line in enumerate(made_archive.flipping("..x.x"), start=6):
         backend = made_archive.backend("port", "1.0")
         made_archive.run(runs, number, [line, made_runs.hostile()], backend=backend)
+    made_archive.versions_of_torch(runs, first=11)
     build(runs, folder / "site", folder / "store")
     return folder / "site"
 
@@ -86,18 +89,12 @@ def test_what_changed_comes_first_and_nothing_is_fetched(go: Any) -> None:
 
 def test_any_two_runs_are_compared_as_the_command_compares_them(go: Any, site: Path) -> None:
     runs = [read_run(path) for path in sorted((site.parent / "runs").glob("run*.jsonl"))]
-    for before, after in ((1, 3), (3, 1), (0, 5), (2, 4), (3, 3)):
+    for before, after in ((1, 3), (3, 1), (0, 5), (2, 4), (3, 3), (11, 12), (12, 11)):
         found = changes(standings(runs[before].programs), standings(runs[after].programs))
         page = go(f"compare.html#run{before:03d}..run{after:03d}")
         shown = kinds(page)
-        words = {
-            "diverges": "diverging now",
-            "lost": "no longer compared",
-            "conforms": "conforming now",
-            "otherwise": "standing otherwise",
-        }
         for kind in KINDS:
-            assert shown[words[kind]] == len(found.of_kind(kind)), kind
+            assert shown[KIND_WORDS[kind]] == len(found.of_kind(kind)), kind
         for kind in ("added", "removed", "unchanged"):
             assert shown[kind] == len(getattr(found, kind)), kind
         changed = [change.id for change in found.changed]
@@ -142,6 +139,22 @@ def test_a_program_has_its_history(go: Any) -> None:
     compare.click()
     ready(page, MARK)
     assert address(page) == "#run001..run002"
+
+
+def test_a_program_has_its_history_over_the_versions_of_torch(go: Any) -> None:
+    page = go("programs.html#TIES-37.1")
+    history = next(s for s in all_of(page, ".history") if s.text.startswith("torch (cpu)"))
+    rows = [row.text for row in history.find_elements("css selector", "tbody tr")]
+    assert ["✓ conforms" in row for row in rows] == [True, False, False, False]
+    told = [next(word for word in row.split() if word.startswith("2.")) for row in rows[1:]]
+    assert told == ["2.10", "2.9", "2.0"]
+    assert all("⇄ other version" in row for row in rows[1:])
+    page = go("backend-torch-cpu.html")
+    assert texts(page, "h1") == ["torch 2.15.1 (cpu) conforms in all 2 programs"]
+    ticks = page.find_elements("css selector", ".panel .tick")
+    labels = [tick.get_attribute("textContent") for tick in ticks]
+    assert labels[:4] == ["2.0", "2.9", "2.10", "2.15"]
+    assert "1 conforming now" in one(page, ".moves").text
 
 
 def test_a_rule_has_its_programs_histories(go: Any) -> None:

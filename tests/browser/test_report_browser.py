@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 def test_the_verdict_comes_first_and_nothing_is_fetched(opened: Any, small_report: str) -> None:
     page = opened(small_report)
     assert one(page, "h1").text == (
-        "impl 0.1.0 (cpu) diverges from torch 2.13.0 (cpu) in 6 of 13 programs"
+        "impl 0.1.0 (cpu) diverges from torch 2.13.0 (cpu) in 6 of 16 programs"
     )
     assert one(page, "h1").location["y"] < 200
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
@@ -37,10 +37,14 @@ def test_failures_come_before_everything_else(opened: Any, small_report: str) ->
         "op/relu/plain/bfloat16",
         "ALIAS-02.1",
         "SEED-66.1",
+        "TIES-37.1",
+        "TIES-37.2",
+        "SEED-05.1",
     ]
     titles = texts(page, "#urgent h3")
     assert titles[0] == "✗ Diverges 6"
     assert "≉ Known divergence 2" in titles
+    assert titles[-1] == "⇄ As another version of torch 3"
 
 
 def test_a_link_opens_a_program_with_its_first_divergence_marked(
@@ -91,6 +95,37 @@ def test_every_level_has_its_first_divergence(
     (row,) = all_of(page, ".trace tr.first")
     assert level in row.text
     assert [cell.text for cell in row.find_elements("css selector", "td")] == [expected, got]
+
+
+def test_another_version_has_its_versions_and_is_not_marked_as_a_divergence(
+    opened: Any, small_report: str
+) -> None:
+    page = opened(small_report, "#TIES-37.1")
+    shows(page, "TIES-37.1")
+    assert one(page, ".program-verdict").text == "⇄ other version"
+    assert "what torch 2.12 to 2.13 shows" in one(page, ".note.is-other_version").text
+    assert texts(page, ".levels li")[0] == "values\n⇄ other version line 4"
+    assert texts(page, ".divergences td")[0] == "⇄ values"
+    assert texts(page, ".divergences h2") == ["First difference"]
+    assert one(page, ".code li.marked .chip").text == "⇄ first difference: values"
+    assert "⇄ first difference: values" in one(page, ".trace tr.first").text
+    assert not [text for text in texts(page, "#program *") if "✗" in text]
+
+
+def test_programs_can_be_filtered_by_the_versions_that_they_show(
+    opened: Any, small_report: str
+) -> None:
+    page = opened(small_report)
+    one(page, "#filter-versions")
+    next(link for link in all_of(page, ".matrix a") if link.text == "2.12 to 2.13").click()
+    wait(lambda: urgent(page) == ["TIES-37.1", "TIES-37.2"])
+    assert address(page) == "#?versions=2.12%20to%202.13"
+    choose(page, "versions", "2.14")
+    assert urgent(page) == ["SEED-05.1"]
+    choose(page, "versions", "")
+    one(page, '.matrix a[aria-label="ties, values: 2 other version"]').click()
+    wait(lambda: urgent(page) == ["TIES-37.1", "TIES-37.2"])
+    assert address(page) == "#?area=ties&level=values&verdict=other_version"
 
 
 def test_equal_traces_are_shown_once(opened: Any, small_report: str) -> None:
@@ -144,9 +179,9 @@ def test_a_cell_of_the_matrix_filters_and_its_address_can_be_sent(
     page = opened(small_report, address(page))
     assert urgent(page) == ["SEED-03.1"]
     assert one(page, "#filter-area").get_attribute("value") == "seeds"
-    assert one(page, "#found").text == "1 program of 16"
+    assert one(page, "#found").text == "1 program of 19"
     one(page, "#clear").click()
-    wait(lambda: one(page, "#found").text == "16 programs")
+    wait(lambda: one(page, "#found").text == "19 programs")
     assert address(page) == "#?"
 
 
@@ -167,7 +202,7 @@ def test_filters_combine(opened: Any, small_report: str) -> None:
     ("typed", "found"),
     [
         ("ties-02", ["TIES-02.1"]),
-        ("shared equally", ["TIES-02.1"]),
+        ("shared equally", ["TIES-02.1", "TIES-37.1", "TIES-37.2"]),
         ("dtype=torch.bfloat16", ["op/relu/plain/bfloat16"]),
         ("signal 11", ["fuzz/9f3c2a"]),
         ("torch BACKWARD alias-01", ["ALIAS-01.1"]),
@@ -230,7 +265,7 @@ def test_a_rule_is_an_address_too_and_an_unknown_one_is_told(
     opened: Any, small_report: str
 ) -> None:
     page = opened(small_report, "#LEAF-01")
-    assert one(page, "#found").text == "2 programs of 16 under rule LEAF-01"
+    assert one(page, "#found").text == "2 programs of 19 under rule LEAF-01"
     page = opened(small_report, "#SEED-99.1")
     assert "This run has no program SEED-99.1." in one(page, "#found").text
 

@@ -36,7 +36,7 @@ const AT_FAULT = ["diverges", "specification"];
 function kindOf([before], [after]) {
   if (AT_FAULT.includes(after) && !AT_FAULT.includes(before)) return "diverges";
   if (NOT_COMPARED.includes(after) && !NOT_COMPARED.includes(before)) return "lost";
-  if (after === "conforms" && before !== "conforms") return "conforms";
+  if (["other_version", "conforms"].includes(after) && before !== after) return after;
   return "otherwise";
 }
 

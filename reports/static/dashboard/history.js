@@ -33,7 +33,7 @@ function drawn(tag, attributes, ...children) {
   return made;
 }
 
-const HEIGHTS = { conforms: 0.45, known: 0.7, not_run: 0.2, unsupported: 0.2, error: 0.3, diverges: 1, specification: 1 };
+const HEIGHTS = { conforms: 0.45, known: 0.7, other_version: 0.7, not_run: 0.2, unsupported: 0.2, error: 0.3, diverges: 1, specification: 1 };
 
 // A strip of all runs of a series: colour and height show the standing, as the table does.
 function strip(program, series) {

@@ -116,9 +116,12 @@ function seriesOf(found) {
 const seriesTitle = (series) => element("h3", {}, visible(series.name), " ", element("small", { class: "muted" }, visible(series.selected)));
 
 const edges = (series) => element("p", { class: "axis" },
-  element("span", {}, visible(series.runs[0].moment)),
+  element("span", {}, edge(series, series.runs[0])),
   element("span", {}, counted(series.runs.length, "run")),
-  element("span", {}, visible(series.runs.at(-1).moment)));
+  element("span", {}, edge(series, series.runs.at(-1))));
+
+// The end of a strip: a time, or the version of torch where that orders the runs.
+const edge = (series, run) => visible(series.torch ? `torch ${run.version.split(" / ")[0]}` : run.moment);
 
 function historyOf(program, series) {
   const parts = stretches(program, series);

@@ -42,7 +42,7 @@ async function readSite() {
   site.run = new Map(site.runs.map((run) => [run.id, run]));
   site.series.forEach((series, number) => {
     series.number = number;
-    series.runs = site.runs.filter((run) => run.series === number);
+    series.runs = site.runs.filter((run) => run.series === number).sort((one, two) => one.position - two.position);
   });
 }
 
