@@ -15,6 +15,7 @@ from impl.operators.linalg.lu_systems import lu_solve
 from impl.operators.linalg.matrix_functions import matrix_exp, matrix_power
 from impl.operators.linalg.norms import linalg_norm as norm
 from impl.operators.linalg.norms import matrix_norm, vector_norm
+from impl.operators.linalg.polar import matrix_sqrth, polar
 from impl.operators.linalg.pseudoinverse import matrix_rank, pinv
 from impl.operators.linalg.qr import qr
 from impl.operators.linalg.singular_values import decomposed as svd
@@ -54,9 +55,11 @@ __all__ = [
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_sqrth",
     "multi_dot",
     "norm",
     "pinv",
+    "polar",
     "qr",
     "slogdet",
     "solve",
