@@ -84,6 +84,7 @@ class Torch(TorchShaped):
             _keep(stack, mode, torch.set_deterministic_debug_mode, 0)
             stack.callback(torch.set_rng_state, torch.get_rng_state())
             stack.callback(_leave_dual_level)
+            stack.callback(torch.set_printoptions, profile="default")
             self._set_device(stack)
             self.reseed()
             yield
