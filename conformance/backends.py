@@ -89,6 +89,7 @@ class TorchShaped(Backend):
             self._keep(stack, "get_rng_state", "set_rng_state", None)
             self.reseed()
             stack.callback(_leave_dual_level, self.namespace)
+            stack.callback(_print_as_usual, self.namespace)
             yield
 
     def reseed(self) -> None:
@@ -116,6 +117,13 @@ def _leave_dual_level(namespace: Any) -> None:
     see = _find(namespace, "autograd.forward_ad._set_fwd_grad_enabled")
     if see is not None:
         see(True)
+
+
+def _print_as_usual(namespace: Any) -> None:
+    """Undo `set_printoptions`."""
+    options = _find(namespace, "set_printoptions")
+    if options is not None:
+        options(profile="default")
 
 
 def _find(namespace: Any, path: str) -> Any:

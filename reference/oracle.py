@@ -85,6 +85,7 @@ class Torch(TorchShaped):
             stack.callback(torch.set_rng_state, torch.get_rng_state())
             stack.callback(_leave_dual_level)
             _keep_autocast(stack)
+            stack.callback(torch.set_printoptions, profile="default")
             self._set_device(stack)
             self.reseed()
             yield

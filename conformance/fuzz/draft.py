@@ -96,7 +96,7 @@ class Draft:
 
     def linked(self) -> list[str]:
         """The tensors that require grad and have a node, in order."""
-        return [n for n in self.tensors() if self.namespace[n].grad_fn is not None]
+        return [n for n in self.tensors() if _has_node(self.namespace[n])]
 
     def leaves(self) -> list[str]:
         """The leaves that require grad."""
@@ -118,6 +118,13 @@ class Draft:
         if isinstance(value, list | tuple) and depth < 3:
             return len(value) > 64 or any(self._is_large(part, depth + 1) for part in value)
         return isinstance(value, str) and len(value) > LARGEST
+
+
+def _has_node(tensor: Any) -> bool:
+    try:
+        return tensor.grad_fn is not None
+    except RuntimeError:  # a view of no_grad mode that was written to in grad mode
+        return False
 
 
 def nested(values: Iterator[str], shape: Sequence[int]) -> str:

@@ -191,13 +191,21 @@ def store_exactly(name: str, out, result):
     Raises RuntimeError when an argument or `out` requires grad, and for another dtype.
     """
     if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
-        values = [store_exactly(name, o, r) for o, r in zip(out, result, strict=True)]
-        return like_tuple(result, values)
+        pairs = list(zip(out, result, strict=True))
+        for one, value in pairs:  # each is checked and resized before any is written
+            if isinstance(one, Tensor):
+                _check_exactly(name, one, value)
+                _fit(one, value._raw.shape, value._strides)
+        return like_tuple(result, [store(name, o, r) for o, r in pairs])
     if isinstance(out, Tensor):
-        check_out(name, out, result.requires_grad)
-        if out.dtype is not result.dtype:
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
-                f"{out.dtype.c_name} instead"
-            )
+        _check_exactly(name, out, result)
     return store(name, out, result)
+
+
+def _check_exactly(name: str, out: Tensor, result: Tensor) -> None:
+    check_out(name, out, result.requires_grad)
+    if out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
+            f"{out.dtype.c_name} instead"
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from impl.core.dtypes import (
@@ -23,6 +25,7 @@ from impl.dispatch.facts import (
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
+_COMPLEX_HALF = "ComplexHalf support is experimental and many operators don't support it yet."
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -36,7 +39,15 @@ class TypePromotion(DerivativeInfo):
 
     def _refuse_complex(self, raws) -> None:
         present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
-        d = result_dtype(present)
+        try:
+            d = result_dtype(present)
+        except NotImplementedError:  # complex numbers of half precision, which NumPy lacks
+            if self.complex is None or self.complex.kernel is None:
+                raise
+            for _ in range(2):
+                warnings.warn(_COMPLEX_HALF, UserWarning, stacklevel=5)
+            text = f"\"{self.complex.kernel}\" not implemented for 'ComplexHalf'"
+            raise NotImplementedError(text) from None
         if d.category == COMPLEX and self.complex is not None:
             raise self.complex.refusal(d)
 

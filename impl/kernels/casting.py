@@ -14,9 +14,14 @@ def converted(raw, dtype: np.dtype):
     """A raw value cast to a dtype; a cast from complex to real drops the imaginary part."""
     if raw.dtype == dtype:
         return raw
-    if raw.dtype.kind == "c" and dtype.kind not in "cb":
+    if discards(raw.dtype, dtype):
         raw = raw.real
     return raw.astype(dtype)
+
+
+def discards(source: np.dtype, target: np.dtype) -> bool:
+    """Whether a cast discards imaginary parts, of which torch warns."""
+    return source.kind == "c" and target.kind not in "cb"
 
 
 # Names of integer types in the message of c10's checked_convert.

@@ -8,12 +8,12 @@ import numpy as np
 
 from impl.core import dtypes, inference_mode, messages
 from impl.core.devices import check_device
-from impl.core.dtypes import CATEGORY, COMPLEX, dtype
+from impl.core.dtypes import dtype
 from impl.core.memory_formats import preserve_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import empty_strided
 from impl.dispatch.definition import Array, formula_operation, function, operator
-from impl.kernels.casting import converted
+from impl.kernels.casting import converted, discards
 from impl.tensor.allocation import strides_in
 from impl.tensor.tensor import Tensor, new
 
@@ -37,7 +37,7 @@ def cast(tensor: Tensor, numpy_dtype: np.dtype, copy: bool = False, format=prese
     source = tensor._raw.dtype
     if source == numpy_dtype and not copy and _keeps(tensor, format):
         return tensor
-    if CATEGORY[source] == COMPLEX and CATEGORY[numpy_dtype] not in (COMPLEX, dtypes.BOOL):
+    if discards(source, numpy_dtype) and tensor._raw.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
     if inference_mode.records_copies(tensor):
         return new(np.empty(tensor._raw.shape, numpy_dtype)).copy_(tensor)

@@ -14,7 +14,7 @@ from impl.core.strides import empty_strided, extent, is_dense
 from impl.core.zero_arrays import refuse_copy
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
-from impl.kernels.casting import converted, filled
+from impl.kernels.casting import converted, discards, filled
 from impl.tensor.aliases import alias
 from impl.tensor.allocation import strides_in
 from impl.tensor.geometry import Geometry
@@ -78,7 +78,7 @@ def copy(self: Array, src: Array) -> Array:
                 f"output with shape {list(self.shape)} doesn't match the broadcast shape "
                 f"{list(shape)}"
             )
-    if src.dtype.kind == "c" and self.dtype.kind not in "cb":
+    if discards(src.dtype, self.dtype) and src.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     value = converted(src, self.dtype)
     # A copy, because source and target may overlap.
@@ -139,6 +139,8 @@ def fill_scalar(self: Array, value) -> Array:
 
 @operator(function=False, method=False, node="FillBackward1")
 def fill_tensor(self: Array, value: Array) -> Array:
+    if discards(value.dtype, self.dtype):
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     return np.full(self.shape, converted(value, self.dtype), self.dtype)
 
 
@@ -149,7 +151,7 @@ def fill_scalar_inplace(self: Array, value) -> Array:
 
 @operator(function=False, method=False, node="FillBackward3", memory=MemoryOverlap(operands="none"))
 def fill_tensor_inplace(self: Array, value: Array) -> Array:
-    return np.full(self.shape, converted(value, self.dtype), self.dtype)
+    return fill_tensor.kernel(self, value)
 
 
 @operator(function=False, method=False, node="ZeroBackward0", memory=MemoryOverlap(within=True))

@@ -317,7 +317,9 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
             if out is None:
                 return elementwise(input, other)
             return elementwise.call_out(out, (input, other))
-        result = all_op(input) if dim is None else pair(dim_op(input, dim, keepdim))
+        if dim is not None:
+            return stored(name, out, pair(dim_op(input, dim, keepdim)))
+        result = all_op(input)
         return result if out is None else store(name, out, result)
 
     extremum.__doc__ = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from impl.core.dtypes import FLOATING, int32, int64, result_dtype
@@ -11,6 +13,13 @@ from impl.dispatch.out import write_out
 from impl.tensor.tensor import Tensor, new
 
 _NAME = "torch.searchsorted()"
+
+
+_NON_CONTIGUOUS = (
+    "torch.searchsorted(): {0} tensor is non-contiguous, this will lower the performance due to "
+    "extra data copy when converting non-contiguous tensor to contiguous, please use contiguous "
+    "{0} tensor if possible. This message will only appear once per program."
+)
 
 
 def _positions(rows: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
@@ -84,6 +93,10 @@ def _search(sequence: Tensor, values, out_int32: bool, right: bool, sorter, out)
         )
     if np.size(raw) and (common.category > FLOATING or common.numpy.kind == "b"):
         raise not_implemented("searchsorted_out_cpu", common)
+    given = {"input value": values, "boundary": sequence, "sorter": sorter}
+    for name, tensor in given.items():
+        if isinstance(tensor, Tensor) and not tensor.is_contiguous():
+            warnings.warn(_NON_CONTIGUOUS.format(name), UserWarning, stacklevel=4)
     found = _positions(rows.astype(common.numpy), np.asarray(raw, common.numpy), right)
     found = found.astype(kind.numpy)
     if out is None:

@@ -114,7 +114,7 @@ Sorted, Largest = indexed("sort"), indexed("topk")
 _UNSTATED = object()
 
 
-@function(out=True)
+@function(out=True, storing=store_exactly)
 def sort(input, dim=-1, descending=False, *, stable=_UNSTATED):
     """The elements in order along `dim`, with their indices (torch.sort).
 
@@ -137,7 +137,7 @@ def msort(input):
     return sort_default(input, 0, False)[0]
 
 
-@function(out=True)
+@function(out=True, storing=store_exactly)
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """The k largest (or smallest) elements along `dim`, in order (torch.topk)."""
     return Largest(topk_dim(input, int(k), dim, largest))

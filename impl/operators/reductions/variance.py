@@ -116,12 +116,14 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
     dims = wrap_dims(dim, input.ndim)
     kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
     if _degrees_of_freedom(input.numel() // kept if kept else 0, correction) <= 0:
-        warnings.warn(
+        # The variance of complex numbers is the sum of two.
+        times = 2 if input.dtype.is_complex else 1
+        warning = (
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel).",
-            UserWarning,
-            stacklevel=3,
+            "reduction factor (input numel divided by output numel)."
         )
+        for _ in range(times):
+            warnings.warn(warning, UserWarning, stacklevel=3)
     if dim is not None and isinstance(dim, int):
         dim = (dim,)
     return apply(input, dim, correction, keepdim)
