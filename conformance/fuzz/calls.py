@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 
 from conformance.fuzz import operands
 from conformance.fuzz.draft import Draft
@@ -50,12 +51,14 @@ def statement(draft: Draft, signature: Signature) -> str:
         access = f"{receiver}.{spelling.removeprefix('Tensor.')}"
         if signature.attribute:
             return f"{draft.fresh()} = {access}"
-        call = f"{access}({arguments(draft, signature.arguments[1:], receiver)})"
+        drawn = argument_list(draft, signature.arguments[1:], receiver, signature.pointwise)
+        call = f"{access}({', '.join(drawn)})"
         name = draft.fresh()
         if spelling.endswith("_") and choices.chance(0.6):
             return call
     else:
-        call = f"{spelling}({arguments(draft, signature.arguments)})"
+        drawn = argument_list(draft, signature.arguments, None, signature.pointwise)
+        call = f"{spelling}({', '.join(drawn)})"
         name = draft.fresh()
     return f"{name} = {call}"
 
@@ -65,8 +68,13 @@ def arguments(draft: Draft, asked: Sequence[Argument], of: str | None = None) ->
     return ", ".join(argument_list(draft, asked, of))
 
 
-def argument_list(draft: Draft, asked: Sequence[Argument], of: str | None = None) -> list[str]:
-    """The arguments of a call, each as source; some are left out, and few are wrong."""
+def argument_list(
+    draft: Draft, asked: Sequence[Argument], of: str | None = None, pointwise: bool = False
+) -> list[str]:
+    """The arguments of a call, each as source; some are left out, and few are wrong.
+
+    Only a ``pointwise`` operator writes to an operand: others leave undefined what they read then.
+    """
     choices = draft.choices
     parts: list[str] = []
     named = choices.chance(0.12)
@@ -91,7 +99,8 @@ def argument_list(draft: Draft, asked: Sequence[Argument], of: str | None = None
         else:
             parts.append(text)
     if written:
-        outs = [out_tensor(draft) for _ in written]
+        read = set() if pointwise else set(re.findall(r"\w+", " ".join([*parts, of or ""])))
+        outs = [out_tensor(draft, read) for _ in written]
         parts.append(f"out={outs[0]}" if len(outs) == 1 else f"out=({', '.join(outs)})")
     if parts and choices.chance(WRONG_SHARE):
         parts.pop()
@@ -100,11 +109,11 @@ def argument_list(draft: Draft, asked: Sequence[Argument], of: str | None = None
     return parts
 
 
-def out_tensor(draft: Draft) -> str:
-    """A tensor for a result: mostly an empty new one."""
-    if draft.choices.chance(0.7):
-        return f"torch.zeros(0, dtype=torch.{draft.floating})"
-    return operands.live_tensor(draft)
+def out_tensor(draft: Draft, read: Container[str]) -> str:
+    """A tensor for a result, none of those that are read: mostly an empty new one."""
+    if draft.choices.chance(0.3) and (live := operands.live_tensor(draft)) not in read:
+        return live
+    return f"torch.zeros(0, dtype=torch.{draft.floating})"
 
 
 def value(draft: Draft, argument: Argument, of: str | None) -> str:

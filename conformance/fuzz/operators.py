@@ -8,6 +8,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from conformance.samples import OPERATORS
+
 TABLE = "operators.txt"
 _ARGUMENT = re.compile(r"(?P<type>\w+(?:\[\]|\?)*)(?P<out>!)? (?P<name>\w+)(?:=(?P<default>.*))?")
 
@@ -36,6 +38,16 @@ class Signature:
     spellings: tuple[str, ...]
     arguments: tuple[Argument, ...]
     attribute: bool = False
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether the samples know it as an operator of each element by itself."""
+        return self.spellings[0].rpartition(".")[2] in _pointwise()
+
+
+@cache
+def _pointwise() -> frozenset[str]:
+    return frozenset(operator.name for operator in OPERATORS if operator.pointwise)
 
 
 @cache
