@@ -44,12 +44,13 @@ class Level:
         """
         return tree_map(self._alias, tree)
 
-    def _alias(self, value: Any) -> Tensor:
+    def _alias(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+        alias: Any = value
         if value.requires_grad:
             with enable_grad():
-                alias = value[...]
+                alias = alias[...]
             if not self.aliases:
                 alias.grad_fn._is_wrapper = True
         else:

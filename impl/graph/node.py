@@ -71,10 +71,6 @@ class Node:
         """The nodes of the next edges: a node or None per differentiable input."""
         return self._next_nodes
 
-    def _edges(self) -> list:
-        """The next edges, in the form of the argument of `_set_next_edges`."""
-        return [None if n is None else (n, i) for n, i in self.next_functions]
-
     def _set_input_metadata(self, outputs) -> None:
         """Store the metadata of the differentiable outputs, a sequence of tensors."""
         if len(outputs) == 1:

@@ -19,8 +19,9 @@ from impl.operators.linalg.eigenvalues import linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd
 
 
-def _sylvester(F, eigenvalues, eigenvectors, right):
+def _sylvester(F, spectrum, right):
     """X with H X + X H = `right`, for an H with these eigenvalues and eigenvectors."""
+    eigenvalues, eigenvectors = spectrum
     adjoint = F.adjoint_matrix(eigenvectors)
     turned = F.matrix_product(F.matrix_product(adjoint, right), eigenvectors)
     turned = turned / (F.unsqueeze(eigenvalues, -1) + F.unsqueeze(eigenvalues, -2))
@@ -45,8 +46,9 @@ def linalg_polar(A: Array) -> tuple:
     return np.ascontiguousarray(U), np.ascontiguousarray(H)
 
 
-def _over(F, eigenvalues, eigenvectors, value):
+def _over(F, spectrum, value):
     """`value` times the inverse of the matrix with these eigenvalues and eigenvectors."""
+    eigenvalues, eigenvectors = spectrum
     turned = F.matrix_product(value, eigenvectors) / F.unsqueeze(eigenvalues, -2)
     return F.matrix_product(turned, F.adjoint_matrix(eigenvectors))
 
@@ -60,23 +62,23 @@ def _polar_gradient(F, grads, A, U, H):
     made = None
     if of_U is not None:
         along = F.matrix_product(F.adjoint_matrix(U), of_U)
-        made = _over(F, *spectrum, of_U - F.matrix_product(U, along))
-        skew = _sylvester(F, *spectrum, along - F.adjoint_matrix(along))
+        made = _over(F, spectrum, of_U - F.matrix_product(U, along))
+        skew = _sylvester(F, spectrum, along - F.adjoint_matrix(along))
         made = made + F.matrix_product(U, skew)
     if of_H is not None:
-        symmetric = _sylvester(F, *spectrum, of_H + F.adjoint_matrix(of_H))
+        symmetric = _sylvester(F, spectrum, of_H + F.adjoint_matrix(of_H))
         made = summed(made, F.matrix_product(A, symmetric))
     return made
 
 
 def _tangent_of_H(F, A_t, A, spectrum):
     right = F.matrix_product(F.adjoint_matrix(A_t), A)
-    return _sylvester(F, *spectrum, right + F.matrix_product(F.adjoint_matrix(A), A_t))
+    return _sylvester(F, spectrum, right + F.matrix_product(F.adjoint_matrix(A), A_t))
 
 
 def _polar_tangent_U(F, A_t, A, U, H):
     spectrum = _without_negative(F, H)
-    return _over(F, *spectrum, A_t - F.matrix_product(U, _tangent_of_H(F, A_t, A, spectrum)))
+    return _over(F, spectrum, A_t - F.matrix_product(U, _tangent_of_H(F, A_t, A, spectrum)))
 
 
 linalg_polar.differentiable("U", "H").forward(
@@ -120,7 +122,7 @@ def _root_derivative(F, change, matrix):
     """The derivative of the square root, which is its own adjoint."""
     eigenvalues, eigenvectors = _without_negative(F, matrix)
     change = F.mul_scalar(change + F.adjoint_matrix(change), 0.5)
-    made = _sylvester(F, F.sqrt(eigenvalues), eigenvectors, change)
+    made = _sylvester(F, (F.sqrt(eigenvalues), eigenvectors), change)
     return F.mul_scalar(made + F.adjoint_matrix(made), 0.5)
 
 
