@@ -73,7 +73,8 @@ def argument_list(
 ) -> list[str]:
     """The arguments of a call, each as source; some are left out, and few are wrong.
 
-    Only a ``pointwise`` operator writes to an operand: others leave undefined what they read then.
+    Only a ``pointwise`` operator writes to an operand: others may read elements that were already
+    written.
     """
     choices = draft.choices
     parts: list[str] = []

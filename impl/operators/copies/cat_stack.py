@@ -267,15 +267,15 @@ def meshgrid(*tensors, indexing=None):
     Warns where `indexing` is not given. Raises RuntimeError for tensors of more dimensions or of
     several dtypes.
     """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    require_tensors(tensors)
     if indexing is None:
         warnings.warn(_INDEXING, UserWarning, stacklevel=3)
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(
             f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
         )
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    require_tensors(tensors)
     for tensor in tensors:
         if tensor._raw.ndim > 1:
             raise RuntimeError(

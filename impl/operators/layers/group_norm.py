@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from impl.core.memory_formats import formatted_as, suggested
+from impl.core.memory_formats import formatted_as
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, function, operator, unless_recorded, written
 from impl.dispatch.facts import SavedAs
@@ -186,10 +186,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
                 f"{[*shape]}"
             )
     sizes = (shape[0], shape[1], math.prod(shape[2:]))
-    format = suggested(shape, input.stride())
-    rows = input.contiguous(memory_format=format)
-    weight, bias = (None if v is None else v.contiguous() for v in (weight, bias))
-    return native_group_norm(rows, weight, bias, *sizes, num_groups, eps)[0]
+    return native_group_norm(input, weight, bias, *sizes, num_groups, eps)[0]
 
 
 def verified_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
