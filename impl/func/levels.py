@@ -13,6 +13,7 @@ from typing import Any
 
 from impl.core.grad_mode import enable_grad
 from impl.graph.accumulate_grad import AccumulateGrad
+from impl.operators.views.as_strided import alias_view
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_map
 
@@ -49,7 +50,7 @@ class Level:
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
         if value.requires_grad:
             with enable_grad():
-                alias = value[...]
+                alias = alias_view(value)
             if not self.aliases:
                 alias.grad_fn._is_wrapper = True
         else:
@@ -82,7 +83,7 @@ class Level:
                 if self._is_of_caller(node.variable):
                     return True
             else:
-                left += [next_node for next_node, _ in node._edges() if next_node is not None]
+                left += [next_node for next_node, _ in node._edge_pairs() if next_node is not None]
         return False
 
     def _is_of_caller(self, leaf: Tensor) -> bool:
