@@ -117,7 +117,7 @@ class GeneralStep:
         grads[:] = [self._incoming(node, i, g) for i, g in enumerate(grads)]
         given = tuple(grads) if node._post_hooks else None
         values = self.form.evaluate(node, grads, needed)
-        for i, (target, number) in enumerate(node._edges()):
+        for i, (target, number) in enumerate(node._edge_pairs()):
             if target is None or values[i] is None:
                 continue
             meta = target._input_meta(number)
@@ -232,7 +232,9 @@ class GeneralStep:
         `known` has the tensors of gradients by id; one gradient for several edges is one tensor.
         """
         inputs = []
-        for i, (value, (target, number)) in enumerate(zip(outputs, node._edges(), strict=True)):
+        for i, (value, (target, number)) in enumerate(
+            zip(outputs, node._edge_pairs(), strict=True)
+        ):
             version = 0
             if value is not None and outgoing is not None:
                 version = outgoing.of(i, value)

@@ -13,6 +13,7 @@ from typing import Any
 
 from impl.core.grad_mode import enable_grad
 from impl.graph.accumulate_grad import AccumulateGrad
+from impl.operators.views.as_strided import alias_view
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_map
 
@@ -44,13 +45,12 @@ class Level:
         """
         return tree_map(self._alias, tree)
 
-    def _alias(self, value: Any) -> Any:
+    def _alias(self, value: Any) -> Tensor:
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
-        alias: Any = value
         if value.requires_grad:
             with enable_grad():
-                alias = alias[...]
+                alias = alias_view(value)
             if not self.aliases:
                 alias.grad_fn._is_wrapper = True
         else:
@@ -83,7 +83,7 @@ class Level:
                 if self._is_of_caller(node.variable):
                     return True
             else:
-                left += [next_node for next_node, _ in node._edges() if next_node is not None]
+                left += [next_node for next_node, _ in node._edge_pairs() if next_node is not None]
         return False
 
     def _is_of_caller(self, leaf: Tensor) -> bool:

@@ -15,6 +15,7 @@ from impl.core.registry import FUNCTIONS
 from impl.engine.backward import grad as gradients
 from impl.factories.creation import zeros, zeros_like
 from impl.func.levels import Level
+from impl.operators.views.as_strided import alias_view
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -231,7 +232,7 @@ def jvp(
         outputs, shape = _only_tensors(value, "jvp(f, primals, tangents)")
         pushed = _pushed(level, outputs, tree_flatten(raised)[0], directions)
     # As in torch, the value is a view.
-    reached = [output[...] for output in level.lowered(outputs)]
+    reached = [alias_view(output) for output in level.lowered(outputs)]
     results = tree_unflatten(reached, shape), level.lowered(tree_unflatten(pushed, shape))
     return (*results, level.lowered(aux)) if has_aux else results
 

@@ -71,6 +71,10 @@ class Node:
         """The nodes of the next edges: a node or None per differentiable input."""
         return self._next_nodes
 
+    def _edges(self) -> list:
+        """The next edges, in the form of the argument of `_set_next_edges`."""
+        return [None if n is None else (n, i) for n, i in self._edge_pairs()]
+
     def _set_input_metadata(self, outputs) -> None:
         """Store the metadata of the differentiable outputs, a sequence of tensors."""
         if len(outputs) == 1:
@@ -120,7 +124,7 @@ class Node:
         plain = "Backward" in name and name != "CopyBackwards"
         return name if plain else f"torch::autograd::{name}"
 
-    def _edges(self) -> tuple:
+    def _edge_pairs(self) -> tuple:
         """One (node, input number) pair per input; (None, 0) for one that does not require grad."""
         nodes = self._edge_nodes()
         return tuple(zip(nodes, self._input_nrs or (0,) * len(nodes), strict=True))
@@ -128,7 +132,7 @@ class Node:
     @read_only
     def next_functions(self) -> tuple:
         """The edges, as a user sees them: past the wrappers of torch.func's inputs."""
-        edges = self._edges()
+        edges = self._edge_pairs()
         if any(node is not None and node._is_wrapper for node, _ in edges):
             return tuple(
                 node.next_functions[0] if node is not None and node._is_wrapper else (node, number)
