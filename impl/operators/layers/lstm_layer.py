@@ -82,7 +82,8 @@ def recurrent_layer_op(
         np.exp(logistic, out=gates)
         gates += one
         np.tanh(linear, out=cell)
-        np.add(*np.divide(memory[3:5], memory[1:3]), out=c)
+        entering, kept = np.divide(memory[3:5], memory[1:3])
+        np.add(entering, kept, out=c)
         np.tanh(c, out=squashed)
         h = np.divide(squashed, memory[0], out=out)
     made = (output, h.copy(), c.copy())
