@@ -1,5 +1,5 @@
 """The fast paths of the backward pass are equal to the reference, on random graphs: the specialised
-loop over arrays, and the compiled formulas of a pass that records."""
+loops over arrays and over tensors, and the compiled formulas of a pass that records."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_the_fast_loop_does_what_the_reference_does(plan, monkeypatch):
 
 
 def recorded(plan: Plan, fast: bool, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The results of a pass with create_graph, and their graph, by compiled formulas or not."""
+    """The results of a pass with create_graph, and their graph, by the fast paths or not."""
     leaves = [
         impl.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -1.0]], requires_grad=True),
         impl.tensor([[2.0, 1.0], [-1.5, 3.0], [0.0, 1.0]]).t().requires_grad_(),
@@ -237,12 +237,15 @@ def recorded(plan: Plan, fast: bool, monkeypatch: pytest.MonkeyPatch) -> list[An
     roots = [tensors[i] for i in plan.roots if tensors[i].requires_grad]
     if not roots:
         return []
+    seen = Seen()
+    for i, kind in plan.hooks:
+        hook_on(tensors[i], kind, seen)
     inputs = [t for t in tensors if t.requires_grad][: 2 + plan.passes]
     seeds = [impl.full((2, 3), i + 1.0, requires_grad=True) for i in range(len(roots))]
     with monkeypatch.context() as patch:
         patch.setattr(operator_node, "FAST_PATH", fast)
+        patch.setattr(execution, "FAST_BACKWARD", fast)
         found = impl.autograd.grad(roots, inputs, seeds, create_graph=True, allow_unused=True)
-    seen = Seen()
     for result in found:
         seen.note("result", result)
     kept = [g for g in found if g is not None and g.grad_fn is not None]
@@ -264,7 +267,7 @@ def recorded(plan: Plan, fast: bool, monkeypatch: pytest.MonkeyPatch) -> list[An
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(plan=plans())
-def test_compiled_formulas_record_what_the_tables_do(plan, monkeypatch):
+def test_the_fast_paths_record_what_the_reference_does(plan, monkeypatch):
     assert recorded(plan, True, monkeypatch) == recorded(plan, False, monkeypatch)
 
 
@@ -287,6 +290,9 @@ def test_compiled_formulas_check_what_was_saved():
 def test_the_reference_loop_runs_when_the_fast_one_is_off(monkeypatch):
     monkeypatch.setattr(execution, "FAST_BACKWARD", False)
     monkeypatch.setattr("impl.engine.fast_backward.run", None)
+    monkeypatch.setattr("impl.engine.fast_recording.run", None)
     x = impl.tensor([1.0, 2.0], requires_grad=True)
     (x * x).sum().backward()
     assert x.grad.tolist() == [2.0, 4.0]
+    (gradient,) = impl.autograd.grad((x * x).sum(), x, create_graph=True)
+    assert gradient.tolist() == [2.0, 4.0]

@@ -77,8 +77,9 @@ def leaf(*shape: int, dtype: Any = None) -> Any:
 @pytest.mark.parametrize("dtype", [impl.float32, impl.float64])
 @pytest.mark.parametrize("begins", ["data", "leaf", "result", "second output"])
 @pytest.mark.parametrize("written", [False, True])
-def test_a_layer_is_a_transpose_and_a_product(dtype, begins, written, monkeypatch):
-    weight, bias, x = leaf(3, 4, dtype=dtype), leaf(3, dtype=dtype), leaf(5, 4, dtype=dtype)
+@pytest.mark.parametrize("outer", [(5,), (2, 5), (2, 1, 3)])
+def test_a_layer_is_a_transpose_and_a_product(dtype, begins, written, outer, monkeypatch):
+    weight, bias, x = leaf(3, 4, dtype=dtype), leaf(3, dtype=dtype), leaf(*outer, 4, dtype=dtype)
     leaves = [weight, bias, x]
     if begins == "data":
         leaves.pop().requires_grad_(False)
@@ -143,6 +144,12 @@ def test_a_product_of_batches_is_expanded_and_reshaped(dtype, begins, side, writ
     compare(bmm_fused, "product", product, leaves, monkeypatch)
 
 
+def test_a_layer_that_is_not_recorded_is_viewed_where_it_has_more_dimensions():
+    with impl.no_grad():
+        results = [F.linear(leaf(*outer, 4), leaf(3, 4), leaf(3)) for outer in [(5,), (2, 5)]]
+    assert [r._is_view() for r in results] == [False, True]
+
+
 def test_a_hook_sees_the_gradient_that_an_expansion_would_hand_on():
     x, y, names = leaf(2, 3, 4), leaf(2, 4, 5), []
     result = x @ y
@@ -174,7 +181,7 @@ def test_a_product_of_other_batches_is_composed(arguments):
     [
         lambda: (leaf(5, 4), leaf(1, 4), leaf(1)),
         lambda: (leaf(5, 4), leaf(4, 3).t(), leaf(3)),
-        lambda: (leaf(2, 5, 4), leaf(3, 4), leaf(3)),
+        lambda: (leaf(5, 2, 4).transpose(0, 1), leaf(3, 4), leaf(3)),
         lambda: (leaf(5, 4), leaf(3, 4).detach(), leaf(3)),
         lambda: (leaf(5, 4), leaf(3, 4), leaf(3).expand(3)),
         lambda: (leaf(5, 4, dtype=impl.float64), leaf(3, 4), leaf(3)),

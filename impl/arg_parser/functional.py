@@ -13,6 +13,7 @@ from importlib import resources
 from types import ModuleType
 
 from impl.arg_parser.parameter import MISSING, Parameter
+from impl.arg_parser.parser import kind_of
 from impl.arg_parser.signature import Signature
 
 
@@ -40,7 +41,9 @@ def _checked(call, signature: Signature, handed: list[str]):
 
     @functools.wraps(call)
     def function(*args, **named):
-        key = (*map(type, args), MISSING, *named, *map(type, named.values()))
+        if (*map(type, args), MISSING, *named, *map(type, named.values())) in accepted:
+            return call(*args, **named)
+        key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
         if key in accepted:
             return call(*args, **named)
         try:
@@ -55,7 +58,6 @@ def _checked(call, signature: Signature, handed: list[str]):
             if name in bound.arguments:
                 found = _value(signature, parameter, value, place)
                 lasting = lasting and found is value and not parameter.depends_on_value(value)
-                lasting = lasting and not isinstance(value, tuple | list)
                 bound.arguments[name] = found
         if lasting:
             accepted.add(key)

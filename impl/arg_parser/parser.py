@@ -69,9 +69,9 @@ class ArgParser:
         Raises TypeError, in torch's words, where none of the signatures fits.
         """
         if named:
-            key = (*map(_kind, args), MISSING, *named, *map(_kind, named.values()))
+            key = (*map(kind_of, args), MISSING, *named, *map(kind_of, named.values()))
         else:
-            key = tuple(map(_kind, args))
+            key = tuple(map(kind_of, args))
         if key in self.accepted:
             return self.call(*args, **named)
         own, rest = (args[:1], args[1:]) if self.method else ((), args)
@@ -182,7 +182,7 @@ class ArgParser:
         return "\n".join(lines)
 
 
-def _kind(value):
+def kind_of(value):
     """The criterion by which a value fits: its type, for lists with the types of the elements."""
     kind = type(value)
     return (kind, *map(type, value)) if kind in _CONTAINERS else kind

@@ -28,21 +28,23 @@ def publish(namespaces: dict) -> None:
 def parsed(call, name: str, texts: list[str], method: bool):
     """A function that reads its arguments as torch does, and calls the implementation."""
     parser = ArgParser(name, call, texts, method)
-    accepted, parse = parser.accepted, parser.parse
+    accepted, gathered, parse = parser.accepted, parser.gathered, parser.parse
 
     @functools.wraps(call)
     def function(a=MISSING, b=MISSING, c=MISSING, /, *more, **named):
         try:
             # Fast path: arguments of types that were accepted before are passed on as they are.
-            if not named and not more:
+            if not named:
                 if b is MISSING:
                     if type(a) in accepted:
                         return call(a)
                 elif c is MISSING:
                     if (type(a), type(b)) in accepted:
                         return call(a, b)
-                elif (type(a), type(b), type(c)) in accepted:
-                    return call(a, b, c)
+                elif (types := (type(a), type(b), type(c), *map(type, more))) in accepted:
+                    return call(a, b, c, *more)
+                elif method and types in gathered:
+                    return call(a, (b, c, *more))
             return parse(_given(a, b, c, more), named)
         except Exception:
             parser.refuse_long_integers(_given(a, b, c, more), named)

@@ -17,7 +17,6 @@ from impl.dispatch.gradient_plan import (
     LAYOUT,
     LIST,
     NEEDS,
-    NOT_COMPILED,
     OUTPUT,
     RANK,
     SHAPE,
@@ -200,7 +199,7 @@ class DerivativeInfo:
 
     def compile_recorded(self, plan: GradientPlan):
         """The plan's formulas as one function of tensors, where nodes have one gradient."""
-        plan.recorded_backward = NOT_COMPILED
+        plan.recorded_backward = False
         if self.has_one_gradient:
             plan.recorded_backward = recorded_backward(plan, len(self.edge_of), plan.real)
         return plan.recorded_backward

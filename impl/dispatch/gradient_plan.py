@@ -15,7 +15,6 @@ INPUT, LIST, OUTPUT, VALUE, SHAPE, DTYPE, LAYOUT, RANK = range(8)
 # of the outputs, the edges that are needed.
 SAVED, CONJUGATE, GRADIENT, NEEDS = range(4)
 TENSOR_READS = (INPUT, LIST, OUTPUT)
-NOT_COMPILED = object()  # the `recorded_backward` of a plan that can have none
 
 
 class OfArguments:
@@ -78,7 +77,7 @@ class GradientPlan:
         # The compiled backward (`impl.dispatch.fast_path.backward`), where the operator has one.
         self.compiled_backward = None
         # The same for gradients that are tensors, which record; made by the first such pass.
-        self.recorded_backward: Any = None
+        self.recorded_backward: Any = None  # False: there is none
 
     @property
     def can_be_compiled(self) -> bool:

@@ -14,7 +14,6 @@ from impl.dispatch.gradient_plan import (
     CONJUGATE,
     GRADIENT,
     INPUT,
-    NOT_COMPILED,
     SAVED,
     both,
 )
@@ -54,8 +53,10 @@ class OperatorNode(Node):
         if self._promotes and not form.records:
             return self._evaluate_tensors(grads, form, wanted)
         if form is RECORDING and grads[0] is not None and FAST_PATH:
-            recorded = self._plan.recorded_backward or self._operator.compile_recorded(self._plan)
-            if recorded is not NOT_COMPILED:
+            recorded = self._plan.recorded_backward
+            if recorded is None:
+                recorded = self._operator.compile_recorded(self._plan)
+            if recorded:
                 return recorded(self, grads[0], wanted)
         saved = self._saved
         if saved is None:

@@ -7,7 +7,7 @@ import warnings
 from impl.core import messages
 from impl.core.registry import method_of
 from impl.core.state import FAST_PATH, STATE
-from impl.engine import dependencies, fast_backward
+from impl.engine import dependencies, fast_backward, fast_recording
 from impl.engine.accumulation import accumulate
 from impl.engine.engine import GraphTask
 from impl.engine.gradient_values import gradient_form
@@ -20,7 +20,7 @@ from impl.graph.hooks import retain_grad, run_post_accumulate
 from impl.graph.node import Node
 from impl.tensor.tensor import Tensor
 
-# Whether passes over arrays take the specialised loop (`impl.engine.fast_backward`).
+# Whether passes take the specialised loops (`impl.engine.fast_backward` and `fast_recording`).
 FAST_BACKWARD = FAST_PATH
 
 
@@ -100,10 +100,10 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
             _aim(task, roots, inputs, accumulate)
         if accumulate and create_graph:
             warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
-        if form.records or anomaly_mode.MODE.enabled or not FAST_BACKWARD:
+        if anomaly_mode.MODE.enabled or not FAST_BACKWARD:
             task.run(roots)
         else:
-            fast_backward.run(task, roots)
+            (fast_recording if form.records else fast_backward).run(task, roots)
         for callback in task.callbacks:  # which may queue others
             callback()
         return task.captured

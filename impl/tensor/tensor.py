@@ -344,6 +344,14 @@ def float_meta(tensor: Tensor):
     return tensor_meta(raw) if plain and raw.dtype in WIDE else None
 
 
+def elementwise_meta(tensor: Tensor):
+    """`dense_meta`, and the `tensor_meta` of a value expanded in all dimensions as well: the result
+    of an element-wise operator is then laid out as its other operands are, or row-major."""
+    if tensor._strides is None or any(tensor._strides):
+        return dense_meta(tensor)
+    return float_meta(tensor)
+
+
 def copy_fields(tensor: Tensor, source: Tensor) -> None:
     """Copy all fields of `source` to `tensor`, which may have another class."""
     for name in FIELDS:

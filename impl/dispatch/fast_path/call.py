@@ -10,7 +10,7 @@ import numpy as np
 from impl.core.dtypes import WIDE
 from impl.core.state import STATE
 from impl.core.storage import Storage
-from impl.core.strides import contiguous_strides
+from impl.core.strides import contiguous_strides, strides_of
 from impl.dispatch.gradient_plan import INPUT, LAYOUT, OUTPUT, SHAPE, VALUE
 from impl.dispatch.kernel_parameters import signature_of
 from impl.graph.accumulate_grad import grad_accumulator
@@ -18,12 +18,20 @@ from impl.graph.edge import edge_node
 from impl.graph.input_metadata import tensor_meta
 from impl.graph.node import next_sequence
 from impl.tape.saved_variable import save
-from impl.tensor.tensor import PLAIN, Tensor, dense_meta, float_meta, requires_grad
+from impl.tensor.tensor import (
+    PLAIN,
+    Tensor,
+    dense_meta,
+    elementwise_meta,
+    float_meta,
+    requires_grad,
+)
 
 # The names that generated functions refer to.
 SCOPE = {
     "common": dense_meta,
     "contiguous_strides": contiguous_strides,
+    "elementwise": elementwise_meta,
     "floating": float_meta,
     "STATE": STATE,
     "tensor_meta": tensor_meta,
@@ -38,6 +46,7 @@ SCOPE = {
     "next_sequence": next_sequence,
     "requires_grad": requires_grad,
     "save": save,
+    "strides_of": strides_of,
 }
 
 
@@ -111,8 +120,14 @@ class FastCall:
         self._add(f"r{position} = {absent}{x}._raw")
         if self._is_floating(position):
             # The layout of operands matters to element-wise results, and to ordered formulas.
-            found = "common" if self.op.layout_sensitive else "floating"
+            found = self._meta_of(position)
             self._add(f"m{position} = {absent}{x}._dense_meta or {found}({x})")
+
+    def _meta_of(self, position: int) -> str:
+        """The function that finds the meta of an operand on which the fast path can be taken."""
+        if not self.op.layout_sensitive:
+            return "floating"
+        return "elementwise" if self.op.elementwise else "common"
 
     def _is_floating(self, position: int) -> bool:
         """Whether the fast path needs a tensor to be a float one, and its meta."""
@@ -156,11 +171,10 @@ class FastCall:
         self._finished = f"op.wrap_outputs(result, {given}, op.grad_input_mask(({every},)))"
         if len(self.outputs) > 1:
             self._add(f"r = result[{self.main}]")
-        if not op.elementwise:
-            # A view may have strides of its own in dimensions of size one.
-            owned = "(r.base is None and r.flags.c_contiguous and r.size)"
-            usual = owned if op.fresh else "r.flags.c_contiguous"
-            self._add(f"if r.ndim > 1 and not {usual}:")
+        if op.fresh and not op.elementwise:
+            self._add("strides = strides_of(r)")
+        elif not op.elementwise:
+            self._add("if r.ndim > 1 and not r.flags.c_contiguous:")
             self._add(f"    return {self._finished}")
         for i, output in enumerate(self.outputs):
             if i != self.main:
@@ -168,6 +182,8 @@ class FastCall:
         self._add("out = new_object(Tensor)")
         self._add("out._raw = r")
         self._add("out._strides = out._memory = out._node = out._view = None")
+        if op.fresh and not op.elementwise:
+            self._add("out._strides = strides")
         self._add("out._requires_grad = False")
         self._add("out._nr = 0")
         # An element-wise result of operands with one meta has the same.
@@ -233,6 +249,8 @@ class FastCall:
         # Row-major and of a wide dtype it looks the same as an operand.
         kept = " = out._dense_meta" if op.promote is None and not op.elementwise else ""
         self._add(f"node._meta{kept} = {meta}")
+        if kept and op.fresh:
+            self._add("if strides is not None: out._dense_meta = None")
         self._add("out._node = node")
 
     def _for_each_set(self, edges, write) -> None:

@@ -17,6 +17,9 @@ class InplaceCall(FastCall):
         super().__init__(*description)
         self.made = "input"
 
+    def _meta_of(self, position: int) -> str:
+        return "common" if self.op.layout_sensitive else "floating"
+
     def _condition(self, tensors) -> str:
         tests = [super()._condition(tensors)]
         if not self.op.layout_sensitive:  # whose tensors may have any strides, zero ones too

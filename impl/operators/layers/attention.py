@@ -122,25 +122,31 @@ def flash_attention_backward(
     """The gradients of query, key and value."""
     q, g = widened(query), widened(grad_out)
     k, v = (_repeated(widened(t), query) for t in (key, value))
-    shift = np.where(np.isinf(logsumexp), logsumexp.dtype.type(0), logsumexp)[..., None]
-    weights = np.exp(_scores(q, k, is_causal, attn_mask, scale) - shift)
+    weights = _scores(q, k, is_causal, attn_mask, scale)
+    weights -= np.where(np.isinf(logsumexp), logsumexp.dtype.type(0), logsumexp)[..., None]
+    np.exp(weights, out=weights)
     of_weights = np.matmul(g, v.swapaxes(-2, -1))
     of_weights -= row_sums(g * widened(out))
     of_weights *= weights
     of_scores = _rounded(of_weights, query.dtype)
-    factor = q.dtype.type(_scale(scale, q))
-    made = (
-        np.matmul(of_scores, k) * factor,
-        _gathered(np.matmul(of_scores.swapaxes(-2, -1), q) * factor, key),
-        _gathered(np.matmul(_rounded(weights, query.dtype).swapaxes(-2, -1), g), value),
+    of_scores *= q.dtype.type(_scale(scale, q))
+    products = (
+        (of_scores, k, query),
+        (of_scores.swapaxes(-2, -1), q, key),
+        (_rounded(weights, query.dtype).swapaxes(-2, -1), g, value),
     )
-    return tuple(_rows_first(m.astype(query.dtype, copy=False)) for m in made)
+    return tuple(_rows_first_product(*operands) for operands in products)
 
 
-def _rows_first(value):
-    """A copy of (batch, heads, rows, width) in memory with the rows before the heads."""
-    batch, heads, rows, width = value.shape
-    return ordered_like(value, np.empty((batch, rows, heads, width)).swapaxes(1, 2))
+def _rows_first_product(left, right, like):
+    """The matrix products, gathered as `like`, (batch, heads, rows, width), and in memory with the
+    rows before the heads."""
+    batch, heads, rows, width = like.shape
+    result = np.empty_like(np.empty((batch, rows, heads, width), like.dtype).swapaxes(1, 2))
+    if left.shape[1] == heads and left.dtype == like.dtype:
+        return np.matmul(left, right, out=result)
+    result[...] = _gathered(np.matmul(left, right), like)
+    return result
 
 
 @flash_attention.differentiable("output").gradients("query", "key", "value")

@@ -38,8 +38,8 @@ def native_group_norm(
     check_parameters(input, "GroupNormKernelImpl", weight, bias)
     x = widened(input)
     rows = x.reshape(N * group, C // group * HxW)
-    mean, rstd = statistics(rows, eps)
-    result = ((rows - mean) * rstd).reshape(N, C, HxW)
+    mean, rstd, centred = statistics(rows, eps)
+    result = (centred * rstd).reshape(N, C, HxW)
     if weight is not None:
         result = result * widened(weight)[:, None]
     if bias is not None:

@@ -25,7 +25,7 @@ from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed
 from impl.dispatch.not_implemented import no_derivative, refuse_integers
 from impl.kernels.reduced_precision import widened
-from impl.kernels.vectorized import MODERATE, row_sums, sum_of_rows
+from impl.kernels.vectorized import MODERATE, ones, sum_of_rows
 from impl.operators.layers.normalization import (
     affine_tangent,
     check_parameters,
@@ -54,12 +54,13 @@ def native_layer_norm(
     x = widened(input)
     first = x.ndim - len(normalized_shape)
     rows = x.reshape(math.prod(x.shape[:first]), math.prod(normalized_shape))
-    mean, rstd = statistics(rows, eps)
-    result = ((rows - mean) * rstd).reshape(x.shape)
+    mean, rstd, centred = statistics(rows, eps)
+    result = np.empty(x.shape, x.dtype)
+    np.multiply(centred, rstd, out=result.reshape(rows.shape))
     if weight is not None:
-        result = result * widened(weight)
+        result *= widened(weight)
     if bias is not None:
-        result = result + widened(bias)
+        result += widened(bias)
     kept = (*x.shape[:first], *(1,) * len(normalized_shape))
     # Half precision keeps the rounded statistics for backward.
     kind = input.dtype if weight is None else weight.dtype
@@ -91,18 +92,21 @@ def native_layer_norm_backward(
     kind = input.dtype if weight is None else weight.dtype
     nothing = np.empty(0, kind)
     mean, rstd = (widened(value).reshape(-1, 1) for value in (mean, rstd))
-    value = (x - mean) * rstd
-    to_input = nothing
+    centred = x - mean
+    along = g * centred
+    to_input = to_weight = to_bias = nothing
+    if output_mask[1]:
+        to_weight = rstd.reshape(-1).dot(along).astype(kind, copy=False).reshape(normalized_shape)
     if output_mask[0]:
-        scaled = g if weight is None else g * widened(weight).reshape(-1)
+        # Sums over rows of elements times the weight are products of matrix and vector.
+        factor = ones((count,), x.dtype) if weight is None else widened(weight).reshape(-1)
         of_row = x.dtype.type(count)
-        made = scaled - row_sums(scaled) / of_row
-        made -= value * (row_sums(scaled * value) / of_row)
+        made = g * factor
+        made -= (g.dot(factor) / of_row).reshape(-1, 1)
+        centred *= along.dot(factor).reshape(-1, 1) * rstd / of_row * rstd
+        made -= centred
         made *= rstd
         to_input = np.ascontiguousarray(made.reshape(input.shape), input.dtype)
-    to_weight = to_bias = nothing
-    if output_mask[1]:
-        to_weight = _column_sums(g * value).astype(kind, copy=False).reshape(normalized_shape)
     if output_mask[2]:
         to_bias = _column_sums(g).astype(kind, copy=False).reshape(normalized_shape)
     return to_input, to_weight, to_bias

@@ -82,8 +82,8 @@ def recurrent_layer_op(
         np.exp(logistic, out=gates)
         gates += one
         np.tanh(linear, out=cell)
-        admitted, kept = np.divide(memory[3:5], memory[1:3])
-        np.add(admitted, kept, out=c)
+        entering, kept = np.divide(memory[3:5], memory[1:3])
+        np.add(entering, kept, out=c)
         np.tanh(c, out=squashed)
         h = np.divide(squashed, memory[0], out=out)
     made = (output, h.copy(), c.copy())

@@ -9,7 +9,7 @@ import math
 import warnings
 
 from impl.core.dtypes import FLOATING
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.operators.activations.dropout import dropout
 from impl.operators.activations.softmax import softmax_along
 from impl.operators.copies.padding import constant_pad_nd
@@ -136,6 +136,12 @@ def _projected_apart(operands, weights, bias):
     return tuple(linear(t, w, b) for t, w, b in zip(operands, weights, biases, strict=True))
 
 
+def _by_head(projected, rows: int, head: int):
+    """(L, N, E) as (N * heads, L, E / heads)."""
+    split = tensor_ops.view(projected, (projected._raw.shape[0], rows, head))
+    return tensor_ops.transpose(split, 0, 1)
+
+
 def _lengthened(key, value, mask, padding, key_row, value_row, dim: int):
     """Key and value with one more row, which the masks leave visible."""
     key = FUNCTIONS["cat"]([key, key_row], dim)
@@ -221,9 +227,9 @@ def multi_head_attention_forward(
     if bias_k is not None and bias_v is not None:
         more = (bias_k.repeat(1, batch, 1), bias_v.repeat(1, batch, 1))
         k, v, mask, padding = _lengthened(k, v, mask, padding, *more, 0)
-    q = q.view(length, rows, head).transpose(0, 1)
-    k = static_k if static_k is not None else k.view(k._raw.shape[0], rows, head).transpose(0, 1)
-    v = static_v if static_v is not None else v.view(v._raw.shape[0], rows, head).transpose(0, 1)
+    q = _by_head(q, rows, head)
+    k = static_k if static_k is not None else _by_head(k, rows, head)
+    v = static_v if static_v is not None else _by_head(v, rows, head)
     if add_zero_attn:
         more = tuple(FUNCTIONS["zeros"]((rows, 1, head), dtype=t.dtype) for t in (k, v))
         k, v, mask, padding = _lengthened(k, v, mask, padding, *more, 1)
@@ -264,8 +270,8 @@ def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, batch: i
             mask = mask.unsqueeze(0)
         else:
             mask = mask.view(batch, heads, -1, source)
-    q = q.view(batch, heads, length, head)
-    k, v = (t.view(batch, heads, source, head) for t in (k, v))
+    q = tensor_ops.view(q, (batch, heads, length, head))
+    k, v = (tensor_ops.view(t, (batch, heads, source, head)) for t in (k, v))
     mixed = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
     mixed = mixed.permute(2, 0, 1, 3).reshape(batch * length, heads * head)
     output = linear(mixed, weight, bias).view(length, batch, -1)

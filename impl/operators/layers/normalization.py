@@ -28,14 +28,17 @@ class Normalized(NamedTuple):
 
 
 def statistics(rows, eps):
-    """Mean and inverse deviation of each row, as columns."""
+    """Mean and inverse deviation of each row, as columns, and the rows less their mean."""
     number = rows.dtype.type
+    count = number(rows.shape[1])
     # A product with ones would not find the mean of equal elements exactly.
-    mean = rows.mean(1, keepdims=True, dtype=rows.dtype)
-    variance = row_sums(np.square(rows - mean))
-    variance /= number(rows.shape[1])
+    mean = np.add.reduce(rows, 1, keepdims=True)
+    mean /= count
+    centred = rows - mean
+    variance = row_sums(np.square(centred))
+    variance /= count
     variance += number(eps)
-    return mean, number(1) / np.sqrt(variance)
+    return mean, number(1) / np.sqrt(variance), centred
 
 
 def mean_over(F, value, normalized: Normalized):

@@ -114,7 +114,7 @@ def _metas(rows: int, shape: tuple[int, int], kind):
 
 
 def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
-    """The fused layer, for row-major matrices of one float dtype of which both parameters require
+    """The fused layer, for row-major operands of one float dtype of which both parameters require
     grad, or with recording off; None for others, which take the slow path."""
     path = STATE.fast_path
     if path is None:
@@ -124,11 +124,11 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     if meta is None or pattern is None or shift is None:
         return None
     rows, matrix, added = input._raw, weight._raw, bias._raw
-    if not (rows.ndim == matrix.ndim == 2 and added.ndim == 1):
+    if not (rows.ndim >= matrix.ndim == 2 and added.ndim == 1):
         return None
     shape, kind = pattern
     outputs, inputs = shape
-    if outputs < 2 or inputs < 2 or meta[0][1] != inputs or shift[0][0] != outputs:
+    if outputs < 2 or inputs < 2 or meta[0][-1] != inputs or shift[0][0] != outputs:
         return None
     if meta[1] is not kind or shift[1] is not kind:
         return None
@@ -139,16 +139,20 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
         of_weight, of_bias = fused.connection(weight)[0], fused.connection(bias)[0]
         if of_weight is None or of_bias is None or not connected:
             return None
-    transposed = matrix.T
+    transposed, outer = matrix.T, rows.shape[:-1]
+    rows = rows.reshape(-1, inputs)
     raw = matrices(rows, transposed)
     raw += added
     result = new(raw)
     if not path:
-        return result
+        return result if len(outer) == 1 else tensor_ops.view(result, (*outer, outputs))
     steps, layout, turned_meta, plan, result_meta = _metas(len(rows), shape, kind)
     turned = fused.view_of(weight, weight, transposed, steps)
     turning, node = t.node_class(), addmm.node_class()
     fused.record(turned, turning, plan, of_weight, (), turned_meta)
+    if len(outer) > 1:
+        input = tensor_ops.view(input, rows.shape)
+        before = input._node
     kept = input if input._memory is None else fused.save(input)
     saved: tuple
     if before is None:
@@ -161,4 +165,4 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     result._dense_meta = result_meta
     edges = (of_bias, before, turning)
     fused.record(result, node, plan, edges, saved, result_meta, _gradients)
-    return result
+    return result if len(outer) == 1 else tensor_ops.view(result, (*outer, outputs))
