@@ -43,7 +43,7 @@ def attended(line: dict[str, Any]) -> Attention:
         if level in line["divergences"]:
             first = line["divergences"][level]
             where = place(level, first)
-            expected, got = _sides(first)
+            expected, got = sides(first)
             break
     else:
         if line["specification"]:
@@ -74,15 +74,16 @@ def place(level: str, divergence: dict[str, Any]) -> str:
     return ", ".join(filter(None, (level, line, what)))
 
 
-def _sides(divergence: dict[str, Any]) -> tuple[str, str]:
-    sides = [divergence["expected"], divergence["got"]]
+def sides(divergence: dict[str, Any], limit: int = 80) -> tuple[str, str]:
+    """The expected and the other value of a divergence, each in a line of `limit` characters."""
+    pair = [divergence["expected"], divergence["got"]]
     if _is_long(divergence):
-        sides = [side[divergence["index"]] for side in sides]
+        pair = [side[divergence["index"]] for side in pair]
     nothing = NOTHING.get(divergence["field"])
     if divergence["field"] == "warnings":
-        sides = ["; ".join(f"{category}: {text}" for category, text in side) for side in sides]
-    expected, got = (side if side or nothing is None else nothing for side in sides)
-    return brief_pair(expected, got)
+        pair = ["; ".join(f"{category}: {text}" for category, text in side) for side in pair]
+    expected, got = (side if side or nothing is None else nothing for side in pair)
+    return brief_pair(expected, got, limit)
 
 
 def _is_long(divergence: dict[str, Any]) -> bool:

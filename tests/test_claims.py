@@ -168,7 +168,16 @@ def test_the_footer_of_a_run_has_its_claims(tmp_path: Path) -> None:
 
     from conformance.run_files.reading import read_run
 
-    run = ("run", "--backend", "impl", *MINIATURE, "--run-file", "r.jsonl", "-n", "0")
+    run = (
+        "run",
+        "--backend",
+        "miniature.right:namespace",
+        *MINIATURE,
+        "--run-file",
+        "r.jsonl",
+        "-n",
+        "0",
+    )
     assert conform(*run, "--oracle", "impl", cwd=tmp_path).returncode == 0
     footer = read_run(tmp_path / "r.jsonl").footer
     assert footer is not None and footer["claims"] == {}

@@ -10,16 +10,17 @@ from typing import Any
 import made_runs
 import pytest
 from command import SPEC, conform
+from made_site import run_of, text
 
 from conformance.base.levels import LEVELS
 from conformance.execution.recordings import Recording, record
 from conformance.observe.trace import Step, Trace
 from conformance.program.program import Program
-from conformance.run_files.reading import read_run
 from conformance.run_files.run import Run
 from conformance.suite.chapters import Chapter, read_chapter, read_spec
+from reports.specification.parts import page_names
 from reports.specification.prose import Prose
-from reports.specification.site import build, page_names
+from reports.specification.site import build
 from reports.specification.source import highlighted
 from reports.specification.traces import observed
 from reports.specification.verdicts import ABSENT, claims, columns, worst
@@ -51,22 +52,6 @@ def recording(folder: Path, chapters: list[Chapter], left_out: str = "") -> Reco
         trace,
     )
     return Recording(folder / "made.jsonl")
-
-
-def run_of(folder: Path, chapters: list[Chapter], name: str = "run", **over: Any) -> Run:
-    """A run of all the chapters' programs; `over` overrides fields of their lines, by ID."""
-    lines = []
-    for chapter in chapters:
-        for program in chapter.programs:
-            of_rule = {"rule": program.rule, "sentence": program.sentence}
-            line = made_runs.line(program.id, chapter.area, source=program.paste(), **of_rule)
-            lines.append({**line, **over.get(program.id, {})})
-    return read_run(made_runs.run_file(folder / f"{name}.jsonl", lines))
-
-
-def text(site: Path, page: str) -> str:
-    body = (site / page).read_text("utf-8").partition('tabindex="-1">')[2].partition("</main>")[0]
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
 
 
 def written(site: Path) -> dict[str, bytes]:
@@ -201,7 +186,7 @@ def test_a_claim_names_the_chapters_that_the_run_has_whole(
     run = run_of(tmp_path, chapters[:1], **{chapters[0].programs[0].id: lacking})
     build(chapters, made, [run], tmp_path / "site")
     found = text(tmp_path / "site", "index.html")
-    assert "values, graph, memory and diagnostics , torch 2.13, in leaves, 1 unsupported" in found
+    assert "values, graph, memory and diagnostics, torch 2.13 , in leaves, 1 unsupported" in found
     assert "“values and graph, torch 2.13”" in found
 
 

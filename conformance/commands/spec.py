@@ -10,6 +10,7 @@ from rich.console import Console
 
 from conformance.execution.recorded import find_recording
 from conformance.execution.recordings import is_recorded
+from conformance.history.notes import MalformedNote
 from conformance.run.plan import WrongInput, check_folder, one_paragraph
 from conformance.run_files.reading import read_run
 from conformance.settings.options import RECORDING
@@ -35,7 +36,7 @@ def specification(options: argparse.Namespace) -> int:
         runs = [read_run(path) for path in options.run or ()]
         try:
             missing = site.build(chapters, recording, runs, options.site, status.update)
-        except site.SiteError as error:
+        except (site.SiteError, MalformedNote) as error:
             raise WrongInput(str(error)) from None
     for problem in missing:
         print(f"conform: {problem}", file=sys.stderr)

@@ -58,7 +58,7 @@ def changes(program: Program, entry: Entry) -> Iterator[Change]:
             continue
         there = is_there(one), is_there(other)
         if there == (True, True):
-            verdict = _difference(program, one, other)
+            verdict = difference(program, one, other)
             if verdict.divergences:
                 yield Change(program, after, before, CHANGED, verdict.divergences)
         elif there != (False, False):
@@ -95,7 +95,11 @@ def by_version(found: Iterable[Change]) -> dict[str, list[Change]]:
     return {version: grouped[version] for version in sorted(grouped, key=order)}
 
 
-def _difference(program: Program, one: Shown, other: Shown) -> Verdict:
+def difference(program: Program, one: Shown, other: Shown) -> Verdict:
+    """The verdict on one version's answer (`other`), with another's (`one`) as the expectation.
+
+    Both have to have every name that the program uses.
+    """
     if one.trace is not None and other.trace is not None:
         return compare(one.trace, _with_plain_errors(other.trace), program, stated=False)
     older, newer = (shown.died or "the process goes on" for shown in (one, other))

@@ -16,9 +16,8 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import minor, newest_first, order, ranges
-from conformance.compare.compare import compare
 from conformance.execution.history import Entry, History
-from conformance.history.changes import is_there
+from conformance.history.changes import difference, is_there
 from conformance.program.program import Program
 from conformance.suite import laws
 
@@ -38,7 +37,7 @@ def claims(
     has it now. Against an oracle other than torch nothing is claimed. Raises RecordingError.
     """
     lines = list(lines)
-    own = _version(header)
+    own = version_of(header)
     if own is None or any(line["outcome"] in ("error", "not_run") for line in lines):
         return {}
     if past is not None and not _is_of_history(header):
@@ -66,7 +65,7 @@ def text(level: str, versions: Iterable[str]) -> str:
     return f"{level}, torch {newest}{also}"
 
 
-def _version(header: Mapping[str, Any]) -> str | None:
+def version_of(header: Mapping[str, Any]) -> str | None:
     """The minor version of torch that is the oracle of a run; None for another oracle."""
     oracle = header["oracle"]
     name = str(oracle["name"])
@@ -151,12 +150,8 @@ def alike(program: Program, entry: Entry, version: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {level: set() for level in LEVELS}
     for shown in entry.shown:
         differing: Iterable[str] = ()
-        if shown is mine or not is_there(shown):
-            differing = ()
-        elif shown.trace is None or mine is None or mine.trace is None:
-            differing = LEVELS
-        else:
-            differing = compare(mine.trace, shown.trace, program, stated=False).divergences
+        if mine is not None and shown is not mine and is_there(shown):
+            differing = difference(program, mine, shown).divergences
         for level in LEVELS:
             if level not in differing:
                 found[level] |= set(shown.versions)

@@ -34,8 +34,9 @@ class ChangedRule:
 
     @property
     def text(self) -> str:
-        """The texts of its notes; empty where there are none, or only ones without text."""
-        return " ".join(dict.fromkeys(note.text for note in self.notes if note.text))
+        """The texts of its notes as sentences; empty where there are none, or only bare ones."""
+        texts = dict.fromkeys(note.text for note in self.notes if note.text)
+        return " ".join(text[0].upper() + text[1:] for text in texts)
 
 
 @dataclass(frozen=True)

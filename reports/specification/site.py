@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
-from conformance.execution.recordings import NotRecorded, Recording, is_recorded
+from conformance.execution.history import History, VersionView
+from conformance.execution.recorded import Recorded
+from conformance.execution.recordings import is_recorded
+from conformance.history import claims as supported
+from conformance.history.changes import NOTED
+from conformance.history.steps import PLACES, Step, steps
 from conformance.observe.fields import KINDS, compared_fields
-from conformance.observe.trace import Trace
-from conformance.program.program import Program
 from conformance.run_files.categories import CATEGORIES
 from conformance.run_files.run import Run
-from conformance.suite.chapters import Chapter, Rule
+from conformance.suite.chapters import Chapter
 from reports.categories import SYMBOLS, WORDS
 from reports.folder import write_site
 from reports.page import STYLES, render
 from reports.payload import json_text, packed
+from reports.specification.parts import PAGES, VERSIONS_PAGE, Part, parts_of, prose_of
 from reports.specification.prose import Prose
-from reports.specification.source import highlighted
-from reports.specification.traces import Observed, observed
-from reports.specification.verdicts import ABSENT, Claim, Column, Entry, claims, columns, worst
+from reports.specification.verdicts import ABSENT, Claim, Column, claims, columns, worst
+from reports.specification.versions import (
+    STATUS_SIGNS,
+    STATUS_WORDS,
+    neighbours,
+    page_of,
+    shifts,
+)
 from reports.summary import described
 from reports.text import listed, visible
 
-PAGES = (("index", "index.html", "Chapters"), ("checklist", "checklist.html", "Checklist"))
 SCRIPTS = {
+    "torch": ("text.js", "theme.js", "specification/static.js"),
+    "version": ("text.js", "theme.js", "specification/static.js"),
     "index": ("text.js", "unpack.js", "theme.js", "specification/search.js"),
     "checklist": ("text.js", "theme.js", "specification/checklist.js"),
     "chapter": ("text.js", "theme.js", "specification/chapter.js"),
@@ -56,56 +65,10 @@ class SiteError(Exception):
 
 
 @dataclass(frozen=True)
-class Example:
-    """A program of a rule: its source, the oracle's trace, and its standing in every run."""
-
-    program: Program
-    lines: list[Any]
-    steps: list[Observed]
-    missing: str
-    entries: list[Entry]
-
-
-@dataclass(eq=False)
-class Section:
-    """A rule on its page, with the previous and the next rule across chapters."""
-
-    rule: Rule
-    page: str
-    prose: Any
-    examples: list[Example]
-    before: Section | None = None
-    after: Section | None = None
-
-    @property
-    def address(self) -> str:
-        """The rule's address, valid from every page of the site."""
-        return f"{self.page}#{self.rule.id}"
-
-    def entries(self, column: Column) -> list[Entry]:
-        """The entries of the rule's programs in one run."""
-        return [entry for one in self.examples for entry in one.entries if entry.column is column]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A chapter with its page and its rules."""
-
-    chapter: Chapter
-    page: str
-    prose: Any
-    sections: list[Section]
-
-    def entries(self, column: Column) -> list[Entry]:
-        """The entries of the chapter's programs in one run."""
-        return [entry for section in self.sections for entry in section.entries(column)]
-
-
-@dataclass(frozen=True)
 class Standing:
     """A run with the chapters that it covers completely, and the claims for these.
 
-    `oracle` is the name in a claim, `torch 2.13`.
+    `oracle` is the name in a claim, `torch 2.13`, where the claim has no versions of torch.
     """
 
     column: Column
@@ -114,9 +77,18 @@ class Standing:
     oracle: str
 
     @property
-    def text(self) -> str:
-        """The levels of the claim, `values and graph`; empty where there is none."""
-        return listed([claim.level for claim in self.claims if claim.holds])
+    def texts(self) -> list[str]:
+        """The claims, those of levels with the same versions as one: `values, torch 2.15`."""
+        grouped: dict[tuple[str, ...], list[str]] = {}
+        for claim in self.claims:
+            if claim.holds:
+                grouped.setdefault(claim.versions, []).append(claim.level)
+        return [
+            supported.text(listed(names), versions)
+            if versions
+            else f"{listed(names)}, {self.oracle}"
+            for versions, names in grouped.items()
+        ]
 
     @property
     def unsupported(self) -> int:
@@ -132,20 +104,25 @@ class Standing:
 
 def build(
     chapters: Sequence[Chapter],
-    recording: Recording,
+    recording: Recorded,
     runs: Iterable[Run],
     site: Path,
     tell: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
     """Write the site into `site`; returns messages on programs without a trace in the recording.
 
-    The output is a deterministic function of the input. Raises SiteError if a file cannot be
-    written, RecordingError for a damaged trace, ProgramError for a program that does not parse.
+    The output is a deterministic function of the input. If the recording is a version of the
+    history, the pages also have the other versions. Raises SiteError if a file cannot be
+    written, RecordingError for a damaged trace, ProgramError for a program that does not parse,
+    MalformedNote for a note on a version that names none.
     """
     made = columns(runs)
-    parts, missing = _parts(chapters, recording, made, tell)
+    history = recording.history if isinstance(recording, VersionView) else None
+    tell("reading the history")
+    changed = steps(chapters, history) if history else []
+    parts, missing = parts_of(chapters, recording, made, changed, tell)
     tell("writing the pages")
-    files = _files(parts, recording, made)
+    files = _files(parts, recording, made, changed)
     try:
         write_site(site, files)
     except OSError as error:
@@ -153,64 +130,16 @@ def build(
     return missing
 
 
-def page_names(chapters: Iterable[Chapter]) -> list[str]:
-    """The file name of each chapter's page, by its area: stable targets of links to rules."""
-    names: list[str] = []
-    taken = {file for _, file, _ in PAGES}
-    for chapter in chapters:
-        name = f"{chapter.area}.html"
-        names.append(f"{chapter.path.stem}.html" if name.lower() in taken else name)
-        taken.add(names[-1].lower())
-    return names
-
-
-def _parts(
-    chapters: Sequence[Chapter],
-    recording: Recording,
-    made: list[Column],
-    tell: Callable[[str], None],
-) -> tuple[list[Part], list[str]]:
-    pages = page_names(chapters)
-    places = list(zip(chapters, pages, strict=True))
-    prose = Prose(
-        {chapter.path.name: page for chapter, page in places},
-        {rule.id: f"{page}#{rule.id}" for chapter, page in places for rule in chapter.rules},
-    )
-    parts: list[Part] = []
-    missing: list[str] = []
-    for chapter, page in places:
-        tell(f"reading {chapter.title}")
-        sections = []
-        for rule in chapter.rules:
-            examples = [_example(program, recording, made) for program in rule.programs]
-            missing += [f"{one.program.id}: {one.missing}" for one in examples if one.missing]
-            sections.append(Section(rule, page, prose.markup(rule.prose), examples))
-        parts.append(Part(chapter, page, prose.markup(chapter.prose), sections))
-    for before, after in pairwise(section for part in parts for section in part.sections):
-        before.after, after.before = after, before
-    return parts, missing
-
-
-def _example(program: Program, recording: Recording, made: list[Column]) -> Example:
-    trace: Trace | None = None
-    missing = ""
-    try:
-        trace = recording.trace(program)
-    except NotRecorded as error:
-        missing = str(error)
-    return Example(
-        program,
-        highlighted(program.paste()),
-        observed(program, trace) if trace else [],
-        missing,
-        [column.entry(program, trace) for column in made],
-    )
-
-
-def _files(parts: list[Part], recording: Recording, made: list[Column]) -> dict[str, str]:
+def _files(
+    parts: list[Part], recording: Recorded, made: list[Column], changed: list[Step]
+) -> dict[str, str]:
     oracle = described(recording.oracle, exactly=True)
     common: dict[str, Any] = {
-        "pages": PAGES,
+        "pages": (*PAGES, VERSIONS_PAGE) if changed else PAGES,
+        "steps": changed,
+        "page_of": page_of,
+        "status_words": STATUS_WORDS,
+        "status_signs": STATUS_SIGNS,
         "levels": LEVELS,
         "words": DRAWN,
         "symbols": SIGNS,
@@ -230,12 +159,48 @@ def _files(parts: list[Part], recording: Recording, made: list[Column]) -> dict[
         fields={level: _fields(level) for level in LEVELS},
         standings=[_standing(column, parts, recording) for column in made],
         claimed=_claimed(recording.oracle),
-        recording=visible(recording.path.name.removesuffix(".xz").removesuffix(".jsonl")),
+        recording=visible(_named(recording)),
         beside=BESIDE,
         index=packed(json_text(_index(parts))),
         **common,
     )
+    return files | _version_pages(parts, changed, common)
+
+
+def _version_pages(
+    parts: list[Part], changed: list[Step], common: Mapping[str, Any]
+) -> dict[str, str]:
+    """The pages of the versions, and the index of these; none without a history."""
+    if not changed:
+        return {}
+    prose = prose_of([(part.chapter, part.page) for part in parts], changed)
+    beside = neighbours(changed)
+    shared = {
+        **common,
+        "places": PLACES,
+        "noted": NOTED,
+        "shifts": shifts,
+        "address": {section.rule.id: section.address for p in parts for section in p.sections},
+        "programs": sum(len(part.chapter.programs) for part in parts),
+    }
+    files = {"torch.html": _page("torch", page="torch", **shared)}
+    for step in changed:
+        files[page_of(step.version)] = _page(
+            "version",
+            page=page_of(step.version),
+            step=step,
+            beside=beside[step.version],
+            markup=prose.markup,
+            **shared,
+        )
     return files
+
+
+def _named(recording: Recorded) -> str:
+    """A recording's name in `--oracle recorded:NAME`."""
+    if isinstance(recording, VersionView):
+        return f"{recording.oracle['name']}-{recording.version}"
+    return recording.path.name
 
 
 def _page(name: str, **values: Any) -> str:
@@ -265,16 +230,33 @@ def _claimed(oracle: dict[str, Any]) -> str:
     return visible(f"{oracle['name']} {version}".strip())
 
 
-def _standing(column: Column, parts: list[Part], recording: Recording) -> Standing:
+def _standing(column: Column, parts: list[Part], recording: Recorded) -> Standing:
     whole = [
         part for part in parts if all(entry.category != ABSENT for entry in part.entries(column))
     ]
-    found = claims([entry for part in whole for entry in part.entries(column)])
     oracle = column.run.header["oracle"]
     if is_recorded(oracle["name"]) and oracle["version"] == recording.oracle["version"]:
         # A recording has its own name; the claim is about the recorded oracle.
         oracle = recording.oracle
+    history = recording.history if isinstance(recording, VersionView) else None
+    versions = _supported(column, whole, oracle, history)
+    found = claims([entry for part in whole for entry in part.entries(column)], versions)
     return Standing(column, whole, found, _claimed(oracle))
+
+
+def _supported(
+    column: Column, whole: list[Part], oracle: dict[str, Any], history: History | None
+) -> dict[str, list[str]] | None:
+    """The versions of torch for which a run supports each level in these chapters.
+
+    None where the oracle is not torch.
+    """
+    header = {**column.run.header, "oracle": oracle}
+    if supported.version_of(header) is None:
+        return None
+    programs = {program.id: program for part in whole for program in part.chapter.programs}
+    lines = [column.lines[name] for name in programs]
+    return supported.claims(header, lines, programs.get, history)
 
 
 def _index(parts: list[Part]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -45,11 +45,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Claim:
-    """A run's claim to a level: whether it `holds`, and a text with the counts behind it."""
+    """A run's claim to a level: whether it `holds`, and a text with the counts behind it.
+
+    `versions` are those of torch for which it holds, newest first; none if the oracle is another.
+    """
 
     level: str
     holds: bool
     text: str
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,24 +140,39 @@ def _shown(text: str | None) -> str:
     return shortened(visible(text or ""), LONG)
 
 
-def claims(entries: Sequence[Entry]) -> list[Claim]:
+def claims(
+    entries: Sequence[Entry], supported: Mapping[str, Sequence[str]] | None = None
+) -> list[Claim]:
     """The claims of a backend, one for each level, from its entries for whole chapters.
 
     A claim holds if every program was run and none diverges, known divergences included; the
-    unsupported ones are counted. A level without any compared program cannot be claimed.
+    unsupported ones are counted. A level without any compared program cannot be claimed. If the
+    oracle is torch, `supported` has the versions for which the run supports each level.
     """
     missing = Counter(entry.category for entry in entries if not entry.levels)
-    return [_claim(level, entries, missing) for level in LEVELS]
+    return [_claim(level, entries, missing, supported) for level in LEVELS]
 
 
-def _claim(level: str, entries: Sequence[Entry], missing: Counter[str]) -> Claim:
+def _claim(
+    level: str,
+    entries: Sequence[Entry],
+    missing: Counter[str],
+    supported: Mapping[str, Sequence[str]] | None,
+) -> Claim:
     found = Counter(entry.levels[level] for entry in entries if entry.levels)
+    others = found["other_version"]
     if found["diverges"]:
         return Claim(level, False, f"diverges in {count(found['diverges'], 'program')}")
-    if not found["conforms"]:
+    if not found["conforms"] and not others:
         return Claim(level, False, "nothing was compared")
     text = f"conforms in {count(found['conforms'], 'program')}"
+    if others:
+        text += f"; {others:,} as another version of torch"
     for kind in NOT_COMPARED:
         if missing[kind]:
             text += f"; {missing[kind]:,} {WORDS[kind]}"
-    return Claim(level, not missing["error"] and not missing["not_run"], text)
+    if supported is not None:
+        versions = tuple(supported.get(level, ()))
+        return Claim(level, bool(versions), text, versions)
+    holds = not (others or missing["error"] or missing["not_run"])
+    return Claim(level, holds, text)

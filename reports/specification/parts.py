@@ -1,0 +1,142 @@
+"""Chapters as parts of the site: rules, examples, traces, verdicts, and other versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from conformance.execution.history import VersionView
+from conformance.execution.recorded import Recorded
+from conformance.execution.recordings import NotRecorded
+from conformance.history.steps import ChangedRule, Step
+from conformance.observe.trace import Trace
+from conformance.program.program import Program
+from conformance.suite.chapters import Chapter, Rule
+from reports.specification.prose import Prose
+from reports.specification.source import highlighted
+from reports.specification.traces import Observed, observed
+from reports.specification.verdicts import Column, Entry
+from reports.specification.versions import Strip, page_of, strip
+
+PAGES = (("index", "index.html", "Chapters"), ("checklist", "checklist.html", "Checklist"))
+VERSIONS_PAGE = ("torch", "torch.html", "Versions of torch")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program of a rule: its source, the oracle's trace, and its standing in every run."""
+
+    program: Program
+    lines: list[Any]
+    steps: list[Observed]
+    missing: str
+    entries: list[Entry]
+
+
+@dataclass(eq=False)
+class Section:
+    """A rule on its page, with the previous and the next rule across chapters."""
+
+    rule: Rule
+    page: str
+    prose: Any
+    examples: list[Example]
+    strip: Strip | None
+    before: Section | None = None
+    after: Section | None = None
+
+    @property
+    def address(self) -> str:
+        """The rule's address, valid from every page of the site."""
+        return f"{self.page}#{self.rule.id}"
+
+    def entries(self, column: Column) -> list[Entry]:
+        """The entries of the rule's programs in one run."""
+        return [entry for one in self.examples for entry in one.entries if entry.column is column]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A chapter with its page and its rules."""
+
+    chapter: Chapter
+    page: str
+    prose: Any
+    sections: list[Section]
+
+    def entries(self, column: Column) -> list[Entry]:
+        """The entries of the chapter's programs in one run."""
+        return [entry for section in self.sections for entry in section.entries(column)]
+
+
+def page_names(chapters: Iterable[Chapter]) -> list[str]:
+    """The file name of each chapter's page, by its area: stable targets of links to rules."""
+    names: list[str] = []
+    taken = {file for _, file, _ in (*PAGES, VERSIONS_PAGE)}
+    for chapter in chapters:
+        name = f"{chapter.area}.html"
+        names.append(f"{chapter.path.stem}.html" if name.lower() in taken else name)
+        taken.add(names[-1].lower())
+    return names
+
+
+def parts_of(
+    chapters: Sequence[Chapter],
+    recording: Recorded,
+    made: list[Column],
+    changed: list[Step],
+    tell: Callable[[str], None],
+) -> tuple[list[Part], list[str]]:
+    """The chapters as parts of the site, and messages on programs without a trace.
+
+    Raises RecordingError for a damaged trace, ProgramError for a program that does not parse.
+    """
+    places = list(zip(chapters, page_names(chapters), strict=True))
+    prose = prose_of(places, changed)
+    history = recording.history if isinstance(recording, VersionView) else None
+    of_rule: dict[str, list[ChangedRule]] = {}
+    for step in changed:
+        for one in step.rules:
+            of_rule.setdefault(one.rule.id, []).append(one)
+    parts: list[Part] = []
+    missing: list[str] = []
+    for chapter, page in places:
+        tell(f"reading {chapter.title}")
+        sections = []
+        for rule in chapter.rules:
+            examples = [_example(program, recording, made) for program in rule.programs]
+            missing += [f"{one.program.id}: {one.missing}" for one in examples if one.missing]
+            found = strip(rule, history, of_rule.get(rule.id, ())) if history else None
+            sections.append(Section(rule, page, prose.markup(rule.prose), examples, found))
+        parts.append(Part(chapter, page, prose.markup(chapter.prose), sections))
+    for before, after in pairwise(section for part in parts for section in part.sections):
+        before.after, after.before = after, before
+    return parts, missing
+
+
+def prose_of(places: Iterable[tuple[Chapter, str]], changed: Iterable[Step]) -> Prose:
+    """The renderer of prose for chapters with their pages, and for the versions in the steps."""
+    places = list(places)
+    return Prose(
+        {chapter.path.name: page for chapter, page in places},
+        {rule.id: f"{page}#{rule.id}" for chapter, page in places for rule in chapter.rules},
+        {step.version: page_of(step.version) for step in changed},
+    )
+
+
+def _example(program: Program, recording: Recorded, made: list[Column]) -> Example:
+    trace: Trace | None = None
+    missing = ""
+    try:
+        trace = recording.trace(program)
+    except NotRecorded as error:
+        missing = str(error)
+    return Example(
+        program,
+        highlighted(program.paste()),
+        observed(program, trace) if trace else [],
+        missing,
+        [column.entry(program, trace) for column in made],
+    )

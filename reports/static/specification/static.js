@@ -1,0 +1,4 @@
+// Pages without data: their HTML is complete.
+
+listenToTheme();
+performance.mark("site-ready");
