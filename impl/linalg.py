@@ -5,6 +5,7 @@ from impl.operators.linalg.cholesky import linalg_cholesky as cholesky
 from impl.operators.linalg.condition_numbers import cond
 from impl.operators.linalg.determinants import det, slogdet
 from impl.operators.linalg.eigenvalues import eig, eigh, eigvals, eigvalsh
+from impl.operators.linalg.hermitian_functions import matrix_sqrth, polar
 from impl.operators.linalg.householder import householder_product
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.ldl import ldl_factor, ldl_factor_ex, ldl_solve
@@ -54,9 +55,11 @@ __all__ = [
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_sqrth",
     "multi_dot",
     "norm",
     "pinv",
+    "polar",
     "qr",
     "slogdet",
     "solve",

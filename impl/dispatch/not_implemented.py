@@ -85,11 +85,11 @@ def not_differentiated(name: str):
 
 
 def check_floating(name: str, A, low_precision: bool = True) -> None:
-    """Raise RuntimeError for integers, and for half and bfloat16 unless `low_precision`."""
+    """Raise NotImplementedError for integers, and for half and bfloat16 unless `low_precision`."""
     d = BY_NUMPY[A.dtype]
     if d.category < FLOATING:
-        raise RuntimeError(
+        raise NotImplementedError(
             f"{name}: Expected a floating point or complex tensor as input. Got {d.legacy}"
         )
     if not low_precision and A.dtype in REDUCED:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {d.legacy}")
+        raise NotImplementedError(f"{name}: Low precision dtypes not supported. Got {d.legacy}")

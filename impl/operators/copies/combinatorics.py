@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 
 from impl.core.registry import tensor_ops
-from impl.core.tensor_lists import require_tensors
-from impl.dispatch.definition import function
+from impl.dispatch.definition import function, native
 from impl.operators.copies.cat_stack import meshgrid, stack
 from impl.tensor.tensor import Tensor, new
 
@@ -30,7 +29,7 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return tensor_ops.new_zeros(input, (0,))
-    grids = meshgrid(*[input] * r, indexing="ij")
+    grids = meshgrid([input] * r, indexing="ij")
     mask = new(_ascending(input._raw.size, r, with_replacement))
     return stack([grid.masked_select(mask) for grid in grids], 1)
 
@@ -45,15 +44,14 @@ def _ascending(size: int, count: int, equal: bool) -> np.ndarray:
     return mask
 
 
-@function(method=False)
-def cartesian_prod(*tensors):
-    """The Cartesian product of vectors, one tuple a row (torch.cartesian_prod).
+@native()
+def cartesian_prod(tensors):
+    """The Cartesian product of vectors, one tuple a row.
 
     Raises RuntimeError unless all are 1-D.
     """
-    require_tensors(tensors)
     for tensor in tensors:
         _check_vector(tensor)
     if len(tensors) == 1:
         return tensors[0]
-    return stack([grid.flatten() for grid in meshgrid(*tensors, indexing="ij")], 1)
+    return stack([grid.flatten() for grid in meshgrid(tensors, indexing="ij")], 1)

@@ -206,7 +206,7 @@ def _composed(query, key, value, mask, dropout_p, is_causal, scale) -> Tensor:
         scores = scores + mask
     weights = safe_softmax(scores, -1)
     if dropout_p > 0:
-        weights = dropout(weights, dropout_p)
+        weights = dropout(weights, dropout_p, True)
     return FUNCTIONS["matmul"](weights, value).to(kind)
 
 

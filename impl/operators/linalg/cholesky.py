@@ -7,14 +7,12 @@ although only one triangle of A is read.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
-from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import store_exactly, stored
+from impl.dispatch.definition import Array, operator
+from impl.dispatch.out import stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together, solution
 
@@ -34,13 +32,6 @@ def _factor(A, upper: bool):
 @lapack.factorisation("LinalgCholeskyExBackward0", "L", "info", autocast="fp32")
 def linalg_cholesky_ex(self: Array, upper) -> tuple:
     return _factor(self, upper)
-
-
-@lapack.factorisation("CholeskyBackward0", autocast="fp32")
-def cholesky_checked(self: Array, upper) -> Array:
-    factors, infos = _factor(self, upper)
-    lapack.check_infos("cholesky", infos)
-    return factors
 
 
 def _backward(F, grad, upper: bool, factor):
@@ -64,9 +55,6 @@ def _tangent(F, tangent, upper: bool, factor):
 linalg_cholesky_ex.differentiable("L").gradient(
     self=lambda F, grad, upper, L: _backward(F, grad, upper, L)
 ).forward(L=lambda F, self_t, L, upper: _tangent(F, self_t, upper, L))
-cholesky_checked.gradient(
-    self=lambda F, grad, upper, result: _backward(F, grad, upper, result)
-).forward("unsupported", name="cholesky", invited=True)
 
 
 Factored = return_type("linalg_cholesky_ex", "L", "info")
@@ -95,16 +83,6 @@ def linalg_cholesky(input, *, upper=False, out=None):
     factors, infos = cholesky_ex(input, upper=upper)
     lapack.check_infos("linalg.cholesky", infos._raw)
     return stored("linalg_cholesky_ex", out, factors)
-
-
-@function()
-def cholesky(input, upper=False, *, out=None):
-    """`linalg_cholesky` by its older name, which warns that it is deprecated (torch.cholesky)."""
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    if input._raw.size:
-        lapack.check_square("cholesky", input._raw)
-    result = cholesky_checked(input, upper)
-    return result if out is None else store_exactly("cholesky", out, result.contiguous())
 
 
 # -- from a factor --------------------------------------------------------------------------------
@@ -196,18 +174,3 @@ def _solve_tangent(F, self_t, input2_t, input2, upper, result):
         product = F.matrix_product(input2_t, F.adjoint_matrix(input2))
     of_A = product + F.adjoint_matrix(product)
     return F.cholesky_solve(self_t - F.matrix_product(of_A, result), input2, upper)
-
-
-_DEPRECATED = (
-    "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a "
-    "future PyTorch release.\n"
-    "L = torch.cholesky(A)\n"
-    "should be replaced with\n"
-    "L = torch.linalg.cholesky(A)\n"
-    "and\n"
-    "U = torch.cholesky(A, upper=True)\n"
-    "should be replaced with\n"
-    "U = torch.linalg.cholesky(A).mH\n"
-    "This transform will produce equivalent results for all valid (symmetric positive definite) "
-    "inputs."
-)

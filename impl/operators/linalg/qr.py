@@ -7,8 +7,6 @@ networks" (2019); they require independent leading columns.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.return_types import return_type
@@ -99,7 +97,6 @@ linalg_qr.forward(
 
 
 Factors = return_type("linalg_qr", "Q", "R")
-OldFactors = return_type("qr", "Q", "R")
 
 
 @fp32
@@ -119,14 +116,6 @@ def qr(A, mode="reduced", *, out=None):
         )
     result = Factors(linalg_qr(A, mode))
     return stored("linalg_qr", out, result)
-
-
-@function("qr")
-def qr_of(input, some=True, *, out=None):
-    """`qr`, "complete" unless `some` (torch.qr). Warns that it is deprecated."""
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    result = OldFactors(qr(input, "reduced" if some else "complete"))
-    return stored("qr", out, result)
 
 
 # -- geqrf ----------------------------------------------------------------------------------------
@@ -161,13 +150,3 @@ def geqrf(input, *, out=None):
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     result = Reflections(geqrf_pair(input))
     return stored("geqrf", out, result)
-
-
-_DEPRECATED = (
-    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch "
-    "release.\n"
-    "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
-    "Q, R = torch.qr(A, some)\n"
-    "should be replaced with\n"
-    "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
-)
