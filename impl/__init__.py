@@ -5,6 +5,7 @@ from __future__ import annotations
 import math as _math
 import sys as _sys
 
+from impl import _tensor as _tensor_py
 from impl import (
     amp,
     autograd,
@@ -14,6 +15,7 @@ from impl import (
     distributed,
     fft,
     func,
+    functional,
     jit,
     linalg,
     masked,
@@ -34,8 +36,9 @@ from impl import (
     version,
 )
 from impl import operators as _operators
+from impl._linalg_utils import _symeig as symeig
+from impl._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve
 from impl.amp import GradScaler
-from impl.arg_parser.functional import publish_checks as _publish_checks
 from impl.arg_parser.publish import publish as _publish
 from impl.compiler import compile
 from impl.core.context import (
@@ -133,6 +136,7 @@ newaxis = None
 
 globals().update(_creation.LEGACY_TYPES)
 globals().update(_FUNCTIONS)
+globals().update({_name: getattr(functional, _name) for _name in functional.__all__})
 _publish(
     {
         "": _sys.modules[__name__],
@@ -142,4 +146,3 @@ _publish(
         "nn.functional": nn.functional,
     }
 )
-_publish_checks(nn.functional)

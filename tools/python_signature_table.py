@@ -31,6 +31,8 @@ EXCLUDED = {
     "nn.functional.boolean_dispatch": "for the JIT",
     "nn.functional.grouped_mm": "of CUDA",
     "nn.functional.scaled_grouped_mm": "of CUDA",
+    "nn.functional.scaled_addmm": "of CUDA",
+    "nn.functional.scaled_addmm_": "of CUDA",
     "nn.functional.scaled_mm": "of CUDA",
     "nn.functional.handle_torch_function": "of subclasses of tensors",
     "nn.functional.linear_cross_entropy": "in beta",

@@ -2,11 +2,13 @@
 
 `python tools/signature_table.py` writes `impl/arg_parser/signatures.txt` and, with the calls that
 are there, `conformance/signatures/torch.txt`, from the torch that is installed; `--check` only says
-which lines differ.
+which lines differ. Functions without a public name, which torch's Python code calls
+(`_nn.mse_loss`, `_VF.einsum`), stand in the first only.
 
 PythonArgParser reads its signatures from strings, which stand in `libtorch_python.so` one after the
 other, in the order in which they are tried: `sum(Tensor input, IntArrayRef[1]? dim, ...)`. The
-table has the same text, with `int[]` for `IntArrayRef` and the like. Methods without parameters
+table has the same text, with `int[]` for `IntArrayRef` and the like. A linker may have merged the
+string of `sin` into that of `asin`, whose end it is. Methods without parameters
 have no string; torch is asked which they are. A new function is entered with an empty call: and
 has no program until a call that torch accepts stands after the tab.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -34,6 +37,8 @@ SPACES = {
     "special": torch.special,
     "Tensor": torch.Tensor,
 }
+HIDDEN = {"_VF": torch._C._VariableFunctions, "_nn": torch._C._nn}
+CALLED_FROM = (torch.functional, torch.nn.functional, torch._tensor, torch.nn.utils.rnn)
 
 EXCLUDED = re.compile(
     r"^_|cudnn|miopen|mkldnn|fbgemm|quantize|fake_quant|qparams|^q_|^qscheme|sparse|crow_ind|ccol_ind|col_ind|"
@@ -47,6 +52,8 @@ EXCLUDED = re.compile(
 )
 """Functions of sparse or quantised tensors, of other devices, of the JIT, of files and threads, of
 the other backends of an operator; and those that read their arguments without the parser."""
+
+ON_CUDA = re.compile("grouped_mm|scaled_mm|scaled_addmm")
 
 HAND_WRITTEN = {
     "is_grad_enabled": ["()"],
@@ -88,7 +95,7 @@ KINDS = (
 
 _OWN_TENSOR = re.compile(r"\bTensor(\|Number)? input\b|\b(Tensor|Number) self\b")
 _STRING = re.compile(
-    rb"(\w+)(\((?:(?:\*, )?[\w:<>\[\]?*]+ \w+[,=)][\x20-\x7e]*|\*?\))(?:\|deprecated)?)\0"
+    rb"(?<!\w)(\w+)(\((?:(?:\*, )?[\w:<>\[\]?*]+ \w+[,=)][\x20-\x7e]*|\*?\))(?:\|deprecated)?)\0"
 )
 
 
@@ -97,14 +104,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, print the differences")
     lines = signature_lines()
-    present = [line.partition("\t")[0] for line in CALLED.read_text().splitlines()]
-    if parser.parse_args().check:
-        print(*(f"- {line}" for line in present if line not in lines), sep="\n")
-        print(*(f"+ {line}" for line in lines if line not in present), sep="\n")
-        return
     calls = dict(line.split("\t") for line in CALLED.read_text().splitlines())
+    hidden = tuple(f"{space}." for space in HIDDEN)
+    public = [line for line in lines if not line.startswith(hidden)]
+    if parser.parse_args().check:
+        print(*(f"- {line}" for line in calls if line not in public), sep="\n")
+        print(*(f"+ {line}" for line in public if line not in calls), sep="\n")
+        return
     PARSED.write_text("".join(f"{line}\n" for line in lines))
-    CALLED.write_text("".join(f"{line}\t{calls.get(line, '')}\n" for line in lines))
+    CALLED.write_text("".join(f"{line}\t{calls.get(line, '')}\n" for line in public))
 
 
 def signature_lines() -> list[str]:
@@ -117,8 +125,28 @@ def signature_lines() -> list[str]:
             found = getattr(owner, name)
             parsed = inspect.isbuiltin(found) or inspect.ismethoddescriptor(found)
             if parsed and not EXCLUDED.search(name):
-                lines += [f"{prefix}{name}{text}" for text in signatures(space, name, written)]
+                for text in signatures(space, name, written):
+                    if NUMBERS_AS_TENSORS.fullmatch(name):
+                        text = re.sub(r"\bTensor(?=\?? )", "Tensor|Number", text)
+                    lines.append(f"{prefix}{name}{text}")
+    for space, name in sorted(set(hidden_functions())):
+        lines += [f"{space}.{name}{text}" for text in signatures(space, name, written)]
     return lines
+
+
+def hidden_functions() -> Iterator[tuple[str, str]]:
+    """The space and the name of each function that torch's Python code calls and that no public
+    name has."""
+    public = [vars(torch), vars(torch.nn.functional)]
+    for module in CALLED_FROM:
+        called = re.findall(r"\b(_C\._nn|_VF|torch)\.(\w+)\(", inspect.getsource(module))
+        for owner, name in set(called):
+            space = "_nn" if owner == "_C._nn" else "_VF"
+            found = getattr(HIDDEN[space], name, None)
+            usual = any(found is value for names in public for value in names.values())
+            excluded = EXCLUDED.search(name.lstrip("_")) or ON_CUDA.search(name)
+            if found is not None and not excluded and (name.startswith("_") or not usual):
+                yield space, name
 
 
 def signatures(space: str, name: str, written: dict[str, list[str]]) -> list[str]:
@@ -134,11 +162,13 @@ def signatures(space: str, name: str, written: dict[str, list[str]]) -> list[str
     if space == "Tensor" and takes_nothing(name):
         return ["()"]
     base = f"{space}_{name}" if space in ("fft", "linalg", "special") else name
-    found = written.get(ALIASES.get(public, base), [])
+    word = ALIASES.get(public, base)
+    found = written.get(word, [])
+    tails = [t for longer, texts in written.items() if longer.endswith(word) for t in texts]
     shown = listed(space, name)
     deprecated = [text for text in found if text.endswith("|deprecated")]
     if shown:
-        usual = [text for text in reversed(found) if text not in deprecated]
+        usual = [t for t in reversed([*found, *tails]) if not t.endswith("|deprecated")]
         printed = {str(Signature(name, text[1:-1])): text for text in usual}
         visible = [printed[text] for text in shown if text in printed]
     else:
@@ -149,12 +179,39 @@ def signatures(space: str, name: str, written: dict[str, list[str]]) -> list[str
         ours = [t for t in found if not shared or bool(_OWN_TENSOR.search(t)) != methods]
         visible = visible if shown else [text for text in visible if text in ours]
         deprecated = [text for text in deprecated if text in ours]
-    return [*visible, *deprecated]
+    return [*(visible or refusing_alike(space, name, tails)), *deprecated]
+
+
+def refusing_alike(space: str, name: str, candidates: list[str]) -> list[str]:
+    """The first of the signatures with which the parser would refuse the same calls as torch."""
+    parsed = {text: Signature(name, text[1:-1]) for text in candidates if text[-1] == ")"}
+    keywords = {parameter.name for s in parsed.values() for parameter in s.parameters}
+    probes = [(0, {}), (40, {}), *((0, {keyword: object()}) for keyword in sorted(keywords))]
+    owner = (SPACES | HIDDEN)[space]
+    own = (torch.zeros(()),) if space == "Tensor" else ()
+
+    def refusal(function: Callable[..., object], *first: object) -> list[str]:
+        texts = []
+        for number, named in probes:
+            try:
+                function(*first, *[object()] * number, **named)
+                texts.append("")
+            except (TypeError, RuntimeError) as error:
+                texts.append(str(error))
+        return texts
+
+    theirs = refusal(getattr(owner, name), *own)
+    alike = [
+        text
+        for text, signature in parsed.items()
+        if refusal(lambda *args, match=signature.match, **named: match(args, named)) == theirs
+    ]
+    return alike[:1]
 
 
 def listed(space: str, name: str) -> list[str]:
     """The signatures that torch lists for arguments that fit none, in the order of trial."""
-    owner = SPACES[space]
+    owner = (SPACES | HIDDEN)[space]
     own = (torch.zeros(()),) if space == "Tensor" else ()
     try:
         getattr(owner, name)(*own, *[object()] * 40)
@@ -180,25 +237,21 @@ def takes_nothing(name: str) -> bool:
 def texts() -> dict[str, list[str]]:
     """The texts of the signatures in torch's library, by the names that stand before them."""
     library = Path(torch.__file__).parent / "lib" / "libtorch_python.so"
-    strings = _STRING.findall(library.read_bytes())
     found: dict[str, list[str]] = {}
-    for name, text in strings:
+    for name, text in _STRING.findall(library.read_bytes()):
         if b"->" in text or text.endswith(b"|hidden"):  # a schema of the JIT; nothing for users
             continue
-        translated = in_notation_of_the_table(name.decode(), text.decode())
+        translated = in_notation_of_the_table(text.decode())
         if translated not in (known := found.setdefault(name.decode(), [])):
             known.append(translated)
     return found
 
 
-def in_notation_of_the_table(name: str, text: str) -> str:
+def in_notation_of_the_table(text: str) -> str:
     """A signature with the table's names for types; a default of None makes the type nullable."""
     for pattern, kind in KINDS:
         text = re.sub(rf"(?<![\w:<]){pattern}(?!\w)", kind, text)
-    text = re.sub(r"([\w\]]) (\w+=None)", r"\1? \2", text)
-    if NUMBERS_AS_TENSORS.fullmatch(name):
-        text = re.sub(r"\bTensor(?=\?? )", "Tensor|Number", text)
-    return text
+    return re.sub(r"([\w\]]) (\w+=None)", r"\1? \2", text)
 
 
 if __name__ == "__main__":

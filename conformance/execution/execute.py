@@ -17,7 +17,7 @@ import numpy as np
 
 from conformance.backends import Backend
 from conformance.observe.observer import Observer, is_observed
-from conformance.observe.texts import failure, warning_text
+from conformance.observe.texts import classes_as_torchs, failure, warning_text
 from conformance.observe.trace import Observation, Step, Trace
 from conformance.program.program import Program, Statement
 
@@ -120,6 +120,7 @@ class _Execution:
 
     def _error(self, error: BaseException) -> dict[str, str]:
         described = failure(error)
+        described["message"] = classes_as_torchs(described["message"], self.backend.namespace)
         lacks = lack_of(error, self.backend.namespace, self.observer, self.program.filename)
         if lacks is not None:
             described["lacks"] = lacks

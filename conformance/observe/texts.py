@@ -37,6 +37,15 @@ def failure(error: BaseException) -> dict[str, str]:
     return {"type": type(error).__name__, "message": text(error)}
 
 
+def classes_as_torchs(message: str, namespace: Any) -> str:
+    """Return a message in which the namespace's classes are shown as torch shows its own:
+    `<class 'torch.Tensor'>` for `<class 'port.Tensor'>`."""
+    package = getattr(namespace, "__name__", None)
+    if not isinstance(package, str) or "<class '" not in message:
+        return message
+    return re.sub(rf"<class '{re.escape(package)}(?=\.)", "<class 'torch", message)
+
+
 def warning_text(message: Any) -> str:
     """Return a warning's message without the place in torch's sources that issued it."""
     return _TRIGGERED.sub("", text(message))

@@ -16,6 +16,7 @@ TENSORS = {
     "s": "torch.tensor(0.5)",
     "r": "torch.tensor([0.5, 0.25], requires_grad=True)",
     "p": "torch.tensor([[2.0, 0.5], [0.5, 1.0]])",
+    "h": "torch.tensor([[0.5, 0.25], [0.75, 0.125], [0.125, 1.0]])",
     "n": "torch.tensor([[0, 1], [1, 0]])",
     "i": "torch.tensor([0, 1])",
     "k": "torch.tensor(1)",

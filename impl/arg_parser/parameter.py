@@ -93,6 +93,7 @@ class Parameter:
         self.optional = bool(default)
         self.numpy_names = NUMPY_NAMES.get(self.name, ())
         self.printed = self._printed(bool(bracket))
+        self.place = 0  # among the parameters of its signature
         self._accepts = _CHECKS[self.kind]
         self._convert = _CONVERSIONS.get(self.kind)
 
@@ -112,6 +113,8 @@ class Parameter:
         """Whether a value that was given fits."""
         if value is None and self.nullable:
             return True
+        if self._accepts is _is_tensor_list:
+            return _is_tensor_list(value, self.place)
         return self._accepts(value, self.size)
 
     def depends_on_value(self, value) -> bool:
@@ -201,13 +204,16 @@ def _is_list(check):
     return accepts
 
 
-def _is_tensor_list(value, size: int) -> bool:
+def _is_tensor_list(value, place: int) -> bool:
+    """Whether a value is a list of tensors. Raises TypeError for one of something else, which is no
+    mismatch: no other signature is tried."""
     if not isinstance(value, tuple | list):
         return False
     for position, element in enumerate(value):
-        if not (isinstance(element, Tensor) or (element is None and size < 0)):
+        if not isinstance(element, Tensor):
             raise TypeError(
-                f"expected Tensor as element {position} in argument 0, but got {type_name(element)}"
+                f"expected Tensor as element {position} in argument {place}, but got "
+                f"{type_name(element)}"
             )
     return True
 

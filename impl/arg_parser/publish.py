@@ -6,23 +6,31 @@ import functools
 
 from impl.arg_parser.parameter import MISSING
 from impl.arg_parser.parser import ArgParser, signatures
+from impl.core.registry import NATIVE, C
 from impl.tensor.tensor import Tensor
+
+HIDDEN = ("_VF", "_nn")
+"""Prefixes of functions without a public name."""
 
 
 def publish(namespaces: dict) -> None:
     """Put a parser before each function of the modules, by the prefix of their names, that torch
-    has signatures of, and before the methods of tensors."""
+    has signatures of, and before the methods of tensors; the functions are those of `C`, too."""
     for name, texts in signatures().items():
         prefix, _, short = name.rpartition(".")
-        owner = Tensor if prefix == "Tensor" else namespaces[prefix]
-        call = getattr(owner, short, None)
-        if call is not None:
-            title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
-            title = "log_sigmoid" if title == "logsigmoid" else title  # its name in ATen
-            public = parsed(call, title, texts, method=owner is Tensor)
+        owner = Tensor if prefix == "Tensor" else namespaces.get(prefix)
+        call = NATIVE.get(short) if prefix in HIDDEN else getattr(owner, short, None)
+        if call is None:
+            continue
+        title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
+        title = "log_sigmoid" if title == "logsigmoid" else title  # its name in ATen
+        public = parsed(call, title, texts, method=owner is Tensor)
+        if owner is not None:
             public.__module__ = Tensor.__module__ if owner is Tensor else owner.__name__
             public.__qualname__ = f"Tensor.{short}" if owner is Tensor else short
             setattr(owner, short, public)
+        if owner is not Tensor:
+            setattr(C, title, public)
 
 
 def parsed(call, name: str, texts: list[str], method: bool):

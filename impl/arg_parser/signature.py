@@ -29,6 +29,8 @@ class Signature:
                 keyword_only = True
             elif part:
                 self.parameters.append(Parameter(part, keyword_only))
+        for place, parameter in enumerate(self.parameters):
+            parameter.place = place
         positional = [p for p in self.parameters if not p.keyword_only]
         self.max_positional = len(positional)
         self.min_arguments = sum(not p.optional for p in self.parameters)

@@ -36,6 +36,11 @@ class _NoGrad:
 tensor_ops_no_grad = _NoGrad()
 OPERATORS: dict[str, Any] = {}  # every `impl.dispatch.operator.Operator` by its name
 FUNCTIONS: dict = {}  # the functions of the torch namespace
+NATIVE: dict = {}  # functions of torch._C without a public name, which torch's Python code calls
+
+# torch._C: its functions, each behind its parser (`impl.arg_parser.publish` puts them there). The
+# functions that torch writes in Python call them here too, and so refuse the same arguments.
+C = SimpleNamespace()
 
 
 def name_home(module: dict[str, Any]) -> None:

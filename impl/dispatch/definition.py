@@ -29,7 +29,14 @@ from typing import Any, TypeAlias
 
 from numpy import ndarray
 
-from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops, tensor_ops_no_grad
+from impl.core.registry import (
+    FUNCTIONS,
+    NATIVE,
+    OPERATORS,
+    array_ops,
+    tensor_ops,
+    tensor_ops_no_grad,
+)
 from impl.dispatch import fast_path
 from impl.dispatch.batching_rules import RULES, BatchingRule
 from impl.dispatch.gradient_plan import OfArguments
@@ -196,6 +203,16 @@ def function(
             FUNCTIONS[public] = rule(call) if rule else call
         if method:
             setattr(Tensor, public, rule(composite) if rule else composite)
+        return composite
+
+    return define
+
+
+def native(name: str | None = None):
+    """Publish a function of torch._C that only torch's Python code calls."""
+
+    def define(composite):
+        NATIVE[name or composite.__name__] = composite
         return composite
 
     return define

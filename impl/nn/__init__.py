@@ -6,7 +6,7 @@ from impl.nn.parallel import DataParallel
 from impl.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from impl.nn.qualified_names import qualify
 
-qualify(modules, functional)
+qualify(modules)
 
 __all__ = [
     "Buffer",

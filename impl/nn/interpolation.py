@@ -6,17 +6,13 @@ import warnings
 
 import numpy as np
 
-from impl.operators.images.adaptive_pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-)
-from impl.operators.images.upsampling import upsampled
+from impl.core.registry import C
+from impl.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
 from impl.tensor.tensor import Tensor
 
-_MEANS = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
 _PICKING = ("nearest", "area", "nearest-exact")
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}  # spatial dimensions
+_RANKS = {"bicubic": 2, "lanczos": 2} | _LINEAR
 
 
 def interpolate(
@@ -46,13 +42,10 @@ def interpolate(
             )
     elif align_corners is None:
         align_corners = False
-    size, factors = _sizes(input, size, scale_factor, recompute_scale_factor)
-    ndim = input._raw.ndim - 2
-    if mode == "area" and size is None:
-        recompute_scale_factor = True
-    if recompute_scale_factor and factors is not None:
-        spatial = input._raw.shape[2:]
-        size = [int(n * factor) for n, factor in zip(spatial, factors, strict=True)]
+    ndim = input.dim() - 2
+    size, factors = _sizes(input, ndim, size, scale_factor, recompute_scale_factor)
+    if factors is not None and (recompute_scale_factor or mode == "area"):
+        size = [int(input.size(d + 2) * factors[d]) for d in range(ndim)]
         factors = None
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 2):
         raise ValueError(
@@ -61,13 +54,14 @@ def interpolate(
         )
     if ndim in (1, 2, 3):
         if mode == "area":
-            return _MEANS[ndim](input, size)
+            pools = (C.adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
+            return pools[ndim - 1](input, size)
         if mode in _PICKING:
-            name = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}[mode]
-            return upsampled(f"{name}{ndim}d", input, size, factors)
-        if _LINEAR.get(mode) == ndim or (mode in ("bicubic", "lanczos") and ndim == 2):
-            name = _operator(mode, ndim, align_corners, antialias)
-            return upsampled(name, input, size, factors, align_corners)
+            name = "upsample_nearest" if mode == "nearest" else "_upsample_nearest_exact"
+            return getattr(C, f"{name}{ndim}d")(input, size, factors)
+        if _RANKS.get(mode) == ndim:
+            operator = getattr(C, _operator(mode, ndim, align_corners, antialias))
+            return operator(input, size, align_corners, factors)
     raise NotImplementedError(_refusal(mode, ndim + 2))
 
 
@@ -90,41 +84,46 @@ def _refusal(mode: str, rank: int) -> str:
     )
 
 
-def _sizes(input, size, scale_factor, recompute):
+def _is_integer(value) -> bool:
+    if isinstance(value, Tensor):
+        return not value.is_floating_point()
+    return isinstance(value, int | np.integer)
+
+
+def _sizes(input, ndim: int, size, scale_factor, recompute):
     """Sizes and factors of all dimensions; one of the two is None."""
-    spatial = input._raw.shape[2:]
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
-    if size is not None:
-        if recompute:
-            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        if not isinstance(size, (list, tuple)):
-            return [size] * len(spatial), None
-        if len(size) != len(spatial):
-            raise ValueError(
-                "Input and output must have the same number of spatial dimensions, but got input "
-                f"with spatial dimensions of {[*spatial]} and output size of {size}. Please "
-                "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, "
-                "o2, ...,oK) format."
-            )
-        if not all(isinstance(n, int | np.integer) for n in size):
-            raise TypeError(
-                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
-                f"int, int], but got size with types {[type(n) for n in size]}"
-            )
-        return size, None
-    if scale_factor is None:
+    if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    if not isinstance(scale_factor, (list, tuple)):
-        return None, [scale_factor] * len(spatial)
-    if len(scale_factor) != len(spatial):
+    if size is None:
+        if not isinstance(scale_factor, (list, tuple)):
+            return None, [scale_factor] * ndim
+        if len(scale_factor) != ndim:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of "
+                f"shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                "format and scale_factor in (s1, s2, ...,sK) format."
+            )
+        return None, scale_factor
+    if not isinstance(size, (list, tuple)):
+        size = [size] * ndim
+    elif len(size) != ndim:
         raise ValueError(
-            "Input and scale_factor must have the same number of spatial dimensions, but got "
-            f"input with spatial dimensions of {[*spatial]} and scale_factor of shape "
-            f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
-            "scale_factor in (s1, s2, ...,sK) format."
+            "Input and output must have the same number of spatial dimensions, but got input "
+            f"with spatial dimensions of {list(input.shape[2:])} and output size of {size}. Please "
+            "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, "
+            "o2, ...,oK) format."
         )
-    return None, scale_factor
+    elif not all(map(_is_integer, size)):
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
+            f"int, int], but got size with types {[type(n) for n in size]}"
+        )
+    if recompute:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    return size, None
 
 
 def _deprecated(name: str) -> None:

@@ -1,52 +1,31 @@
-"""Losses of `torch.nn.functional` between predictions and targets: reductions and checks."""
+"""Losses of `torch.nn.functional` between predictions and targets."""
 
 from __future__ import annotations
 
 import math
 import warnings
 
-from impl.core.registry import FUNCTIONS
-from impl.dispatch.autocast import fp32
-from impl.dispatch.not_implemented import refuse_gradient
-from impl.operators.losses import losses, losses_binary, losses_composed
-from impl.operators.losses.cross_entropy import cross_entropy
-from impl.operators.losses.losses_nll import reduction_of
-from impl.operators.products.linear import linear
+from impl.core.registry import C
+from impl.functional import broadcast_shapes
+from impl.nn.reduction import get_enum, number_of, string_of
 from impl.tensor.tensor import Tensor
-
-_REDUCTIONS = {"none": losses.NONE, "mean": losses.MEAN, "sum": losses.SUM}
-
-
-def reduction_number(name: str, size_average=None, reduce=None) -> int:
-    """ATen's number of a reduction, which the two deprecated flags override.
-
-    Raises ValueError for an unknown name.
-    """
-    return _REDUCTIONS[reduction_of(name, size_average, reduce, stacklevel=4)]
 
 
 def reduced(values, reduction: str) -> Tensor:
-    """The values reduced by recorded operators. Raises ValueError for an unknown reduction."""
-    if reduction == "none":
-        return values
+    """The values reduced by recorded operators; of an unknown reduction as they are."""
     if reduction == "mean":
         return values.mean()
-    if reduction == "sum":
-        return values.sum()
-    raise ValueError(f"{reduction} is not valid")
+    return C.sum(values) if reduction == "sum" else values
 
 
-def _same_size(input, target):
-    """Both broadcast to their common shape, with a warning if the shapes differ."""
-    if target.shape != input.shape:
+def _warn_of_size(input, target) -> None:
+    if target.size() != input.size():
         warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
-            UserWarning,
             stacklevel=3,
         )
-    return FUNCTIONS["broadcast_tensors"](input, target)
 
 
 def mse_loss(
@@ -56,41 +35,42 @@ def mse_loss(
 
     Raises ValueError for an unknown reduction, RuntimeError for shapes that do not broadcast.
     """
-    input, target = _same_size(input, target)
-    if weight is not None:
-        return _weighted((input - target) ** 2, input, weight, reduction)
-    return losses.mse_loss(input, target, reduction_number(reduction, size_average, reduce))
+    _warn_of_size(input, target)
+    reduction = string_of(reduction, size_average, reduce)
+    wide, aim = C.broadcast_tensors([input, target])
+    if weight is None:
+        return C.mse_loss(wide, aim, get_enum(reduction))
+    _check_weight(weight, input)
+    return _weighted(C.pow(wide - aim, 2), weight, reduction)
 
 
 def l1_loss(
     input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None
 ) -> Tensor:
     """|input - target|, reduced; composed of sub, abs and the reduction."""
-    input, target = _same_size(input, target)
-    if weight is not None:
-        return _weighted((input - target).abs(), input, weight, reduction)
-    return _composed_l1(input, target, reduction_of(reduction, size_average, reduce))
+    _warn_of_size(input, target)
+    reduction = string_of(reduction, size_average, reduce)
+    wide, aim = C.broadcast_tensors([input, target])
+    if weight is None:
+        return C.l1_loss(wide, aim, get_enum(reduction))
+    _check_weight(weight, input)
+    return _weighted(C.abs(wide - aim), weight, reduction)
 
 
-@fp32
-def _composed_l1(input, target, reduction: str) -> Tensor:
-    return reduced((input - target).abs(), reduction)
-
-
-def _weighted(values, input, weight, reduction: str, by_weights: bool = True) -> Tensor:
-    """The weighted values, reduced; their mean is their sum by that of the weights, or (of
-    `huber_loss`) by their number.
-
-    Raises ValueError for weights of another size, and for an unknown reduction.
-    """
-    if weight.shape != input.shape:
+def _check_weight(weight, input) -> None:
+    if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
-    if reduction not in _REDUCTIONS:
-        expected = "Expected one of 'none', 'mean', 'sum'"
-        raise ValueError(f"Invalid reduction mode: {reduction}. {expected}.")
+
+
+def _weighted(values, weight, reduction: str, by_weights: bool = True) -> Tensor:
+    """The weighted values, reduced; their mean is their sum by that of the weights, or (of
+    `huber_loss`) by their number. Raises ValueError for an unknown reduction."""
     values = values * weight
     if reduction == "mean" and by_weights:
-        return values.sum() / weight.sum()
+        return C.sum(values) / C.sum(weight)
+    if reduction not in ("none", "mean", "sum"):
+        expected = "Expected one of 'none', 'mean', 'sum'"
+        raise ValueError(f"Invalid reduction mode: {reduction}. {expected}.")
     return reduced(values, reduction)
 
 
@@ -101,24 +81,23 @@ def smooth_l1_loss(
 
     Raises RuntimeError for a negative beta.
     """
-    input, target = _same_size(input, target)
-    reduction = reduction_of(reduction, size_average, reduce)
+    _warn_of_size(input, target)
+    reduction = string_of(reduction, size_average, reduce)
+    wide, aim = C.broadcast_tensors([input, target])
     if beta == 0.0:
-        return _composed_l1(input, target, reduction)
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    return losses.smooth_l1_loss(input, target, _REDUCTIONS[reduction], float(beta))
+        return C.l1_loss(wide, aim, get_enum(reduction))
+    return C.smooth_l1_loss(wide, aim, get_enum(reduction), beta)
 
 
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None) -> Tensor:
     """Quadratic up to `delta`, linear beyond. Raises RuntimeError for delta <= 0."""
-    input, target = _same_size(input, target)
-    if weight is not None:
-        values = huber_loss(input, target, reduction="none", delta=delta)
-        return _weighted(values, input, weight, reduction, by_weights=False)
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return losses.huber_loss(input, target, reduction_number(reduction), delta)
+    _warn_of_size(input, target)
+    wide, aim = C.broadcast_tensors([input, target])
+    if weight is None:
+        return C.huber_loss(wide, aim, get_enum(reduction), delta)
+    _check_weight(weight, input)
+    values = C.huber_loss(wide, aim, get_enum("none"), delta)
+    return _weighted(values, weight, reduction, by_weights=False)
 
 
 def binary_cross_entropy(
@@ -128,14 +107,15 @@ def binary_cross_entropy(
 
     Raises ValueError for different sizes, RuntimeError for elements outside [0, 1].
     """
-    number = reduction_number(reduction, size_average, reduce)
-    if target.shape != input.shape:
+    number = number_of(reduction, size_average, reduce)
+    if target.size() != input.size():
         raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}) is deprecated. Please ensure they have the same size."
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}) is deprecated. Please ensure they have the same size."
         )
-    refuse_gradient("binary_cross_entropy", "weight", weight)
-    return losses_binary.binary_cross_entropy(input, target, weight, number)
+    if weight is not None:
+        weight = weight.expand(broadcast_shapes(target.size(), weight.size()))
+    return C.binary_cross_entropy(input, target, weight, number)
 
 
 def binary_cross_entropy_with_logits(
@@ -148,14 +128,12 @@ def binary_cross_entropy_with_logits(
     pos_weight=None,
 ) -> Tensor:
     """The cross entropy of sigmoid(input), without overflow. ValueError for different sizes."""
-    number = reduction_number(reduction, size_average, reduce)
-    if target.shape != input.shape:
+    number = number_of(reduction, size_average, reduce)
+    if target.size() != input.size():
         raise ValueError(
-            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+            f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
-    refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
-    refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
-    return losses_binary.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
+    return C.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
 
 
 def kl_div(
@@ -169,20 +147,55 @@ def kl_div(
     """The Kullback-Leibler divergence of `target` from the distribution with the logarithm `input`,
     by element, reduced; "batchmean" divides the sum by the batch size
     (torch.nn.functional.kl_div)."""
-    number = losses.SUM
-    if reduction != "batchmean":
-        if reduction == "mean":
-            warnings.warn(
-                "reduction: 'mean' divides the total loss by both the batch size and the support "
-                "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
-                "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
-                "major release.",
-                stacklevel=2,
-            )
-        number = reduction_number(reduction, size_average, reduce)
-    result = losses_composed.kl_div(input, target, number, log_target=log_target)
-    batches = reduction == "batchmean" and input.dim() != 0
-    return result / input.size(0) if batches else result
+    flagged = size_average is not None or reduce is not None
+    if reduction == "mean" and not flagged:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support "
+            "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+            "major release.",
+            stacklevel=2,
+        )
+    by_batch = reduction == "batchmean"
+    named = "sum" if by_batch else reduction
+    result = C.kl_div(input, target, number_of(named, size_average, reduce), log_target=log_target)
+    return result / input.size()[0] if by_batch and input.dim() != 0 else result
+
+
+def nll_loss(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
+) -> Tensor:
+    """Minus the log-probability of each target class, averaged, summed, or unreduced.
+
+    `input` is (C,), (N, C) or (N, C, d1, ...), `target` the class numbers, int64 or uint8, without
+    the class dimension; `weight` (C,) weighs classes. Raises ValueError when the batches differ,
+    IndexError for a class that does not exist, RuntimeError for other shapes and dtypes
+    (torch.nn.functional.nll_loss).
+    """
+    reduction = string_of(reduction, size_average, reduce)
+    return C.nll_loss_nd(input, target, weight, get_enum(reduction), ignore_index)
+
+
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+) -> Tensor:
+    """`nll_loss` of the log-softmax over the classes; or, when `target` has the input's shape and
+    holds probabilities, their cross entropy (torch.nn.functional.cross_entropy).
+
+    `label_smoothing` is the share of the uniform distribution mixed into the target. Errors as
+    `nll_loss`.
+    """
+    reduction = string_of(reduction, size_average, reduce)
+    return C.cross_entropy_loss(
+        input, target, weight, get_enum(reduction), ignore_index, label_smoothing
+    )
 
 
 def _check_linear(input, linear_weight, linear_bias) -> None:
@@ -220,7 +233,7 @@ def linear_cross_entropy(
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`, for an input (D,) or (N, D)
+    """`cross_entropy` of `C.linear(input, linear_weight, linear_bias)`, for an input (D,) or (N, D)
     and weights (C, D) or (C, d1, ..., D); composed, as PyTorch does without options for chunking
     (torch.nn.functional.linear_cross_entropy).
 
@@ -237,7 +250,7 @@ def linear_cross_entropy(
         linear_weight = linear_weight.reshape(rows, weights[-1])
         linear_bias = None if linear_bias is None else linear_bias.reshape(rows)
     return cross_entropy(
-        linear(input, linear_weight, linear_bias).reshape(logits_shape),
+        C.linear(input, linear_weight, linear_bias).reshape(logits_shape),
         target,
         weight=weight,
         reduction=reduction,

@@ -6,13 +6,9 @@ import math
 from collections.abc import Callable
 
 from impl.core.grad_mode import no_grad
-from impl.core.registry import tensor_ops
-from impl.dispatch.not_implemented import refuse_gradient
-from impl.nn.activation import logsigmoid
-from impl.nn.loss import reduced, reduction_number
-from impl.operators.losses import losses_composed, losses_ctc, losses_margin
-from impl.operators.losses.losses_nll import reduction_of
-from impl.operators.losses.similarity import pairwise_distance
+from impl.core.registry import C
+from impl.nn.loss import reduced
+from impl.nn.reduction import get_enum, number_of, string_of
 from impl.tensor.tensor import Tensor
 
 
@@ -25,9 +21,8 @@ def soft_margin_loss(
     Raises ValueError for an unknown reduction, RuntimeError for a target that does not broadcast
     to the input.
     """
-    number = reduction_number(reduction, size_average, reduce)
-    refuse_gradient("soft_margin_loss", "target", target)
-    return losses_margin.soft_margin_loss(input, target, number)
+    number = number_of(reduction, size_average, reduce)
+    return C.soft_margin_loss(input, target, number)
 
 
 def multi_margin_loss(
@@ -45,14 +40,12 @@ def multi_margin_loss(
 
     Raises ValueError for p other than 1 and 2, RuntimeError for other shapes and classes.
     """
-    number = reduction_number(reduction, size_average, reduce)
-    if p not in (1, 2):
+    number = number_of(reduction, size_average, reduce)
+    if p != 1 and p != 2:
         raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None:
-        if weight._raw.ndim != 1:
-            raise ValueError("weight must be one-dimensional")
-        refuse_gradient("multi_margin_loss", "weight", weight)
-    return losses_margin.multi_margin_loss(input, target, p, margin, weight, number)
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return C.multi_margin_loss(input, target, p, margin, weight, number)
 
 
 def multilabel_margin_loss(
@@ -64,8 +57,8 @@ def multilabel_margin_loss(
 
     Raises RuntimeError for other shapes and classes.
     """
-    number = reduction_number(reduction, size_average, reduce)
-    return losses_margin.multilabel_margin_loss_forward(input, target, number)[0]
+    number = number_of(reduction, size_average, reduce)
+    return C.multilabel_margin_loss(input, target, number)
 
 
 def multilabel_soft_margin_loss(
@@ -73,13 +66,15 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The binary cross entropy of each class, averaged over the classes (the last dimension), then
     reduced (torch.nn.functional.multilabel_soft_margin_loss)."""
-    if size_average is not None or reduce is not None:
-        reduction = reduction_of(reduction, size_average, reduce)
-    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    reduction = string_of(reduction, size_average, reduce)
+    loss = -(target * C.log_sigmoid(input) + (1 - target) * C.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    last = input._raw.ndim - 1
-    loss = loss.sum(last) / input.size(last)
+    last = input.dim() - 1
+    classes = input.size(last)
+    loss = loss.sum(dim=last) / classes
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
     return reduced(loss, reduction)
 
 
@@ -97,13 +92,13 @@ def margin_ranking_loss(
 
     Raises RuntimeError for different numbers of dimensions.
     """
-    number = reduction_number(reduction, size_average, reduce)
-    if not input1._raw.ndim == input2._raw.ndim == target._raw.ndim:
+    number = number_of(reduction, size_average, reduce)
+    if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return losses_composed.margin_ranking_loss(input1, input2, target, margin, number)
+    return C.margin_ranking_loss(input1, input2, target, margin, number)
 
 
 def hinge_embedding_loss(
@@ -111,8 +106,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1, reduced
     (torch.nn.functional.hinge_embedding_loss)."""
-    number = reduction_number(reduction, size_average, reduce)
-    return losses_composed.hinge_embedding_loss(input, target, margin, number)
+    number = number_of(reduction, size_average, reduce)
+    return C.hinge_embedding_loss(input, target, margin, number)
 
 
 def cosine_embedding_loss(
@@ -126,8 +121,8 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1, reduced
     (torch.nn.functional.cosine_embedding_loss)."""
-    number = reduction_number(reduction, size_average, reduce)
-    return losses_composed.cosine_embedding_loss(input1, input2, target, margin, number)
+    number = number_of(reduction, size_average, reduce)
+    return C.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
 def poisson_nll_loss(
@@ -142,12 +137,10 @@ def poisson_nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of Poisson counts, reduced
     (torch.nn.functional.poisson_nll_loss)."""
-    if size_average is not None or reduce is not None:
-        reduction = reduction_of(reduction, size_average, reduce)
+    reduction = string_of(reduction, size_average, reduce)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not a valid value for reduction")
-    number = reduction_number(reduction)
-    return losses_composed.poisson_nll_loss(input, target, log_input, full, eps, number)
+    return C.poisson_nll_loss(input, target, log_input, full, eps, get_enum(reduction))
 
 
 def gaussian_nll_loss(
@@ -162,15 +155,15 @@ def gaussian_nll_loss(
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = var * tensor_ops.ones_like(input)
-    elif (var._raw < 0).any():
+        var = var * C.ones_like(input)
+    elif C.any(var < 0):
         raise ValueError("var has negative entry/entries")
-    shape, own = input._raw.shape, var._raw.shape
+    shape, own = input.size(), var.size()
     if own != shape:
         if shape[:-1] == own:
-            var = var.unsqueeze(-1)
+            var = C.unsqueeze(var, -1)
         elif (
-            len(own) != len(shape) or sum(m for n, m in zip(shape, own, strict=True) if n != m) != 1
+            input.ndim != var.ndim or sum(m for n, m in zip(shape, own, strict=True) if n != m) != 1
         ):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
@@ -178,7 +171,7 @@ def gaussian_nll_loss(
     var = var.clone()
     with no_grad():
         var.clamp_(min=eps)
-    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    loss = 0.5 * (C.log(var) + (input - target) ** 2 / var)
     if full:
         loss += 0.5 * math.log(2 * math.pi)
     return reduced(loss, reduction)
@@ -201,12 +194,10 @@ def triplet_margin_loss(
 
     Raises ValueError unless the margin is positive.
     """
-    number = reduction_number(reduction, size_average, reduce)
+    number = number_of(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return losses_composed.triplet_margin_loss(
-        anchor, positive, negative, margin, p, eps, swap, number
-    )
+    return C.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
 def triplet_margin_with_distance_loss(
@@ -225,12 +216,18 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    losses_composed.check_triplet(anchor, positive, negative)
-    distance = distance_function or pairwise_distance
+    ranks = anchor.ndim, positive.ndim, negative.ndim
+    if len(set(ranks)) > 1:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {ranks[0]}D, positive {ranks[1]}D, and negative "
+            f"{ranks[2]}D inputs"
+        )
+    distance = C.pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = tensor_ops.minimum(far, distance(positive, negative))
-    return reduced(tensor_ops.clamp_min_number(margin + near - far, 0), reduction)
+        far = C.minimum(far, distance(positive, negative))
+    return reduced(C.clamp_min(margin + near - far, 0), reduction)
 
 
 def ctc_loss(
@@ -244,7 +241,12 @@ def ctc_loss(
 ) -> Tensor:
     """The negative log-likelihood of label sequences, given the log-probabilities (T, N, C) of the
     classes at each time step, reduced (torch.nn.functional.ctc_loss)."""
-    number = reduction_number(reduction)
-    return losses_ctc.ctc_loss(
-        log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity
+    return C.ctc_loss(
+        log_probs,
+        targets,
+        input_lengths,
+        target_lengths,
+        blank,
+        get_enum(reduction),
+        zero_infinity,
     )

@@ -1,7 +1,6 @@
-"""The qualified names of layers and functions, which Python shows in errors for arguments.
+"""The qualified names of layers' methods, which Python shows in errors for arguments.
 
-torch has a method in the class that is named here, where that is not the layer itself, and a
-function under another name, where a flag chooses among several (`boolean_dispatch`).
+torch has a method in the class that is named here, where that is not the layer itself.
 """
 
 from __future__ import annotations
@@ -33,17 +32,10 @@ _METHODS = {
         "_ReplicationPadNd": ("ReplicationPad{}d",),
     },
 }
-_FUNCTIONS = {
-    "group_norm": "group_norm",
-    "log_softmax": "log_softmax",
-    "softmax": "softmax",
-    "threshold": "_threshold",
-}
-_DISPATCHED = ("adaptive_max_pool{}d", "fractional_max_pool{}d", "max_pool{}d")
 
 
-def qualify(modules: Any, functional: Any) -> None:
-    """Give the methods of the layers, and the functions, the names that torch has for them."""
+def qualify(modules: Any) -> None:
+    """Give the methods of the layers the names that torch has for them."""
     for method, owners in _METHODS.items():
         for owner, patterns in owners.items():
             for name in _numbered(patterns):
@@ -60,12 +52,6 @@ def qualify(modules: Any, functional: Any) -> None:
             private = getattr(found, "__qualname__", "").startswith("_")
             if isinstance(layer, type) and (method, name) not in listed and private:
                 _rename(layer, method, f"{name}.{method}")
-    for name, qualified in _FUNCTIONS.items():
-        getattr(functional, name).__qualname__ = qualified
-    for name in _numbered(_DISPATCHED):
-        function = getattr(functional, name, None)
-        if function is not None:
-            function.__qualname__ = f"_{name}"
 
 
 def _numbered(patterns: tuple[str, ...]) -> list[str]:

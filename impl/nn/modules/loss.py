@@ -6,7 +6,7 @@ from typing import Any
 
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
 from impl.nn.modules.images import PairwiseDistance
-from impl.operators.losses.losses_nll import reduction_of
+from impl.nn.reduction import string_of
 
 _OLD = ("size_average", "reduce")
 
@@ -15,9 +15,9 @@ class _Loss(_FunctionLayer):
     """Old names of the reduction, which warn, are not kept."""
 
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
-        old = {name: settings.pop(name) for name in _OLD if name in settings}
-        if any(value is not None for value in old.values()):
-            settings["reduction"] = reduction_of(settings["reduction"], **old, stacklevel=6)
+        flags = [settings.pop(name) for name in _OLD if name in settings]
+        if flags:
+            settings["reduction"] = string_of(settings["reduction"], *flags)
         return settings
 
 

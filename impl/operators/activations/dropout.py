@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, get_default_dtype, real_of
@@ -13,11 +11,6 @@ from impl.dispatch.facts import SavedAs
 from impl.kernels.reduced_precision import widened
 from impl.tensor.allocation import empty_like
 from impl.tensor.tensor import Tensor
-
-
-def _check_probability(p: float) -> None:
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
 def _idle(input: Tensor, p: float, training: bool) -> bool:
@@ -93,92 +86,8 @@ def native_dropout(input, p, train):
     return dropped_by(input, p, train, mask._raw)
 
 
-def dropout(input, p=0.5, training=True, inplace=False) -> Tensor:
-    """Elements set to zero with probability `p`, the others divided by 1 - p
-    (torch.nn.functional.dropout).
-
-    Outside training the input itself. Raises ValueError for a probability outside [0, 1].
-    """
-    _check_probability(p)
-    return _dropped(input, p, training, inplace, features=False)
-
-
-def dropout1d(input, p=0.5, training=True, inplace=False) -> Tensor:
-    """Whole channels of (N, C, L) or (C, L) dropped (torch.nn.functional.dropout1d)."""
-    _check_probability(p)
-    rank = input._raw.ndim
-    if rank not in (2, 3):
-        raise RuntimeError(
-            "dropout1d: Expected 2D or 3D input, but received a "
-            f"{rank}D input. Note that dropout1d exists to provide channel-wise dropout on inputs "
-            "with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. "
-            "2D or 3D inputs)."
-        )
-    return _batch_dropped(input, p, training, inplace, rank == 3)
-
-
-def _batch_dropped(input: Tensor, p: float, training: bool, inplace: bool, batched: bool):
-    """Dropout of whole channels, of an input with or without a batch dimension."""
-    if batched:
-        return _dropped(input, p, training, inplace, features=True)
-    batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    result = _dropped(batch, p, training, inplace, features=True)
-    return result.squeeze_(0) if inplace else result.squeeze(0)
-
-
-def _warn_of_rank(name: str, rank: int, spatial: int) -> None:
-    if rank not in (spatial + 1, spatial + 2):
-        warnings.warn(
-            f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in "
-            "an error in a future release. To retain the behavior and silence this warning, please "
-            f"use dropout instead. Note that {name} exists to provide channel-wise dropout on "
-            f"inputs with {spatial} spatial dimensions, a channel dimension, and an optional batch "
-            f"dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
-            stacklevel=3,
-        )
-
-
-def dropout2d(input, p=0.5, training=True, inplace=False) -> Tensor:
-    """Whole channels of (N, C, H, W) dropped (torch.nn.functional.dropout2d).
-
-    The first dimension of a 3-D input counts as the batch, with torch's warning.
-    """
-    _check_probability(p)
-    rank = input._raw.ndim
-    _warn_of_rank("dropout2d", rank, 2)
-    if rank == 3:
-        warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
-            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
-            "dim. This behavior will change in a future release to interpret the input as one "
-            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
-            "dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
-        )
-    return _dropped(input, p, training, inplace, features=True)
-
-
-def dropout3d(input, p=0.5, training=True, inplace=False) -> Tensor:
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped (torch.nn.functional.dropout3d)."""
-    _check_probability(p)
-    _warn_of_rank("dropout3d", input._raw.ndim, 3)
-    return _batch_dropped(input, p, training, inplace, input._raw.ndim == 5)
-
-
 # Minus the value of dropped elements, which preserves mean and variance (Klambauer et al., 2017).
 _ALPHA = 1.7580993408473766
-
-
-def alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor:
-    """Dropout for self-normalising networks (torch.nn.functional.alpha_dropout)."""
-    _check_probability(p)
-    return _alpha_dropped(input, p, training, inplace, features=False)
-
-
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False) -> Tensor:
-    """`alpha_dropout` of whole channels (torch.nn.functional.feature_alpha_dropout)."""
-    _check_probability(p)
-    return _alpha_dropped(input, p, training, inplace, features=True)
 
 
 def _alpha_dropped(input, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
@@ -195,8 +104,8 @@ def _alpha_dropped(input, p: float, training: bool, inplace: bool, features: boo
     return input.mul_(mask).add_(shift) if inplace else tensor_ops.mul(input, mask).add_(shift)
 
 
-def _published(name: str, mask, features: bool) -> None:
-    """Publish a dropout as torch.<name>(input, p, train), and its in-place variant."""
+def _published(name: str, mask, features: bool):
+    """A dropout, published as torch.<name>(input, p, train), as is its in-place variant."""
 
     def apply(input, p, train):
         _check_rate(p)
@@ -212,6 +121,7 @@ def _published(name: str, mask, features: bool) -> None:
     write.__doc__ = f"`{name}` in place (torch.{name}_)."
     function(name, method=False)(apply)
     function(f"{name}_", method=False)(write)
+    return apply
 
 
 def _check_rate(p: float) -> None:
@@ -219,7 +129,7 @@ def _check_rate(p: float) -> None:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
 
 
-_published("dropout", _dropped, False)
+dropout = _published("dropout", _dropped, False)
 _published("feature_dropout", _dropped, True)
 _published("alpha_dropout", _alpha_dropped, False)
 _published("feature_alpha_dropout", _alpha_dropped, True)

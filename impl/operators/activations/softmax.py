@@ -194,25 +194,6 @@ def log_softmax(input, dim, dtype=None):
     return log_softmax_along(_prepared(input, dtype), dim)
 
 
-def functional_softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """`torch.softmax`; without `dim` the second dimension, or the first of a vector or 3-D input,
-    is chosen with a warning (torch.nn.functional.softmax)."""
-    dim = _legacy_dim("softmax", input._raw.ndim) if dim is None else dim
-    return softmax(input, dim, dtype)
-
-
-def functional_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """`torch.log_softmax`, with the dimension as in `softmax` (torch.nn.functional)."""
-    dim = _legacy_dim("log_softmax", input._raw.ndim) if dim is None else dim
-    return log_softmax(input, dim, dtype)
-
-
-def softmin(input, dim=None, _stacklevel=3, dtype=None):
-    """Softmax of the negated input (torch.nn.functional.softmin)."""
-    dim = _legacy_dim("softmin", input._raw.ndim) if dim is None else dim
-    return softmax(-input, dim, dtype)
-
-
 # -- log-sum-exp ------------------------------------------------------------------------------
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import get_default_dtype, result_dtype
-from impl.core.tensor_lists import require_tensors
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, native, operator
 from impl.tensor.tensor import new
 
 
@@ -45,16 +44,14 @@ block_diagonal.gradient(tensors=_block_gradients)
 block_diagonal.forward("linear")
 
 
-@function(method=False)
-def block_diag(*tensors):
-    """The tensors, of up to two dimensions, as blocks along the diagonal of a matrix
-    (torch.block_diag).
+@native()
+def block_diag(tensors):
+    """The tensors, of up to two dimensions, as blocks along the diagonal of a matrix.
 
     Vectors are rows. Raises RuntimeError for more dimensions.
     """
     if not tensors:
         return new(np.zeros((1, 0), get_default_dtype().numpy))
-    require_tensors(tensors)
     for i, tensor in enumerate(tensors):
         ndim = tensor._raw.ndim
         if ndim > 2:

@@ -10,9 +10,9 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
 from impl.core.registry import tensor_ops
-from impl.core.sizes import Size, broadcast_shapes
+from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, function, native, operator
 from impl.tensor import memory_overlap
 from impl.tensor.tensor import Tensor
 
@@ -208,28 +208,25 @@ def column_stack(tensors):
 
 
 def _each(of, tensors):
-    if len(tensors) == 1:
-        if not isinstance(tensors[0], (tuple, list)):
-            return of(tensors[0])
-        tensors = tensors[0]
-    return tuple(of(t) for t in tensors)
+    """The function of a tensor, or of each in a list."""
+    return of(tensors) if isinstance(tensors, Tensor) else tuple(map(of, tensors))
 
 
-@function("atleast_1d", method=False)
-def atleast_1d(*tensors):
-    """Tensors with one dimension at least (torch.atleast_1d)."""
+@native()
+def atleast_1d(tensors):
+    """Tensors with one dimension at least."""
     return _each(lambda t: _at_least(t, 1), tensors)
 
 
-@function("atleast_2d", method=False)
-def atleast_2d(*tensors):
-    """Tensors with two dimensions at least, vectors as rows (torch.atleast_2d)."""
+@native()
+def atleast_2d(tensors):
+    """Tensors with two dimensions at least, vectors as rows."""
     return _each(lambda t: _at_least(t, 2), tensors)
 
 
-@function("atleast_3d", method=False)
-def atleast_3d(*tensors):
-    """Tensors with three dimensions at least (torch.atleast_3d)."""
+@native()
+def atleast_3d(tensors):
+    """Tensors with three dimensions at least."""
 
     def of(t):
         if t._raw.ndim == 0:
@@ -241,41 +238,36 @@ def atleast_3d(*tensors):
     return _each(of, tensors)
 
 
-@function("broadcast_tensors", method=False)
-def broadcast_tensors(*tensors):
-    """All tensors expanded to their common shape (torch.broadcast_tensors)."""
-    require_tensors(tensors)
+@native()
+def broadcast_tensors(tensors):
+    """All tensors expanded to their common shape."""
     shape = broadcast_shapes(*(t._raw.shape for t in tensors))
     return tuple(t if t._raw.shape == shape else tensor_ops.expand(t, shape) for t in tensors)
 
 
-@function("broadcast_shapes", method=False)
-def broadcast_shapes_(*shapes):
-    """The shape to which the shapes broadcast (torch.broadcast_shapes)."""
-    return Size(broadcast_shapes(*((s,) if isinstance(s, int) else tuple(s) for s in shapes)))
-
-
-_INDEXING = (
-    "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
-)
-
-
-@function("meshgrid", method=False)
-def meshgrid(*tensors, indexing=None):
-    """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid).
-
-    Warns where `indexing` is not given. Raises RuntimeError for tensors of more dimensions or of
-    several dtypes.
-    """
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    require_tensors(tensors)
+@native()
+def meshgrid(tensors, *, indexing=None):
+    """Grids of coordinates: every 1-d tensor expanded along the others."""
     if indexing is None:
-        warnings.warn(_INDEXING, UserWarning, stacklevel=3)
-    elif indexing not in ("ij", "xy"):
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument.",
+            stacklevel=2,
+        )
+    _check_coordinates(tensors)
+    if indexing not in (None, "ij", "xy"):
         raise RuntimeError(
             f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
         )
+    if indexing == "xy" and len(tensors) >= 2:
+        second, first, *rest = _grids([tensors[1], tensors[0], *tensors[2:]])
+        return (first, second, *rest)
+    return tuple(_grids(tensors))
+
+
+def _check_coordinates(tensors) -> None:
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
         if tensor._raw.ndim > 1:
             raise RuntimeError(
@@ -283,14 +275,12 @@ def meshgrid(*tensors, indexing=None):
             )
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    swap = indexing == "xy" and len(tensors) >= 2
-    if swap:
-        tensors = (tensors[1], tensors[0], *tensors[2:])
+
+
+def _grids(tensors) -> list[Tensor]:
     shape = tuple(t._raw.size for t in tensors)
     grids = []
     for i, t in enumerate(tensors):
         view = tensor_ops.view(t, (1,) * i + (-1,) + (1,) * (len(tensors) - i - 1))
         grids.append(tensor_ops.expand(view, shape))
-    if swap:
-        grids = [grids[1], grids[0], *grids[2:]]
-    return tuple(grids)
+    return grids

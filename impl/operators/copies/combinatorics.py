@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 
 from impl.core.registry import tensor_ops
-from impl.core.tensor_lists import require_tensors
-from impl.dispatch.definition import function
+from impl.dispatch.definition import function, native
 from impl.operators.copies.cat_stack import meshgrid, stack
 from impl.tensor.tensor import Tensor, new
 
@@ -35,15 +34,14 @@ def combinations(input, r=2, with_replacement=False):
     return tensor_ops.index(input, [new(np.array(places, np.int64).reshape(-1, r))])
 
 
-@function(method=False)
-def cartesian_prod(*tensors):
-    """The Cartesian product of vectors, one tuple a row (torch.cartesian_prod).
+@native()
+def cartesian_prod(tensors):
+    """The Cartesian product of vectors, one tuple a row.
 
     Raises RuntimeError unless all are 1-D.
     """
-    require_tensors(tensors)
     for tensor in tensors:
         _check_vector(tensor)
     if len(tensors) == 1:
         return tensors[0]
-    return stack([grid.flatten() for grid in meshgrid(*tensors, indexing="ij")], 1)
+    return stack([grid.flatten() for grid in meshgrid(tensors, indexing="ij")], 1)

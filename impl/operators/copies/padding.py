@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.memory_formats import formatted_as
-from impl.dispatch.definition import Array, operator, written
+from impl.dispatch.definition import Array, native, operator, written
 from impl.dispatch.facts import CastPolicy, SavedAs
 from impl.dispatch.not_implemented import refuse_bool
 from impl.kernels.casting import filled
@@ -212,6 +212,7 @@ def _wrap(result: Tensor, axis: int, to: int, start: int, length: int) -> None:
     result.narrow(axis, to, length).copy_(source)
 
 
+@native()
 def pad(input, pad, mode="constant", value=None):
     """The tensor padded in its last dimensions, by two numbers each, the last dimension first.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 
 from impl.core.dtypes import BOOL, COMPLEX, FLOATING
-from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.registry import FUNCTIONS, C, tensor_ops
 from impl.dispatch.autocast import fp32
-from impl.dispatch.definition import function
-from impl.operators.copies.padding import pad as padded
+from impl.dispatch.definition import function, native
 from impl.operators.fourier.spectral import (
     BY_COUNT,
     BY_ROOT,
@@ -50,36 +49,44 @@ def _window_text(window) -> str:
     return f"{_type_of(window)}{{{[*window.shape]}}}"
 
 
-@function()
+def centred(input, n_fft: int, pad_mode: str):
+    """A signal, padded so that the first of its frames is centred at its beginning."""
+    rank = input.dim()
+    half = int(n_fft // 2)
+    extended = input.view([1] * (3 - rank) + list(input.size()))
+    padded = C.pad(extended, [half, half], pad_mode)
+    return padded.view(padded.shape[-rank:])
+
+
+@native()
 @fp32
-def stft(
+def stft(input, n_fft, hop_length=None, win_length=None, window=None, *settings):
+    """The Fourier transforms of frames of n_fft elements, hop_length apart.
+
+    From (L,) or (B, L) to (B?, N, T): N frequencies of T frames; N is n_fft // 2 + 1 if `onesided`,
+    the default for real numbers. The settings are `normalized`, `onesided`, `return_complex` and
+    `align_to_window`; ATen has an overload with `center` and `pad_mode` before these. Raises
+    RuntimeError for sizes that do not fit and for real input without `return_complex`.
+    """
+    if len(settings) > 1 and isinstance(settings[1], str):
+        center, pad_mode = settings[:2]
+        settings = settings[2:]
+        if center:
+            input = centred(input, n_fft, pad_mode)
+    return _spectrogram(input, n_fft, hop_length, win_length, window, *settings)
+
+
+def _spectrogram(
     input,
     n_fft,
-    hop_length=None,
-    win_length=None,
-    window=None,
-    center=True,
-    pad_mode="reflect",
+    hop_length,
+    win_length,
+    window,
     normalized=False,
     onesided=None,
     return_complex=None,
     align_to_window=None,
 ):
-    """The Fourier transforms of frames of n_fft elements, hop_length apart (torch.stft).
-
-    From (L,) or (B, L) to (B?, N, T): N frequencies of T frames; N is n_fft // 2 + 1 if `onesided`,
-    the default for real numbers. `center` pads so that frame t is centred at t * hop_length. Raises
-    RuntimeError for sizes that do not fit and for real input without `return_complex`.
-    """
-    require_tensor("stft", input)
-    if center:
-        if align_to_window is not None:
-            raise RuntimeError("stft align_to_window should only be set when center = false")
-        given = input.ndim
-        extended = input.view([1] * (3 - given) + list(input.shape))
-        half = int(n_fft // 2)
-        input = padded(extended, [half, half], pad_mode)
-        input = input.view(input.shape[-given:])
     if window is None:
         warnings.warn(_NO_WINDOW.format(_LEAKAGE), stacklevel=2)
     hop = n_fft >> 2 if hop_length is None else hop_length

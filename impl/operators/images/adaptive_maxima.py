@@ -7,12 +7,12 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, function
+from impl.dispatch.definition import Array, function, native
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.adaptive_pooling import (
     check_for_one,
-    given_sizes,
+    repeated,
     single_size,
     windows,
 )
@@ -93,43 +93,26 @@ _define(2)
 _define(3)
 
 
-def _pooled(ndim: int, input, output_size, return_indices: bool):
-    size = given_sizes(output_size, input._raw.shape)
-    size = (size,) * ndim if isinstance(size, int) else size
-    values, indices = getattr(tensor_ops, f"adaptive_max_pool{ndim}d")(input, size)
-    return (values, indices) if return_indices else values
-
-
 @function("adaptive_max_pool1d", method=False)
-def _with_indices(input, output_size):
-    """Maxima and their positions (torch.adaptive_max_pool1d)."""
-    return adaptive_max_pool1d(input, output_size, True)
-
-
-def adaptive_max_pool1d(input, output_size, return_indices=False):
-    """`adaptive_max_pool2d` over the last dimension of (N, C, L) or (C, L)
-    (torch.nn.functional.adaptive_max_pool1d)."""
+def adaptive_max_pool1d(input, output_size):
+    """Maxima of windows over the last dimension of (N, C, L) or (C, L), and their positions
+    (torch.adaptive_max_pool1d)."""
     shape = input._raw.shape
     check_for_one(shape, "adaptive_max_pool1d")
     size = single_size(output_size, "adaptive_max_pool1d")
     check_not_empty(shape, 1, "adaptive_max_pool1d")
     plane = tensor_ops.unsqueeze(input, -2)
     values, indices = tensor_ops.adaptive_max_pool2d(plane, (1, size))
-    values, indices = tensor_ops.squeeze_dim(values, -2), tensor_ops.squeeze_dim(indices, -2)
-    return (values, indices) if return_indices else values
+    return tensor_ops.squeeze_dim(values, -2), tensor_ops.squeeze_dim(indices, -2)
 
 
-def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """Maxima of as many windows over the last two dimensions as `output_size` says; None keeps a
-    size. With `return_indices`, also the positions of the maxima in the flattened plane, int64.
-
-    Raises RuntimeError unless 3-D or 4-D, for negative sizes, and for dimensions without elements
-    (torch.nn.functional.adaptive_max_pool2d).
-    """
-    return _pooled(2, input, output_size, return_indices)
+@native("adaptive_max_pool2d")
+def _adaptive_max_pool2d(input, output_size):
+    """Maxima of windows over the last two dimensions, and their positions."""
+    return tensor_ops.adaptive_max_pool2d(input, repeated(output_size, 2))
 
 
-def adaptive_max_pool3d(input, output_size, return_indices=False):
-    """As `adaptive_max_pool2d`, over the last three dimensions of a 4-D or 5-D tensor
-    (torch.nn.functional.adaptive_max_pool3d)."""
-    return _pooled(3, input, output_size, return_indices)
+@native("adaptive_max_pool3d")
+def _adaptive_max_pool3d(input, output_size):
+    """Maxima of windows over the last three dimensions, and their positions."""
+    return tensor_ops.adaptive_max_pool3d(input, repeated(output_size, 3))

@@ -13,7 +13,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED
 from impl.core.memory_formats import channels_last, channels_last_3d, formatted_as, suggested
 from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
-from impl.dispatch.definition import Array, operator, written
+from impl.dispatch.definition import Array, function, native, operator, written
 from impl.dispatch.facts import CastPolicy, not_implemented
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling_windows import check_not_empty, is_one_size
@@ -105,17 +105,9 @@ def _check_rank(shape, ndim: int) -> None:
         )
 
 
-def given_sizes(output_size, shape):
-    """One size for each pooled dimension; None keeps a size.
-
-    Raises ValueError for more sizes than the shape has dimensions.
-    """
-    if isinstance(output_size, int):
-        return output_size
-    if len(shape) <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    last = shape[len(shape) - len(output_size) :]
-    return tuple(n if m is None else m for m, n in zip(output_size, last, strict=True))
+def repeated(output_size, ndim: int):
+    """The sizes of all dimensions: one number counts for each."""
+    return (index(output_size),) * ndim if is_one_size(output_size) else output_size
 
 
 def single_size(output_size, name: str) -> int:
@@ -140,7 +132,7 @@ def check_for_one(shape, name: str) -> None:
 
 def _means(ndim: int, input, output_size) -> Tensor:
     name = f"adaptive_avg_pool{ndim}d"
-    size = (output_size,) * ndim if isinstance(output_size, int) else output_size
+    size = repeated(output_size, ndim)
     if len(size) != ndim:
         raise RuntimeError(f"{name}: output_size must be {ndim}")
     if min(size) < 0:
@@ -159,24 +151,24 @@ def _means(ndim: int, input, output_size) -> Tensor:
     return result
 
 
+@function(method=False)
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
-    """`adaptive_avg_pool2d` over the last dimension of (N, C, L) or (C, L)
-    (torch.nn.functional.adaptive_avg_pool1d)."""
+    """Means of `output_size` windows over the last dimension of (N, C, L) or (C, L)
+    (torch.adaptive_avg_pool1d)."""
     check_for_one(input._raw.shape, "adaptive_avg_pool1d")
     size = single_size(output_size, "adaptive_avg_pool1d")
     plane = tensor_ops.unsqueeze(input, -2)
     return tensor_ops.squeeze_dim(_means(2, plane, (1, size)), -2)
 
 
+@native()
 def adaptive_avg_pool2d(input, output_size) -> Tensor:
-    """Means of `output_size` windows over the last two dimensions; None keeps a size. Raises
-    RuntimeError unless 3-D or 4-D, for negative sizes, and for dimensions without elements
-    (torch.nn.functional.adaptive_avg_pool2d)."""
-    return _means(2, input, given_sizes(output_size, input._raw.shape))
+    """Means of `output_size` windows over the last two dimensions."""
+    return _means(2, input, output_size)
 
 
+@native()
 @fp32
 def adaptive_avg_pool3d(input, output_size) -> Tensor:
-    """As `adaptive_avg_pool2d`, over the last three dimensions of a 4-D or 5-D tensor
-    (torch.nn.functional.adaptive_avg_pool3d)."""
-    return _means(3, input, given_sizes(output_size, input._raw.shape))
+    """Means of `output_size` windows over the last three dimensions."""
+    return _means(3, input, output_size)

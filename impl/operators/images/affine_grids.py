@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
-from impl.operators.images.grid_sampling import warn_of_default
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import new
 
 
 def _base(size, align_corners: bool, dtype) -> np.ndarray:
@@ -56,38 +53,3 @@ def _gradient(F, grad, size, align_corners):
 
 
 affine_grid_generator.forward("linear")
-
-
-def affine_grid(theta, size, align_corners=None) -> Tensor:
-    """The points (N, ..., d) to which matrices `theta` (N, d, d + 1) map those of a regular grid.
-
-    `size` is that of the images, (N, C, H, W) or (N, C, D, H, W); for `align_corners` see
-    `grid_sample`. Raises ValueError for another dtype or other shapes
-    (torch.nn.functional.affine_grid).
-    """
-    if align_corners is None:
-        warn_of_default()
-        align_corners = False
-    if not theta.is_floating_point():
-        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    ndim = len(size) - 2
-    if ndim not in (2, 3):
-        raise NotImplementedError(
-            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
-            f"respectively. Got size {size}."
-        )
-    if theta._raw.ndim != 3 or theta._raw.shape[1:] != (ndim, ndim + 1):
-        raise ValueError(
-            f"Expected a batch of {ndim}D affine matrices of shape Nx{ndim}x{ndim + 1} for size "
-            f"{size}. Got {theta.shape}."
-        )
-    if align_corners and min(size[2:]) == 1:
-        warnings.warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
-            "align_corners=True. This is not an intended use case of affine_grid. See the "
-            "documentation of affine_grid for details.",
-            stacklevel=2,
-        )
-    elif min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    return FUNCTIONS["affine_grid_generator"](theta, tuple(size), align_corners)

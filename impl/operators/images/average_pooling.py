@@ -10,7 +10,7 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, operator, taking_out
+from impl.dispatch.definition import Array, function, operator, taking_out
 from impl.dispatch.facts import CastPolicy
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
@@ -114,7 +114,8 @@ _avg_pool2d = _avg_pool_operators(2)
 _avg_pool3d = _avg_pool_operators(3)
 
 
-def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+@function(method=False)
+def avg_pool1d(input, kernel_size, stride=(), padding=0, ceil_mode=False, count_include_pad=True):
     """The means of windows over the last dimension of (N, C, L) or (C, L).
 
     Padding counts as zeros that are part of the mean unless `count_include_pad` is false. Raises

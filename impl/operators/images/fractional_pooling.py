@@ -8,15 +8,13 @@ from operator import index
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
-from impl.core.registry import FUNCTIONS, tensor_ops
-from impl.dispatch.definition import Array
+from impl.core.registry import tensor_ops
+from impl.dispatch.definition import Array, native
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
 from impl.operators.images.pooling import define_maxima, scatter_plane
 from impl.operators.images.pooling_windows import is_one_size
-from impl.tensor.tensor import Tensor
 
 _SIDES = {2: ("height", "width"), 3: ("time", "height", "width")}
 
@@ -138,59 +136,21 @@ def _several(value, ndim: int, name: str) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _fractional_max_pool(ndim: int, doc: str):
-    name = f"fractional_max_pool{ndim}d"
-
-    def pool(
-        input,
-        kernel_size,
-        output_size=None,
-        output_ratio=None,
-        return_indices=False,
-        _random_samples=None,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        shape, samples = input._raw.shape, _random_samples
-        if output_size is None:
-            output_size = _size_of_ratio(name, shape, ndim, output_ratio)
-        if samples is None:
-            batch = 1 if len(shape) == ndim + 1 else shape[0]
-            channels = shape[wrap_dim(-ndim - 1, len(shape))]
-            samples = FUNCTIONS["rand"](batch, channels, ndim, dtype=input.dtype)
-        kernel = _several(kernel_size, ndim, "kernel_size")
-        size = _several(output_size, ndim, "output_size")
-        values, indices = getattr(tensor_ops, name)(input, kernel, size, samples)
-        return (values, indices) if return_indices else values
-
-    pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = doc
-    return pool
+def _fractional_max_pool(ndim: int, input, kernel_size, output_size, random_samples):
+    kernel = _several(kernel_size, ndim, "kernel_size")
+    size = _several(output_size, ndim, "output_size")
+    apply = getattr(tensor_ops, f"fractional_max_pool{ndim}d")
+    return apply(input, kernel, size, random_samples)
 
 
-def _size_of_ratio(name: str, shape, ndim: int, output_ratio) -> list[int]:
-    if output_ratio is None:
-        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    ratios = (
-        tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * ndim
-    )
-    if ndim == 2 and len(ratios) > 2:
-        raise ValueError(
-            f"{name} requires output_ratio to either be a single Int or tuple of Ints."
-        )
-    return [int(shape[i - ndim] * ratios[i]) for i in range(ndim)]
+@native()
+def fractional_max_pool2d(input, kernel_size, output_size, random_samples):
+    """Maxima of windows over the last two dimensions, and their positions; `random_samples` say
+    where the windows lie."""
+    return _fractional_max_pool(2, input, kernel_size, output_size, random_samples)
 
 
-fractional_max_pool2d = _fractional_max_pool(
-    2,
-    """Maxima of windows over the last two dimensions of (N, C, H, W) or (C, H, W).
-
-    As many as `output_size` says, or `output_ratio` relative to the input; where they lie is
-    determined by `_random_samples` (N, C, 2) in [0, 1), drawn if not given. With `return_indices`,
-    also the maxima's positions in the flattened plane. Raises ValueError without a size, and
-    RuntimeError for windows that do not fit (torch.nn.functional.fractional_max_pool2d).
-    """,
-)
-fractional_max_pool3d = _fractional_max_pool(
-    3,
-    """As `fractional_max_pool2d`, over the last three dimensions
-    (torch.nn.functional.fractional_max_pool3d).""",
-)
+@native()
+def fractional_max_pool3d(input, kernel_size, output_size, random_samples):
+    """As `fractional_max_pool2d`, over the last three dimensions."""
+    return _fractional_max_pool(3, input, kernel_size, output_size, random_samples)

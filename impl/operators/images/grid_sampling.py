@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
@@ -14,17 +12,10 @@ from impl.dispatch.formula_helpers import needed
 from impl.dispatch.not_implemented import not_implemented
 from impl.operators.images.grid_derivatives import second_gradients
 from impl.operators.images.grid_matrices import (
-    BICUBIC,
-    BILINEAR,
-    BORDER,
-    NEAREST,
-    REFLECTION,
-    ZEROS,
     Sampling,
     images_of,
     rows_of,
 )
-from impl.tensor.tensor import Tensor
 
 
 def _check(input, grid, ndim: int) -> None:
@@ -134,42 +125,3 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """`grid_sampler_2d` or `grid_sampler_3d`, by the rank (torch.grid_sampler)."""
     sample = tensor_ops.grid_sampler_3d if input._raw.ndim == 5 else tensor_ops.grid_sampler_2d
     return sample(input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-_MODES = {"bilinear": BILINEAR, "nearest": NEAREST, "bicubic": BICUBIC}
-_PADDINGS = {"zeros": ZEROS, "border": BORDER, "reflection": REFLECTION}
-
-
-def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None) -> Tensor:
-    """The images (N, C, H, W) or (N, C, D, H, W) at the points of a grid (N, ..., 2 or 3).
-
-    The coordinates, the last dimension's first, go from -1 to 1 between the outermost elements'
-    centres (`align_corners`) or outer sides. `mode` is "bilinear", "nearest" or "bicubic"; outside
-    there are zeros, the nearest element ("border") or the mirror image ("reflection"). Raises
-    ValueError for other modes, RuntimeError for sizes that do not fit
-    (torch.nn.functional.grid_sample).
-    """
-    if mode not in _MODES:
-        raise ValueError(
-            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
-            f"but got: '{mode}'"
-        )
-    if padding_mode not in _PADDINGS:
-        raise ValueError(
-            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
-            f"'reflection', but got: '{padding_mode}'"
-        )
-    if align_corners is None:
-        warn_of_default()
-        align_corners = False
-    return grid_sampler(input, grid, _MODES[mode], _PADDINGS[padding_mode], align_corners)
-
-
-def warn_of_default() -> None:
-    """Warn, as torch does, about the default of `align_corners`."""
-    warnings.warn(
-        "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-        "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-        "documentation of grid_sample for details.",
-        stacklevel=3,
-    )

@@ -18,7 +18,7 @@ from impl.core.memory_formats import channels_last, channels_last_3d, formatted_
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.autocast import raised
-from impl.dispatch.definition import Array, formula_operation, operator, written
+from impl.dispatch.definition import Array, formula_operation, function, native, operator, written
 from impl.dispatch.facts import USUAL_NAMES, NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_bool
 from impl.kernels.reduced_precision import add_each_at, widened
@@ -221,14 +221,19 @@ def max_pool1d_values(self: Array, kernel_size, stride, padding, dilation, ceil_
     return _max_pool(self[..., None, :], windows, "max_pool1d_impl")[0][..., 0, :]
 
 
-def max_pool1d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
-):
-    """The maxima of windows over the last dimension, and where they are.
+def _given(stride):
+    """The stride, None for an empty list, which stands for the kernel's size."""
+    return None if stride == () or stride == [] else stride
+
+
+@function(method=False)
+def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """The maxima of windows over the last dimension, and where they are
+    (torch.max_pool1d_with_indices).
 
     Arguments as `max_pool1d`, errors as `max_pool2d`, by which they are found.
     """
-    sizes = sizes_for_one("max_pool1d", input, kernel_size, stride, padding, dilation)
+    sizes = sizes_for_one("max_pool1d", input, kernel_size, _given(stride), padding, dilation)
     values, indices = _max_pool2d(tensor_ops.unsqueeze(input, -2), *sizes, ceil_mode)
     return tensor_ops.squeeze_dim(values, -2), tensor_ops.squeeze_dim(indices, -2)
 
@@ -277,19 +282,13 @@ def _check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
     return kernel, step, pad, gap
 
 
-def max_pool1d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-):
-    """The maxima of windows over the last dimension of (N, C, L) or (C, L).
+@function(method=False)
+def max_pool1d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """The maxima of windows over the last dimension of (N, C, L) or (C, L) (torch.max_pool1d).
 
-    Windows are `kernel_size` wide with gaps of `dilation`, `stride` apart (by default as wide),
-    over an input padded with minus infinity. With `return_indices`, also the positions of the
-    maxima in the unpadded row. Raises RuntimeError for other ranks, and for windows that do not
-    fit (torch.nn.functional.max_pool1d).
+    Raises RuntimeError for other ranks, and for windows that do not fit.
     """
-    arguments = (kernel_size, stride, padding, dilation, ceil_mode)
-    if return_indices:
-        return max_pool1d_with_indices(input, *arguments)
+    arguments = (kernel_size, _given(stride), padding, dilation, ceil_mode)
     kernel, step, pad, gap = _check_max_pool1d(input, *arguments)
     if (STATE.enabled and requires_grad(input)) or fw_grad(input) is not None:
         return max_pool1d_with_indices(input, *arguments)[0]
@@ -301,27 +300,31 @@ def max_pool1d(
     return batch.squeeze_(0)
 
 
-def max_pool2d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-):
-    """The maxima of windows over the last two dimensions of (N, C, H, W) or (C, H, W).
-
-    Each argument is a number or a pair; see `max_pool1d` (torch.nn.functional.max_pool2d).
-    """
-    sizes = sizes_for("max_pool2d", 2, kernel_size, stride, padding, dilation)
-    values, indices = _max_pool2d(input, *sizes, ceil_mode)
-    return (values, indices) if return_indices else values
+@native()
+def max_pool2d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """The maxima of windows over the last two dimensions, and where they are."""
+    sizes = sizes_for("max_pool2d", 2, kernel_size, _given(stride), padding, dilation)
+    return _max_pool2d(input, *sizes, ceil_mode)
 
 
-def max_pool3d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-):
-    """The maxima of windows over the last three dimensions of (N, C, D, H, W) or (C, D, H, W).
+@native()
+def max_pool3d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """The maxima of windows over the last three dimensions, and where they are."""
+    sizes = sizes_for("max_pool3d", 3, kernel_size, _given(stride), padding, dilation)
+    return _max_pool3d(input, *sizes, ceil_mode)
 
-    Each argument is a number or a triple; see `max_pool1d` (torch.nn.functional.max_pool3d).
-    """
-    sizes = sizes_for("max_pool3d", 3, kernel_size, stride, padding, dilation)
-    if STATE.autocast is not None and not return_indices:
+
+@function(method=False)
+def max_pool2d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """The maxima of windows over the last two dimensions of (N, C, H, W) or (C, H, W)
+    (torch.max_pool2d)."""
+    return max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@function(method=False)
+def max_pool3d(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
+    """The maxima of windows over the last three dimensions of (N, C, D, H, W) or (C, D, H, W)
+    (torch.max_pool3d)."""
+    if STATE.autocast is not None:
         (input,) = raised(input)
-    values, indices = _max_pool3d(input, *sizes, ceil_mode)
-    return (values, indices) if return_indices else values
+    return max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]

@@ -6,15 +6,13 @@ Each is the other's gradient.
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
-from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, operator
+from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.facts import SavedAs, not_implemented
 from impl.operators.images.pooling_windows import Windows
 from impl.tensor.tensor import Tensor
@@ -135,39 +133,30 @@ im2col.gradient(
 col2im.gradient(self="F.im2col(grad, kernel_size, dilation, padding, stride)").forward("linear")
 
 
-def _pair(value, name: str) -> tuple[int, int]:
-    if isinstance(value, int | np.integer):
-        return index(value), index(value)
-    value = tuple(value)
-    if len(value) != 2:
-        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
-    return tuple(value)
+def _checked(**settings):
+    """The settings, of two numbers each. Raises RuntimeError for another number of them."""
+    for name, value in settings.items():
+        if len(value) != 2:
+            raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
+    return settings.values()
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
-    """The sliding blocks of (N, C, H, W) or (C, H, W), as columns of (N, C * kernel, blocks).
-
-    Each setting is a number or a pair; the image is padded with zeros. Raises RuntimeError for
-    other ranks and for settings by which not even one block fits (torch.nn.functional.unfold).
-    """
-    return tensor_ops.im2col(
-        input,
-        _pair(kernel_size, "kernel_size"),
-        _pair(dilation, "dilation"),
-        _pair(padding, "padding"),
-        _pair(stride, "stride"),
-    )
+@native("im2col")
+def _im2col(input, kernel_size, dilation, padding, stride) -> Tensor:
+    """The sliding blocks of (N, C, H, W) or (C, H, W), as columns of (N, C * kernel, blocks)."""
+    settings = _checked(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    return im2col(input, *settings)
 
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+@native("col2im")
+def _col2im(input, output_size, kernel_size, dilation, padding, stride) -> Tensor:
     """The image of size `output_size` from the columns of (N, C * kernel, blocks), which are added
-    at the positions of `unfold`. Raises RuntimeError for another number of columns or rows
-    (torch.nn.functional.fold)."""
-    return tensor_ops.col2im(
-        input,
-        _pair(output_size, "output_size"),
-        _pair(kernel_size, "kernel_size"),
-        _pair(dilation, "dilation"),
-        _pair(padding, "padding"),
-        _pair(stride, "stride"),
+    at their places."""
+    settings = _checked(
+        output_size=output_size,
+        kernel_size=kernel_size,
+        dilation=dilation,
+        padding=padding,
+        stride=stride,
     )
+    return col2im(input, *settings)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.memory_formats import formatted_as
-from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, operator
+from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import require_floating
 from impl.operators.images.pooling_windows import check_not_empty
@@ -64,84 +63,34 @@ max_unpool2d_to.forward("linear")
 max_unpool3d_to.forward("linear")
 
 
-def _max_unpool(input, indices, ndim: int, kernel_size, stride, padding, output_size) -> Tensor:
-    def several(value):
-        return (value,) * ndim if isinstance(value, int) else tuple(value)
-
-    kernel = several(kernel_size)
-    step = kernel if stride is None else several(stride)
-    pad = several(padding)
-    if input._raw.ndim < ndim:
-        raise IndexError("tuple index out of range")
-    spatial = input._raw.shape[-ndim:]
-    default = [
-        (n - 1) * s + k - 2 * p for n, s, k, p in zip(spatial, step, kernel, pad, strict=True)
-    ]
-    size = _output_size(default, step, ndim, output_size)
+def _check(indices, input, ndim: int) -> None:
+    shape = input._raw.shape
     if indices.dtype.name != "int64":
         raise RuntimeError(
             f"elements in indices should be type int64 but got: {indices.dtype.legacy}"
         )
-    if ndim == 1:
-        input, indices, size = (
-            tensor_ops.unsqueeze(input, -1),
-            tensor_ops.unsqueeze(indices, -1),
-            (*size, 1),
-        )
-    _check_unpooled(input._raw.shape, max(ndim, 2))
     if indices._raw.shape != input._raw.shape:
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor "
-            f"({[*input._raw.shape]}) but got indices tensor with shape: {[*indices._raw.shape]}"
+            f"({[*shape]}) but got indices tensor with shape: {[*indices._raw.shape]}"
         )
-    check_not_empty(input._raw.shape, 1, f"max_unpooling{max(ndim, 2)}d_forward_out_cpu")
-    if ndim == 3:
-        return max_unpool3d_to(input, indices, size)
-    result = max_unpool2d_to(input, indices, size)
-    return tensor_ops.squeeze_dim(result, -1) if ndim == 1 else result
-
-
-def _check_unpooled(shape, ndim: int) -> None:
     if len(shape) not in (ndim + 1, ndim + 2):
         raise RuntimeError(
             f"Input to max_unpooling{ndim}d should be a {ndim + 1}d or {ndim + 2}d Tensor, but got "
             f"a tensor with {len(shape)} dimensions."
         )
+    check_not_empty(shape, 1, f"max_unpooling{ndim}d_forward_out_cpu")
 
 
-def _output_size(default, step, ndim: int, asked):
-    if asked is None:
-        return tuple(default)
-    asked = tuple(asked)
-    if len(asked) == ndim + 2:
-        asked = asked[-ndim:]
-    if len(asked) != ndim:
-        raise ValueError(
-            f"output_size should be a sequence containing {ndim} or {ndim + 2} elements, but it "
-            f"has a length of '{len(asked)}'"
-        )
-    for d in range(ndim):
-        low, high = default[d] - step[d], default[d] + step[d]
-        if not low < asked[d] < high:
-            raise ValueError(
-                f'invalid output_size "{asked}" (dim {d} must be between {low} and {high})'
-            )
-    return asked
+@native()
+def max_unpool2d(input, indices, output_size) -> Tensor:
+    """Values put back at `indices` of planes of zeros of the size `output_size`."""
+    _check(indices, input, 2)
+    return max_unpool2d_to(input, indices, output_size)
 
 
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Values put back at the indices that max_pool1d returned, zeros elsewhere.
-
-    Raises RuntimeError for an index outside (torch.nn.functional.max_unpool1d).
-    """
-    return _max_unpool(input, indices, 1, kernel_size, stride, padding, output_size)
-
-
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """As `max_unpool1d`, over two dimensions (torch.nn.functional.max_unpool2d)."""
-    return _max_unpool(input, indices, 2, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """As `max_unpool1d`, over three dimensions (torch.nn.functional.max_unpool3d)."""
-    return _max_unpool(input, indices, 3, kernel_size, stride, padding, output_size)
+@native()
+def max_unpool3d(input, indices, output_size, stride, padding) -> Tensor:
+    """As `max_unpool2d`, over three dimensions."""
+    _check(indices, input, 3)
+    return max_unpool3d_to(input, indices, output_size)

@@ -14,7 +14,7 @@ import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.memory_formats import channels_last, formatted_as, suggested_by
-from impl.core.registry import tensor_ops
+from impl.core.registry import NATIVE, tensor_ops
 from impl.dispatch.definition import operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
@@ -174,11 +174,19 @@ def _modes():
         yield _Mode(name, node, 2, matrix, None, None, loop, True, False, word == "bilinear")
 
 
-for _mode in _modes():
-    _define(_mode)
+def _publish(name: str, has_corners: bool) -> None:
+    """Make the overload for sizes or factors of the input's sizes a function of `NATIVE`."""
+
+    def with_corners(input, output_size, align_corners, scale_factors) -> Tensor:
+        return _upsampled(name, input, output_size, scale_factors, align_corners)
+
+    def plain(input, output_size, scale_factors) -> Tensor:
+        return _upsampled(name, input, output_size, scale_factors)
+
+    NATIVE[name] = with_corners if has_corners else plain
 
 
-def upsampled(name: str, input: Tensor, size, scale_factors, *corners) -> Tensor:
+def _upsampled(name: str, input: Tensor, size, scale_factors, *corners) -> Tensor:
     """The operator `name` applied, for sizes or for factors of the input's sizes.
 
     Raises RuntimeError for both, neither, or another number than the input has.
@@ -191,3 +199,8 @@ def upsampled(name: str, input: Tensor, size, scale_factors, *corners) -> Tensor
     scales = tuple(float(scale) for scale in scale_factors)
     made = tuple(int(n * scale) for n, scale in zip(spatial, scales, strict=True))
     return getattr(tensor_ops, name)(input, made, *corners, *scales)
+
+
+for _mode in _modes():
+    _define(_mode)
+    _publish(_mode.name, "nearest" not in _mode.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
-from impl.core.grad_mode import no_grad
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
@@ -92,6 +91,7 @@ embedding_dense_backward.gradient(
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float):
     """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
     (torch.embedding_renorm_)."""
+    memory_overlap.check_overlap(weight)
     table = weight._array()
     for row in np.unique(indices._raw):
         norm = float(np.linalg.norm(widened(table[row]).astype(np.float64), norm_type))
@@ -112,34 +112,3 @@ def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse
     """`functional.embedding` with torch's own order of arguments (torch.embedding)."""
     check_sparse("embedding", weight, sparse)
     return tensor_ops.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)
-
-
-def embedding(
-    input,
-    weight,
-    padding_idx=None,
-    max_norm=None,
-    norm_type=2.0,
-    scale_grad_by_freq=False,
-    sparse=False,
-) -> Tensor:
-    """The rows of `weight` (n, d) with the indices in `input`, int64 or int32 of any shape.
-
-    The row `padding_idx` gets no gradient; with `scale_grad_by_freq`, gradients are divided by how
-    often a row was looked up; with `max_norm`, longer rows are scaled in place first. Raises
-    IndexError for indices out of range, RuntimeError for other dtypes and ranks
-    (torch.nn.functional.embedding).
-    """
-    if padding_idx is None:
-        padding_idx = -1
-    else:
-        rows = weight._raw.shape[0]
-        if not -rows <= padding_idx < rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= rows
-    if max_norm is not None:
-        input = input.contiguous()
-        with no_grad():
-            memory_overlap.check_overlap(weight)
-            embedding_renorm_(weight, input, max_norm, norm_type)
-    return _embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)

@@ -11,15 +11,12 @@ import scipy.sparse
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
-from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import no_derivative, not_differentiated
 from impl.kernels.reduced_precision import widened
-from impl.operators.indexing.embedding import check_sparse, embedding_renorm_
-from impl.tensor import memory_overlap
-from impl.tensor.tensor import Tensor
+from impl.operators.indexing.embedding import check_sparse
 
 _SUM, _MEAN, _MAX = 0, 1, 2
 
@@ -252,88 +249,3 @@ def _embedding_bag(
         include_last_offset,
         padding_idx,
     )
-
-
-def embedding_bag(
-    input,
-    weight,
-    offsets=None,
-    max_norm=None,
-    norm_type=2,
-    scale_grad_by_freq=False,
-    mode="mean",
-    sparse=False,
-    per_sample_weights=None,
-    include_last_offset=False,
-    padding_idx=None,
-) -> Tensor:
-    """The sums, means or maxima (bags, d) of rows of `weight` (n, d), by `mode`.
-
-    The bags are the rows of a 2-D `input` of int64 or int32, or begin at the `offsets` into a 1-D
-    one (of which, with `include_last_offset`, the last is the end). The row `padding_idx` does not
-    count; `per_sample_weights` scale the rows of sums; for the others see `embedding`. Raises
-    ValueError for other ranks and modes, RuntimeError for other dtypes, offsets and rows that are
-    not there (torch.nn.functional.embedding_bag).
-    """
-    input, offsets, per_sample_weights, include_last_offset = _flat(
-        input, weight, offsets, per_sample_weights, include_last_offset
-    )
-    numbers = {"sum": _SUM, "mean": _MEAN, "max": _MAX}
-    if mode not in numbers:
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
-    if max_norm is not None:
-        with no_grad():
-            memory_overlap.check_overlap(weight)
-            embedding_renorm_(weight, input, max_norm, norm_type)
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
-        )
-    return _embedding_bag(
-        weight,
-        input,
-        offsets,
-        scale_grad_by_freq,
-        numbers[mode],
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-    )[0]
-
-
-def _flat(input, weight, offsets, per_sample_weights, include_last_offset):
-    """The arguments with the indices in one dimension."""
-    given = per_sample_weights is not None
-    if given and input._raw.shape != per_sample_weights._raw.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
-            f"it must have the same shape as the input ({input.shape})"
-        )
-    if weight._raw.ndim != 2:
-        raise ValueError(
-            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight._raw.ndim}"
-        )
-    if input._raw.ndim == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                f"of fixed length sequences. However, found offsets of type {type(offsets)}"
-            )
-        offsets = FUNCTIONS["arange"](0, input._raw.size, input._raw.shape[1], dtype=input.dtype)
-        weights = per_sample_weights.reshape(-1) if given else None
-        return input.reshape(-1), offsets, weights, False
-    if input._raw.ndim != 1:
-        raise ValueError(
-            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._raw.ndim}"
-        )
-    if offsets is None:
-        raise ValueError("offsets has to be a 1D Tensor but got None")
-    if offsets._raw.ndim != 1:
-        raise ValueError("offsets has to be a 1D Tensor")
-    return input, offsets, per_sample_weights, include_last_offset

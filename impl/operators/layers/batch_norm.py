@@ -267,13 +267,14 @@ def _check(input, weight, bias, running_mean, running_var, training) -> None:
             raise RuntimeError(f"{name} should contain {count} elements not {value._raw.size}")
 
 
+@function(method=False)
 def batch_norm(
-    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
+    input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
 ) -> Tensor:
     """Each channel of (N, C, ...) by its mean and variance: in training those of the batch, which
-    update the running ones in place, else the running ones (torch.nn.functional.batch_norm).
+    update the running ones in place, else the running ones (torch.batch_norm).
 
-    Raises ValueError when a channel has one value in training, RuntimeError for other sizes.
+    Raises RuntimeError for other sizes.
     """
     _check(input, weight, bias, running_mean, running_var, training)
     if not input._raw.size:  # ATen computes no statistics of an empty input
@@ -286,42 +287,8 @@ def batch_norm(
     )[0]
 
 
-@function("batch_norm", method=False)
-def _batch_norm(
-    input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
-):
-    """`functional.batch_norm` with torch's own order of arguments (torch.batch_norm)."""
-    return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
+@function(method=False)
 def instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.1,
-    eps=1e-5,
-) -> Tensor:
-    """Each channel of each example by its own statistics: a batch normalisation of one example with
-    N * C channels (torch.nn.functional.instance_norm).
-
-    The running statistics are then averaged over the examples. Raises ValueError for one element
-    per channel, RuntimeError when there are no statistics to use.
-    """
-    shape = input._raw.shape
-    if use_input_stats and elements(shape, tuple(range(2, len(shape)))) == 1:
-        raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size {input.shape}"
-        )
-    return _instance_norm(
-        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
-    )
-
-
-@function("instance_norm", method=False)
-def _instance_norm(
     input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled
 ) -> Tensor:
     """`functional.instance_norm` in torch's own order of arguments, also for one element per

@@ -187,15 +187,3 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
             )
     sizes = (shape[0], shape[1], math.prod(shape[2:]))
     return native_group_norm(input, weight, bias, *sizes, num_groups, eps)[0]
-
-
-def verified_group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
-    """`group_norm`, but ValueError for groups of one value (torch.nn.functional.group_norm)."""
-    shape = input._raw.shape
-    if len(shape) > 1 and num_groups > 0:
-        sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
-        if math.prod((sizes[0], *shape[2:])) == 1:
-            raise ValueError(
-                f"Expected more than 1 value per channel when training, got input size {sizes}"
-            )
-    return group_norm(input, num_groups, weight, bias, eps)

@@ -87,7 +87,7 @@ def _layers(run, input, states, params, each, num_layers, p, train, bidirectiona
             lasts.append(last)
         input = outputs[0] if directions == 1 else FUNCTIONS["cat"](outputs, -1)
         if p and train and layer < num_layers - 1:
-            input = dropout(input, p)
+            input = dropout(input, p, True)
     return input, lasts
 
 

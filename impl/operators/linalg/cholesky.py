@@ -56,6 +56,7 @@ linalg_cholesky_ex.differentiable("L").gradient(
     self=lambda F, grad, upper, L: _backward(F, grad, upper, L)
 ).forward(L=lambda F, self_t, L, upper: _tangent(F, self_t, upper, L))
 
+
 Factored = return_type("linalg_cholesky_ex", "L", "info")
 
 

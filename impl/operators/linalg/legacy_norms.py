@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import store
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
     norm_tangent,
     raw_norm,
-    vector_norm,
 )
-from impl.tensor.tensor import Tensor
 
 
 def require_real_or_complex(kind) -> None:
@@ -59,27 +54,6 @@ norm_all.gradient(
 norm_all.forward(
     lambda F, self_t, self, p, result: norm_tangent(F, self_t, self, float(p), result, (), True)
 )
-
-
-@function()
-def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """A vector norm of any order, or "fro" for order 2 (torch.norm, torch.Tensor.norm)."""
-    result = _named_norm(input, p, dim, keepdim, dtype)
-    return result if out is None else store("norm", out, result)
-
-
-def _named_norm(input, p, dim, keepdim, dtype):
-    one = isinstance(dim, int | np.integer) or (isinstance(dim, Tensor) and dim.dim() == 0)
-    dims = None if dim is None else (int(dim),) if one else tuple(dim)
-    if isinstance(dtype, type):
-        dtype = BY_NUMPY[np.dtype(dtype)]
-    if isinstance(p, str):
-        if p == "fro" and (dims is None or len(dims) <= 2):
-            return vector_norm(input, 2, dims, keepdim, dtype=dtype)
-        if dims is None:
-            dims = tuple(range(input._raw.ndim))
-        return matrix_norm(input, p, dims, keepdim, dtype=dtype)
-    return vector_norm(input, 2.0 if p is None else p, dims, keepdim, dtype=dtype)
 
 
 def _left_for_jit(name: str, instead: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import stored
 from impl.operators.linalg import lapack
@@ -239,21 +239,15 @@ def lu_factor(A, *, pivot=True, out=None):
     return stored("linalg_lu_factor", out, result)
 
 
-@function("lu")
-def packed(A, pivot=True, get_infos=False, out=None):
-    """The factors in one matrix, the row exchanges, and with `get_infos` error codes, which are not
-    raised (torch.lu). Warns that it is deprecated."""
+PackedWithInfo = return_type("_lu_with_info", "LU", "pivots", "info")
+
+
+@native()
+def _lu_with_info(input, pivot=True, check_errors=True):
+    """The factors in one matrix, the row exchanges and the error codes; warns that it is
+    deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    result = fp32(lu_factor_ex)(A, pivot=pivot)
-    if not get_infos:
-        result = tuple(result[:2])
-    if out is None:
-        return result
-    if len(out) != len(result):
-        raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
-    for target, part in zip(out, result, strict=True):  # in torch too a function composed of others
-        target.resize_as_(part).copy_(part)
-    return out
+    return PackedWithInfo(fp32(lu_factor_ex)(input, pivot=pivot, check_errors=check_errors))
 
 
 # -- lu_unpack --------------------------------------------------------------------------------

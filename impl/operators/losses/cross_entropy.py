@@ -13,35 +13,28 @@ from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.dispatch import fused
 from impl.dispatch.autocast import raised
+from impl.dispatch.definition import native
 from impl.operators.activations.softmax import log_softmax, log_softmax_along, logarithms
-from impl.operators.losses.losses import MEAN, SUM
+from impl.operators.losses.losses import MEAN, NONE, SUM
 from impl.operators.losses.losses_nll import (
     are_plain,
-    likelihood,
     nll_loss_forward,
+    nll_loss_nd,
     of_plain,
-    reduction_of,
 )
 from impl.tensor.tensor import Tensor, dense_meta, new
 
 
-def cross_entropy(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    ignore_index=-100,
-    reduce=None,
-    reduction="mean",
-    label_smoothing=0.0,
+@native()
+def cross_entropy_loss(
+    input, target, weight, reduction: int, ignore_index: int, label_smoothing: float
 ):
     """`nll_loss` of the log-softmax over the classes; or, when `target` has the input's shape and
-    holds probabilities, their cross entropy (torch.nn.functional.cross_entropy).
+    holds probabilities, their cross entropy.
 
     `label_smoothing` is the share of the uniform distribution mixed into the target. Errors as
-    `nll_loss`.
+    `nll_loss_nd`.
     """
-    reduction = reduction_of(reduction, size_average, reduce)
     if STATE.autocast is not None:
         input, target, weight = raised(input, target, weight)
     if input._raw.shape == target._raw.shape:
@@ -57,11 +50,11 @@ def cross_entropy(
     if label_smoothing > 0:
         _check_smoothing(label_smoothing)
         return _smoothed(input, target, weight, reduction, ignore_index, label_smoothing)
-    if weight is None and reduction != "none":
-        loss = _fused(input, target, reduction == "mean", ignore_index)
+    if weight is None and reduction != NONE:
+        loss = _fused(input, target, reduction, ignore_index)
         if loss is not None:
             return loss
-    return likelihood(log_softmax(input, dim), target, weight, reduction, ignore_index)
+    return nll_loss_nd(log_softmax(input, dim), target, weight, reduction, ignore_index)
 
 
 @functools.cache
@@ -75,7 +68,7 @@ def _plans():
     return plans
 
 
-def _fused(input: Tensor, target: Tensor, mean: bool, ignore_index: int) -> Tensor | None:
+def _fused(input: Tensor, target: Tensor, reduction: int, ignore_index: int) -> Tensor | None:
     """The fused log-softmax and loss of rows of floats, with the nodes of both operators (compare
     `impl.operators.products.linear`).
 
@@ -92,7 +85,6 @@ def _fused(input: Tensor, target: Tensor, mean: bool, ignore_index: int) -> Tens
     if not connected:
         return None
     found = logarithms(rows, 1)
-    reduction = MEAN if mean else SUM
     raw, count = of_plain(found, classes, reduction)
     result = new(raw)
     if before is None:
@@ -137,10 +129,10 @@ def _of_probabilities(input, target, weight, reduction, label_smoothing):
     terms = likelihoods * target
     if weight is not None:
         terms = terms * _along_classes(weight, input._raw.ndim)
-    if reduction == "none":
+    if reduction == NONE:
         return -terms.sum((dim,))
     total = terms.sum()
-    if reduction == "sum":
+    if reduction == SUM:
         return -total
     if not input._raw.size:
         return -total.fill_(math.nan)
@@ -150,7 +142,7 @@ def _of_probabilities(input, target, weight, reduction, label_smoothing):
 def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
     dim = 0 if input._raw.ndim == 1 else 1
     likelihoods = log_softmax(input, dim)
-    first = likelihood(likelihoods, target, weight, reduction, ignore_index)
+    first = nll_loss_nd(likelihoods, target, weight, reduction, ignore_index)
     classes = input._raw.shape[dim]
     if weight is None:
         uniform = -likelihoods.sum((dim,))
@@ -158,9 +150,9 @@ def _smoothed(input, target, weight, reduction, ignore_index, label_smoothing):
         uniform = -(likelihoods * _along_classes(weight, input._raw.ndim)).sum((dim,))
     ignored = np.asarray(target._raw == ignore_index)
     uniform.masked_fill_(new(ignored), 0.0)
-    if reduction != "none":
+    if reduction != NONE:
         uniform = uniform.sum()
-    if reduction == "mean":
+    if reduction == MEAN:
         if weight is None:
             count = new(np.int64(np.count_nonzero(~ignored)))
         else:

@@ -8,7 +8,7 @@ from impl.core.dtypes import result_dtype
 from impl.core.grad_mode import no_grad
 from impl.core.messages import SUBTRACT_BOOLS
 from impl.core.registry import array_ops, tensor_ops
-from impl.dispatch.definition import Array, formula_operation, function, operator, written
+from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.gradient_plan import OfArguments
 from impl.dispatch.not_implemented import require_floating
@@ -259,4 +259,3 @@ def _log_sigmoid(value):
 
 
 tensor_ops.log_sigmoid = _log_sigmoid
-function("binary_cross_entropy_with_logits", method=False)(binary_cross_entropy_with_logits)

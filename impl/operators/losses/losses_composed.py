@@ -7,7 +7,7 @@ import math
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
-from impl.dispatch.definition import function
+from impl.dispatch.definition import function, native
 from impl.operators.losses.losses import MEAN, NONE, SUM
 from impl.operators.losses.similarity import pairwise_distance
 from impl.tensor.tensor import Tensor
@@ -34,6 +34,13 @@ def _plus(values, number):
 def _saved(condition, values):
     """The values where the condition holds, zeros elsewhere."""
     return tensor_ops.where(condition, values, tensor_ops.zeros_like(values))
+
+
+@native()
+@fp32
+def l1_loss(input, target, reduction) -> Tensor:
+    """|input - target|, reduced."""
+    return _reduced((input - target).abs(), reduction)
 
 
 @function(method=False)

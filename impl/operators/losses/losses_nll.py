@@ -7,7 +7,6 @@ sums (torch.nn.functional.nll_loss). For images torch has an operator of its own
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
@@ -15,37 +14,15 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, WIDE
 from impl.core.registry import tensor_ops
 from impl.core.strides import element_strides
 from impl.core.tensor_iterator import elementwise_strides
-from impl.dispatch.definition import Array, operator
+from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.not_implemented import not_implemented, refuse_gradient
 from impl.kernels.reduced_precision import accumulate_dtype
 from impl.kernels.vectorized import MODERATE, largest, ones, starts
-from impl.operators.losses.losses import MEAN, NONE, SUM
+from impl.operators.losses.losses import MEAN, NONE
 from impl.tensor.tensor import Tensor
 
 CLASSES = np.dtype(np.int64)
 _TARGETS = (CLASSES, np.dtype(np.uint8))
-_NONE, _MEAN, _SUM = "none", "mean", "sum"
-_NUMBERS = {_NONE: NONE, _MEAN: MEAN, _SUM: SUM}
-
-
-def reduction_of(reduction: str, size_average, reduce, stacklevel: int = 3) -> str:
-    """The reduction's name, from the two legacy flags if given. Raises ValueError if unknown."""
-    if size_average is not None or reduce is not None:
-        average = True if size_average is None else size_average
-        reduced = True if reduce is None else reduce
-        name = (_MEAN if average else _SUM) if reduced else _NONE
-        warnings.warn(
-            "size_average and reduce args will be deprecated, please use "
-            f"reduction='{name}' instead.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-        return name
-    if reduction not in (_NONE, _MEAN, _SUM):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
-
-
 # -- the operators ----------------------------------------------------------------------------
 
 
@@ -274,7 +251,7 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
             f"but got weight tensor of shape: {[*weight._raw.shape]}"
         )
     _check_weight_dtype(input, weight)
-    return nll_loss_forward(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
+    return nll_loss_forward(input, target, weight, reduction, ignore_index)[0]
 
 
 def _nll_images(input, target, weight, reduction, ignore_index):
@@ -292,11 +269,12 @@ def _nll_images(input, target, weight, reduction, ignore_index):
     if target.dtype.name == "uint8":
         raise RuntimeError("expected scalar type Long but found Byte")
     _check_weight_dtype(input, weight)
-    return nll_loss2d_forward(input, target, weight, _NUMBERS[reduction], ignore_index)[0]
+    return nll_loss2d_forward(input, target, weight, reduction, ignore_index)[0]
 
 
-def likelihood(input: Tensor, target: Tensor, weight, reduction: str, ignore_index: int) -> Tensor:
-    """`nll_loss` by the reduction's name."""
+@native()
+def nll_loss_nd(input: Tensor, target: Tensor, weight, reduction: int, ignore_index: int) -> Tensor:
+    """Minus the log-probability of each target class, by the rank of the input."""
     shape, goal = input._raw.shape, target._raw.shape
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -321,18 +299,4 @@ def likelihood(input: Tensor, target: Tensor, weight, reduction: str, ignore_ind
         reduction,
         ignore_index,
     )
-    return tensor_ops.view(result, items) if reduction == _NONE else result
-
-
-def nll_loss(
-    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
-):
-    """Minus the log-probability of each target class, averaged, summed, or unreduced.
-
-    `input` is (C,), (N, C) or (N, C, d1, ...), `target` the class numbers, int64 or uint8, without
-    the class dimension; `weight` (C,) weighs classes. Raises ValueError when the batches differ,
-    IndexError for a class that does not exist, RuntimeError for other shapes and dtypes
-    (torch.nn.functional.nll_loss).
-    """
-    reduction = reduction_of(reduction, size_average, reduce)
-    return likelihood(input, target, weight, reduction, ignore_index)
+    return tensor_ops.view(result, items) if reduction == NONE else result

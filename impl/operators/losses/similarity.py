@@ -8,8 +8,7 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.batching_rules import by_example
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import store
-from impl.operators.linalg.legacy_norms import norm, norm_dims, require_real_or_complex
+from impl.operators.linalg.legacy_norms import norm_dims, require_real_or_complex
 from impl.operators.linalg.norms import (
     norm_backward,
     norm_tangent,
@@ -91,11 +90,3 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
         bounded.clamp_min_(eps)
         directions.append(x / length)
     return (directions[0] * directions[1]).sum((dim,))
-
-
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    """`input` divided by its norm along `dim`, clamped to at least `eps`
-    (torch.nn.functional.normalize)."""
-    length = norm(input, p, dim, True)
-    result = input / length.clamp_min(eps).expand_as(input)
-    return result if out is None else store("div", out, result)

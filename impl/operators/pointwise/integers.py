@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
@@ -51,29 +48,3 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
     found = np.isin(whole, others, invert=invert)
     return new(found if found.ndim else found[()])
-
-
-@function(method=False)
-def unravel_index(indices, shape):
-    """The coordinates, one tensor for each dimension, of indices into a flattened tensor
-    (torch.unravel_index).
-
-    Raises TypeError for indices that are not integers, and ValueError for negative sizes.
-    """
-    if indices.is_complex() or indices.is_floating_point() or indices.dtype.name == "bool":
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    if not isinstance(shape, (int, Sequence)):
-        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    for size in sizes:
-        if not isinstance(size, int):
-            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
-        if size < 0:
-            raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    if sizes and indices.numel() and not all(sizes):
-        raise ValueError(
-            f"'shape' cannot have zero dimensions when 'indices' is non-empty, but got {sizes}"
-        )
-    steps = [math.prod(sizes[place:]) for place in range(1, len(sizes) + 1)]
-    divisors, moduli = (new(np.array(numbers, np.int64)) for numbers in (steps, sizes))
-    return ((indices.unsqueeze(-1) // divisors) % moduli).unbind(-1)

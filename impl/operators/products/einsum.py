@@ -8,35 +8,23 @@ composition (Linear.cpp, einsum and sumproduct_pair), which is visible in the re
 from __future__ import annotations
 
 import math
-import string
 
 from impl.core.registry import tensor_ops
-from impl.core.tensor_lists import require_tensors
-from impl.dispatch.definition import function
+from impl.dispatch.definition import native
 from impl.operators.products.matmul import bmm
 from impl.tensor.tensor import Tensor
 
-# The subscripts 0 to 51 of lists.
-_LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
-
-@function(method=False)
-def einsum(equation, *operands):
-    """The sum of products that `equation` describes, such as "ij,jk->ik" (torch.einsum).
+@native()
+def einsum(equation, tensors, *, path=None):
+    """The sum of products that `equation` describes, such as "ij,jk->ik".
 
     A name given twice in an operand is its diagonal; an ellipsis stands for dimensions that
     broadcast. Raises RuntimeError for an equation that does not fit its operands.
-
-    Each operand may instead be followed by a list of its dimensions' numbers, and the last of them
-    by the output's; `...` stands for an ellipsis.
     """
-    if not isinstance(equation, str):
-        equation, operands = _from_sublists(equation, *operands)
-    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = tuple(operands[0])
+    operands = tensors
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
-    require_tensors(operands, 1)
     _check_letters(equation)
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -54,30 +42,6 @@ def einsum(equation, *operands):
     aligned = [_align(t, term, order) for t, term in zip(operands, names, strict=True)]
     _check_sizes(aligned, order)
     return _contract(aligned, len(kept), len(order))
-
-
-def _from_sublists(*given) -> tuple[str, tuple]:
-    """The equation and the operands of a call with lists of subscripts."""
-    operands, lists = given[0 : len(given) // 2 * 2 : 2], given[1::2]
-    equation = ",".join(map(_term, lists))
-    if len(given) % 2:
-        equation += f"->{_term(given[-1])}"
-    return equation, operands
-
-
-def _term(subscripts) -> str:
-    """The letters of a list of subscripts. Raises ValueError for a number outside [0, 52)."""
-    letters = []
-    for subscript in subscripts:
-        if subscript is Ellipsis:
-            letters.append("...")
-        elif 0 <= subscript < len(_LETTERS):
-            letters.append(_LETTERS[subscript])
-        else:
-            raise ValueError(
-                "einsum(): subscript in subscript list is not within the valid range [0, 52)"
-            )
-    return "".join(letters)
 
 
 def _check_letters(equation: str) -> None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import function
+from impl.dispatch.definition import native
 from impl.dispatch.out import store
 from impl.operators.products.matmul import mm
 from impl.tensor.tensor import Tensor
@@ -108,9 +108,9 @@ def _product(matrices: Sequence[Tensor], splits, i: int, j: int) -> Tensor:
     return mm(_product(matrices, splits, i, k), _product(matrices, splits, k + 1, j))
 
 
-@function(method=False)
-def chain_matmul(*matrices, out=None):
-    """The product of matrices (torch.chain_matmul), deprecated in favour of `linalg.multi_dot`.
+@native()
+def chain_matmul(matrices, *, out=None):
+    """The product of matrices, deprecated in favour of `linalg.multi_dot`.
 
     Raises RuntimeError as `linalg.multi_dot`, and for other dimensions than two.
     """
@@ -118,6 +118,8 @@ def chain_matmul(*matrices, out=None):
     for matrix in matrices:
         if matrix._raw.ndim != 2:
             raise RuntimeError(f"Tensor dimension is {matrix._raw.ndim}, expected 2 instead.")
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     if len(matrices) == 1:
         return matrices[0].clone()
     return multi_dot(matrices, out=out)

@@ -10,12 +10,12 @@ import functools
 import math
 
 from impl.core import inference_mode
-from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
-from impl.dispatch.definition import function
-from impl.dispatch.out import check_out, exact_dtype_out, inner_product_out, write_out
+from impl.dispatch.definition import function, native
+from impl.dispatch.out import check_out, exact_dtype_out, inner_product_out, store, write_out
 from impl.operators.products import bmm_fused
 from impl.operators.products.matmul import bmm, dot, mm, mv
 from impl.operators.views.shape import unsafe_view
@@ -215,33 +215,20 @@ def inner(input, other):
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{[*input._raw.shape]} and {[*other._raw.shape]}"
         )
-    return tensordot(input, other, ([-1], [-1]))
+    return _contracted(input, other, [-1], [-1])
 
 
-@function(method=False, out=True)
-def tensordot(a, b, dims=2, out=None):
-    """Contract dimensions of `a` with dimensions of `b` (torch.tensordot).
+@native()
+def tensordot(input, other, dims_self, dims_other, *, out=None):
+    """Contract dimensions of one tensor with dimensions of another.
 
-    `dims` is a number (the last of a with the first of b) or a pair of lists. Raises RuntimeError
-    when the sizes differ.
+    Raises RuntimeError when the sizes differ.
     """
-    if out is not None:  # by place
-        return FUNCTIONS["tensordot"](a, b, dims, out=out)
-    if isinstance(dims, Tensor) and dims.numel() == 1:
-        dims = int(dims.item())
-    if not isinstance(dims, int | tuple | list | Tensor):
-        raise RuntimeError(
-            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
-            f"containing two lists, but got dims={dims}"
-        )
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a._raw.ndim, b._raw.ndim):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        of_a, of_b = list(range(-dims, 0)), list(range(dims))
-    else:
-        of_a, of_b = ([d] if isinstance(d, int) else [*d] for d in tuple(dims))
+    result = _contracted(input, other, dims_self, dims_other)
+    return result if out is None else store("tensordot", out, result)
+
+
+def _contracted(a, b, of_a, of_b):
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
     if len(of_a) != len(of_b):

@@ -14,7 +14,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.autocast import fp32
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.not_implemented import require_full_precision
 from impl.operators.reductions.distance_derivatives import of_cdist_backward, of_pdist_backward
 from impl.tensor.tensor import Tensor
@@ -141,29 +141,23 @@ def _euclidean_gradients(F, grad, x1, x2, result):
 
 euclidean_dist.forward("unsupported", name="_euclidean_dist", invited=True)
 
-_MODES = {
-    "use_mm_for_euclid_dist_if_necessary": None,
-    "use_mm_for_euclid_dist": True,
-    "donot_use_mm_for_euclid_dist": False,
-}
+_MULTIPLY, _SUBTRACT = 1, 2  # the modes of ATen: by a matrix product, or by differences
 
 
-@function(method=False)
+@native()
 @fp32
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+def cdist(x1, x2, p=2, compute_mode=None):
     """The distances of order `p` of the rows of `x1` (..., n, k) from those of `x2` (..., m, k), as
-    (..., n, m) (torch.cdist).
+    (..., n, m).
 
     Euclidean distances of more than 25 rows are computed by a matrix product, unless
     `compute_mode` forbids it. Raises RuntimeError for less than two dimensions, different numbers
     of columns, integers and complex numbers, and a negative `p`.
     """
-    if compute_mode not in _MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     _check_distances(x1, x2, p)
     one, two = x1._raw.shape, x2._raw.shape
-    multiplies = _MODES[compute_mode]
-    if multiplies is None:
+    multiplies = compute_mode == _MULTIPLY
+    if compute_mode is None:
         multiplies = max(one[-2], two[-2]) > 25
     if not x1._raw.size or not x2._raw.size or p != 2 or not multiplies:
         return cdist_forward(x1, x2, float(p))

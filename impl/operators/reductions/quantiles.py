@@ -8,11 +8,12 @@ import numpy as np
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import float32, float64, int64
-from impl.core.registry import FUNCTIONS, tensor_ops
+from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function
 from impl.dispatch.out import copy_out
 from impl.kernels.selection import selected
+from impl.operators.copies.cat_stack import broadcast_tensors
 from impl.operators.indexing.index_operators import from_scalar
 from impl.tensor.tensor import Tensor, new
 
@@ -58,7 +59,7 @@ def _ranks(q: Tensor, values: Tensor, skip_nan: bool) -> Tensor:
         ranks = q * (nan.logical_not_().sum(-1, True) - 1)
         return ranks.masked_fill_(ranks < 0, 0)
     last = values._raw.shape[-1] - 1
-    ranks, mask = FUNCTIONS["broadcast_tensors"](tensor_ops.mul_scalar(q, last), nan.any(-1, True))
+    ranks, mask = broadcast_tensors([tensor_ops.mul_scalar(q, last), nan.any(-1, True)])
     return ranks.masked_fill(mask, last)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.not_implemented import not_differentiated, not_implemented
-from impl.operators.pointwise.arithmetic import require_tensor
+from impl.tensor.tensor import new
 
 _OUTPUTS = ("output", "inverse", "counts")
 
@@ -104,33 +104,28 @@ for _op, _name in (
     _op.forward("unsupported", name=_name, invited=True)
 
 
-def _asked_for(results, return_inverse: bool, return_counts: bool):
+def _asked_for(results, return_inverse: bool, return_counts: bool) -> tuple:
+    """Elements, inverse and counts, empty where they are not asked for."""
     output, inverse, counts = results
-    chosen = [output] + [inverse] * bool(return_inverse) + [counts] * bool(return_counts)
-    return output if len(chosen) == 1 else tuple(chosen)
+    nothing = new(np.zeros(0, np.int64))
+    return output, inverse if return_inverse else nothing, counts if return_counts else nothing
 
 
-@function("unique")
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The distinct elements in ascending order, or the distinct slices along `dim` in the order of
-    their elements (torch.unique).
+@native("_unique2")
+def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
+    """The distinct elements in ascending order."""
+    return _asked_for(unique2(input), return_inverse, return_counts)
 
-    With `return_inverse` also where each element is in the result (int64, the shape of `input`, or
-    (n,) for slices), with `return_counts` how often each occurs. NaN equals nothing. Raises
-    NotImplementedError for complex numbers, and when it is differentiated.
-    """
-    require_tensor("_unique2", input)
-    results = (
-        unique2(input) if dim is None else unique_dim(input, existing_dim(dim, input._raw.ndim))
-    )
+
+@native("unique_dim")
+def _unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
+    """The distinct slices along `dim`, in the order of their elements."""
+    results = unique_dim(input, existing_dim(dim, input._raw.ndim))
     return _asked_for(results, return_inverse, return_counts)
 
 
-@function("unique_consecutive")
+@native()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """The elements, or slices along `dim`, that differ from the one before
-    (torch.unique_consecutive); results and errors as `unique`.
-    """
-    require_tensor("unique_consecutive", input)
+    """The elements, or slices along `dim`, that differ from the one before."""
     dim = None if dim is None else existing_dim(dim, input._raw.ndim)
     return _asked_for(consecutive(input, dim), return_inverse, return_counts)

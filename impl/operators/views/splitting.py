@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator as _python
-
 from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.dispatch import view_operator
-from impl.dispatch.definition import function
+from impl.dispatch.definition import function, native
 from impl.dispatch.facts import SavedAs
 from impl.tensor.geometry import Geometry
 from impl.tensor.tensor import Tensor
@@ -116,25 +114,16 @@ split_with_sizes_.gradient(self=_split_with_sizes_gradient)
 unsafe_split_with_sizes_.gradient(self=_split_with_sizes_gradient)
 
 
-@function("split")
-def split(tensor, split_size_or_sections, dim=0):
+@native()
+def split(input, split_size, dim=0):
     """Views of `split_size` elements each (the last may be smaller), or of the given sizes.
 
     Returns a tuple of multi-output views, which may not be modified in place while recorded. Raises
-    RuntimeError when the sizes do not add up (torch.split).
+    RuntimeError when the sizes do not add up.
     """
-    if isinstance(split_size_or_sections, (tuple, list)):
-        return tensor_ops.split_with_sizes(tensor, tuple(split_size_or_sections), dim)
-    return tensor_ops.split_equal(tensor, _python.index(split_size_or_sections), dim)
-
-
-def _split_self(self, split_size, dim=0):
-    """`torch.split`, whose parameter has another name as a method (torch.Tensor.split)."""
-    return split(self, split_size, dim)
-
-
-_split_self.__name__, _split_self.__qualname__ = "split", "Tensor.split"
-Tensor.split = _split_self  # type: ignore[method-assign]
+    if isinstance(split_size, (tuple, list)):
+        return tensor_ops.split_with_sizes(input, tuple(split_size), dim)
+    return tensor_ops.split_equal(input, split_size, dim)
 
 
 @function("split_with_sizes")

@@ -8,13 +8,11 @@ from __future__ import annotations
 import math
 import warnings
 
-from impl.core.dtypes import FLOATING
-from impl.core.registry import FUNCTIONS, tensor_ops
-from impl.operators.activations.dropout import dropout
-from impl.operators.activations.softmax import softmax_along
-from impl.operators.copies.padding import constant_pad_nd
-from impl.operators.layers.attention import scaled_dot_product_attention
-from impl.operators.products.linear import linear
+from impl.core.dtypes import bool_
+from impl.core.registry import C
+from impl.nn.activation import softmax
+from impl.nn.dropout import dropout
+from impl.nn.images import pad
 from impl.tensor.tensor import Tensor
 
 # -- checks of the operands ------------------------------------------------------------------------
@@ -22,59 +20,71 @@ from impl.tensor.tensor import Tensor
 
 def _is_batched(query, key, value, padding, mask, heads: int) -> bool:
     """Whether the operands have a batch dimension. Raises AssertionError for inconsistent ranks."""
-    rank = query._raw.ndim
+    rank = query.dim()
     if rank not in (2, 3):
         raise AssertionError(
             f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor"
         )
     kind = f"For {'batched' if rank == 3 else 'unbatched'} ({rank}-D) `query`, expected"
-    if key._raw.ndim != rank or value._raw.ndim != rank:
+    if key.dim() != rank or value.dim() != rank:
         raise AssertionError(
-            f"{kind} `key` and `value` to be {rank}-D but found {key._raw.ndim}-D and "
-            f"{value._raw.ndim}-D tensors respectively"
+            f"{kind} `key` and `value` to be {rank}-D but found {key.dim()}-D and "
+            f"{value.dim()}-D tensors respectively"
         )
-    if padding is not None and padding._raw.ndim != rank - 1:
+    if padding is not None and padding.dim() != rank - 1:
         raise AssertionError(
             f"{kind} `key_padding_mask` to be `None` or {rank - 1}-D but found "
-            f"{padding._raw.ndim}-D tensor instead"
+            f"{padding.dim()}-D tensor instead"
         )
-    if mask is not None and mask._raw.ndim not in (2, 3):
+    if mask is not None and mask.dim() not in (2, 3):
         raise AssertionError(
-            f"{kind} `attn_mask` to be `None`, 2-D or 3-D but found {mask._raw.ndim}-D tensor "
-            "instead"
+            f"{kind} `attn_mask` to be `None`, 2-D or 3-D but found {mask.dim()}-D tensor instead"
         )
-    if mask is not None and rank == 2 and mask._raw.ndim == 3:
-        expected = (heads, query._raw.shape[0], key._raw.shape[0])
-        if mask._raw.shape != expected:
+    if mask is not None and rank == 2 and mask.dim() == 3:
+        expected = (heads, query.shape[0], key.shape[0])
+        if mask.shape != expected:
             raise AssertionError(
                 f"Expected `attn_mask` shape to be {expected} but got {mask.shape}"
             )
     return rank == 3
 
 
-def _added_mask(mask, name: str, like: Tensor, other=None):
-    """A mask to add to the scores; warns where `other` is of another dtype."""
+def _dtype_of(mask):
+    """The dtype of a mask, None without one. Raises RuntimeError for other objects than tensors."""
     if mask is None:
         return None
-    whether = mask.dtype.name == "bool"
-    if not whether and mask.dtype.category != FLOATING:
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    if other is not None and other.dtype is not mask.dtype:
+    if not isinstance(mask, Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+    return mask.dtype
+
+
+def _canonical_mask(
+    mask, mask_name: str, other_type, other_name: str, target_type, check_other: bool = True
+):
+    """A mask to add to the scores; warns where another one is of another dtype."""
+    if mask is None:
+        return None
+    kind, is_float = mask.dtype, C.is_floating_point(mask)
+    if kind is not bool_ and not is_float:
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and kind is not other_type:
         warnings.warn(
-            f"Support for mismatched {name} and attn_mask is deprecated. Use same type for both "
-            "instead.",
-            stacklevel=4,
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
+            "both instead.",
+            stacklevel=2,
         )
-    if not whether:
+    if is_float:
         return mask
-    return FUNCTIONS["zeros_like"](mask, dtype=like.dtype).masked_fill_(mask, -math.inf)
+    return C.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
 
 
-def _check_widths(query, key, value, embed_dim: int, heads: int, separate: bool) -> None:
-    width = query._raw.shape[-1]
+def _head_size(query, key, value, embed_dim, heads, separate: bool) -> int:
+    """The width of one head. Raises AssertionError for shapes that do not fit."""
+    width = query.shape[-1]
     if width != embed_dim:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {width}")
-    if width // heads * heads != width:
+    head = width // heads
+    if head * heads != width:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {heads}")
     if separate and key.shape[:2] != value.shape[:2]:
         raise AssertionError(
@@ -82,18 +92,19 @@ def _check_widths(query, key, value, embed_dim: int, heads: int, separate: bool)
         )
     if not separate and key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    return head
 
 
 def _batch_of_masks(mask, shape):
     """The mask with three dimensions. Raises RuntimeError where its shape is not `shape`, (N, L,
     S)."""
-    if mask._raw.ndim == 2:
-        if mask._raw.shape != shape[1:]:
+    if mask.dim() == 2:
+        if mask.shape != shape[1:]:
             raise RuntimeError(
                 f"The shape of the 2D attn_mask is {mask.shape}, but should be {shape[1:]}."
             )
         return mask.unsqueeze(0)
-    if mask._raw.shape != shape:
+    if mask.shape != shape:
         raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {shape}.")
     return mask
 
@@ -105,49 +116,75 @@ def _projected(query, key, value, weight, bias):
     """Query, key and value projected by one packed matrix, with torch's number of products."""
     width = query.size(-1)
     if key is value and query is key:
-        made = linear(query, weight, bias)
+        made = C.linear(query, weight, bias)
         made = made.unflatten(-1, (3, width)).unsqueeze(0).transpose(0, -2)
         made = made.squeeze(-2).contiguous()
         return made[0], made[1], made[2]
     if key is value:
         w_q, w_kv = weight.split([width, 2 * width])
         b_q, b_kv = (None, None) if bias is None else bias.split([width, 2 * width])
-        made = linear(key, w_kv, b_kv).unflatten(-1, (2, width)).unsqueeze(0).transpose(0, -2)
+        made = C.linear(key, w_kv, b_kv).unflatten(-1, (2, width)).unsqueeze(0).transpose(0, -2)
         made = made.squeeze(-2).contiguous()
-        return linear(query, w_q, b_q), made[0], made[1]
+        return C.linear(query, w_q, b_q), made[0], made[1]
     weights = weight.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     return tuple(
-        linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True)
+        C.linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True)
     )
 
 
 def _projected_apart(operands, weights, bias):
     """Query, key and value, each projected by its own matrix."""
-    width = operands[0].size(-1)
+    names = ("query", "key", "value")
+    for letter, weight in zip("qkv", weights, strict=True):
+        if weight is None:
+            raise AssertionError(
+                f"use_separate_proj_weight is True but {letter}_proj_weight is None"
+            )
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    named = zip(("query", "key", "value"), operands, weights, strict=True)
-    for name, operand, weight in named:
-        expected = (width, operand.size(-1))
+    sizes = [operand.size(-1) for operand in operands]
+    for name, size, weight in zip(names, sizes, weights, strict=True):
+        expected = (sizes[0], size)
         if weight.shape != expected:
             raise AssertionError(
                 f"expecting {name} weights shape of {expected}, but got {weight.shape}"
             )
-    return tuple(linear(t, w, b) for t, w, b in zip(operands, weights, biases, strict=True))
-
-
-def _by_head(projected, rows: int, head: int):
-    """(L, N, E) as (N * heads, L, E / heads)."""
-    split = tensor_ops.view(projected, (projected._raw.shape[0], rows, head))
-    return tensor_ops.transpose(split, 0, 1)
+    return tuple(C.linear(t, w, b) for t, w, b in zip(operands, weights, biases, strict=True))
 
 
 def _lengthened(key, value, mask, padding, key_row, value_row, dim: int):
     """Key and value with one more row, which the masks leave visible."""
-    key = FUNCTIONS["cat"]([key, key_row], dim)
-    value = FUNCTIONS["cat"]([value, value_row], dim)
-    mask, padding = (m if m is None else constant_pad_nd(m, (0, 1), 0) for m in (mask, padding))
+    key = C.cat([key, key_row], dim=dim)
+    value = C.cat([value, value_row], dim=dim)
+    mask, padding = (m if m is None else pad(m, (0, 1)) for m in (mask, padding))
     return key, value, mask, padding
+
+
+def _check_biases(bias_k, bias_v, static_k, static_v) -> bool:
+    """Whether key and value get a row of biases. Raises AssertionError for one without the other,
+    and beside a static one."""
+    if bias_k is None and bias_v is None:
+        return False
+    if bias_v is None:
+        raise AssertionError("bias_k is set but bias_v is None")
+    if bias_k is None:
+        raise AssertionError("bias_v is set but bias_k is None")
+    for name, value in (("key", static_k), ("value", static_v)):
+        if value is not None:
+            raise AssertionError(f"bias cannot be added to static {name}.")
+    return True
+
+
+def _by_head(value, static, name: str, rows: int, head: int):
+    """Key or value (rows, S, head); or the static one, of which the sizes are checked."""
+    if static is None:
+        return value.view(value.shape[0], rows, head).transpose(0, 1)
+    for dim, size in ((0, rows), (2, head)):
+        if static.size(dim) != size:
+            raise AssertionError(
+                f"expecting {name}.size({dim}) of {size}, but got {static.size(dim)}"
+            )
+    return static
 
 
 def _with_padding(mask, padding, batch: int, heads: int, source: int):
@@ -156,10 +193,9 @@ def _with_padding(mask, padding, batch: int, heads: int, source: int):
     Raises AssertionError for other sizes.
     """
     for dim, size in enumerate((batch, source)):
-        if padding._raw.shape[dim] != size:
+        if padding.shape[dim] != size:
             raise AssertionError(
-                f"Expected key_padded_mask.shape[{dim}] to be {size}, but got "
-                f"{padding._raw.shape[dim]}"
+                f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.shape[dim]}"
             )
     padding = padding.view(batch, 1, 1, source).expand(-1, heads, -1, -1)
     padding = padding.reshape(batch * heads, 1, source)
@@ -203,9 +239,9 @@ def multi_head_attention_forward(
         query, key, value = (t.unsqueeze(1) for t in (query, key, value))
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
-    length, batch, width = query._raw.shape
-    rows, head = batch * num_heads, width // num_heads
-    padding = _added_mask(key_padding_mask, "key_padding_mask", query, attn_mask)
+    length, batch, width = query.shape
+    kinds = _dtype_of(attn_mask), "attn_mask", query.dtype
+    padding = _canonical_mask(key_padding_mask, "key_padding_mask", *kinds)
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
@@ -214,26 +250,30 @@ def multi_head_attention_forward(
     if is_causal and padding is None and not need_weights:
         mask = None
     else:
-        mask = _added_mask(attn_mask, "attn_mask", query)
+        mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         is_causal = is_causal and padding is None
-    _check_widths(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
-    if use_separate_proj_weight:
+    separate = use_separate_proj_weight
+    head = _head_size(query, key, value, embed_dim_to_check, num_heads, separate)
+    if separate:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
         q, k, v = _projected_apart((query, key, value), weights, in_proj_bias)
+    elif in_proj_weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     else:
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
+    rows = batch * num_heads
     if mask is not None:
-        mask = _batch_of_masks(mask, (rows, length, key._raw.shape[0]))
-    if bias_k is not None and bias_v is not None:
+        mask = _batch_of_masks(mask, (rows, length, key.shape[0]))
+    if _check_biases(bias_k, bias_v, static_k, static_v):
         more = (bias_k.repeat(1, batch, 1), bias_v.repeat(1, batch, 1))
         k, v, mask, padding = _lengthened(k, v, mask, padding, *more, 0)
-    q = _by_head(q, rows, head)
-    k = static_k if static_k is not None else _by_head(k, rows, head)
-    v = static_v if static_v is not None else _by_head(v, rows, head)
+    q = q.view(length, rows, head).transpose(0, 1)
+    k = _by_head(k, static_k, "static_k", rows, head)
+    v = _by_head(v, static_v, "static_v", rows, head)
     if add_zero_attn:
-        more = tuple(FUNCTIONS["zeros"]((rows, 1, head), dtype=t.dtype) for t in (k, v))
+        more = tuple(C.zeros((rows, 1, head), dtype=t.dtype, device=t.device) for t in (k, v))
         k, v, mask, padding = _lengthened(k, v, mask, padding, *more, 1)
-    source = k._raw.shape[1]
+    source = k.size(1)
     if padding is not None:
         mask = _with_padding(mask, padding, batch, num_heads, source)
     if not training:
@@ -243,17 +283,17 @@ def multi_head_attention_forward(
             q, k, v, mask, dropout_p, is_causal, out_proj_weight, out_proj_bias, batch, batched
         )
     scaled = q * math.sqrt(1.0 / float(head))
+    if is_causal and mask is None:
+        raise AssertionError("FIXME: is_causal not implemented for need_weights")
     turned = k.transpose(-2, -1)
-    if mask is not None:
-        scores = FUNCTIONS["baddbmm"](mask, scaled, turned)
-    else:
-        scores = FUNCTIONS["bmm"](scaled, turned)
-    shares = softmax_along(scores, -1)
+    scores = C.bmm(scaled, turned) if mask is None else C.baddbmm(mask, scaled, turned)
+    shares = softmax(scores, dim=-1)
     if dropout_p > 0.0:
-        shares = dropout(shares, dropout_p)
-    mixed = FUNCTIONS["bmm"](shares, v)
+        shares = dropout(shares, p=dropout_p)
+    mixed = C.bmm(shares, v)
     mixed = mixed.transpose(0, 1).reshape(length * batch, width)
-    output = linear(mixed, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    output = C.linear(mixed, out_proj_weight, out_proj_bias)
+    output = output.view(length, batch, output.size(1))
     shares = shares.view(batch, num_heads, length, source)
     if average_attn_weights:
         shares = shares.mean(dim=1)
@@ -263,16 +303,17 @@ def multi_head_attention_forward(
 
 
 def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, batch: int, batched: bool):
-    rows, length, head = q._raw.shape
-    heads, source = rows // batch, k._raw.shape[1]
+    rows, length, head = q.shape
+    heads, source = rows // batch, k.shape[1]
     if mask is not None:
-        if mask._raw.shape[0] == 1 and mask._raw.ndim == 3:
+        if mask.size(0) == 1 and mask.dim() == 3:
             mask = mask.unsqueeze(0)
         else:
             mask = mask.view(batch, heads, -1, source)
-    q = tensor_ops.view(q, (batch, heads, length, head))
-    k, v = (tensor_ops.view(t, (batch, heads, source, head)) for t in (k, v))
-    mixed = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    q = q.view(batch, heads, length, head)
+    k, v = (t.view(batch, heads, source, head) for t in (k, v))
+    mixed = C.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
     mixed = mixed.permute(2, 0, 1, 3).reshape(batch * length, heads * head)
-    output = linear(mixed, weight, bias).view(length, batch, -1)
+    output = C.linear(mixed, weight, bias)
+    output = output.view(length, batch, output.size(1))
     return (output if batched else output.squeeze(1)), None
