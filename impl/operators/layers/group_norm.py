@@ -57,16 +57,40 @@ def _settled(value):
 
 @native_group_norm.gradients("input", "weight", "bias")
 def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps, needs):
-    """Mean and deviation are outputs with gradients of their own, which come from the derivatives
-    of its composition where it records."""
+    """Mean and deviation are outputs with gradients of their own, of which the input gets its part;
+    without a gradient of the result, weight and bias get zeros, unless it records."""
+    of_result, of_mean, of_rstd = grads
     settings = (input, weight, mean, rstd, N, C, HxW, group, needs)
-    if F.records or grads[1] is not None or grads[2] is not None:
-        return _composed_group_gradients(F, grads, *settings)
-    return (None,) * 3 if grads[0] is None else _group_kernel(grads[0], *settings)
+    to_input = to_weight = to_bias = None
+    if of_result is not None:
+        of = _composed_group_gradients if F.records else _group_kernel
+        to_input, to_weight, to_bias = of(F, of_result, *settings)
+    elif not F.records and (of_mean is not None or of_rstd is not None):
+        kind = F.dtype_of(mean)
+        to_weight, to_bias = (F.zeros((C,), kind) if needs[i] else None for i in (1, 2))
+    if needs[0]:
+        part = _of_statistics(F, of_mean, of_rstd, input, rstd, N, C, HxW, group)
+        to_input = summed(to_input, part)
+    return to_input, to_weight, to_bias
+
+
+def _of_statistics(F, of_mean, of_rstd, input, rstd, N, C, HxW, group):
+    """The part of the input's gradient that comes from the mean and the inverse deviation."""
+    count = C // group * HxW
+    rows, columns = (N, group, count), (N, group, 1)
+    part = None
+    if of_rstd is not None:
+        x, rstd = F.reshape(input, rows), F.reshape(rstd, columns)
+        of_variance = F.mul_scalar(rstd, -0.5) * rstd * rstd * F.view(of_rstd, columns)
+        of_variance = F.mul_scalar(of_variance, 2.0 / count)
+        part = of_variance * (x - F.mean_dim(x, (2,), True))
+    if of_mean is not None:
+        part = summed(part, F.div_scalar(F.expand(F.view(of_mean, columns), rows), count))
+    return None if part is None else F.reshape(part, tuple(input.shape))
 
 
 @rounded_once  # torch's kernel rounds nothing before the end
-def _group_kernel(grad, input, weight, mean, rstd, N, C, HxW, group, needs):
+def _group_kernel(F, grad, input, weight, mean, rstd, N, C, HxW, group, needs):
     rows, columns = (N, group, C // group, HxW), (N, group, 1, 1)
     x, g, scale = input.reshape(rows), grad.reshape(rows), rstd.reshape(columns)
     value = (x - mean.reshape(columns)) * scale
@@ -83,53 +107,35 @@ def _group_kernel(grad, input, weight, mean, rstd, N, C, HxW, group, needs):
     return to_input, to_weight, to_bias
 
 
-def _composed_group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, needs):
+def _composed_group_gradients(F, grad, input, weight, mean, rstd, N, C, HxW, group, needs):
     """As ATen composes them: of sums over each channel, and with a `b` and `c` for which the
-    gradient of the input is a * grad + b * input + c. One gradient of mean and deviation alone
-    does not count."""
-    of_result, of_mean, of_rstd = grads
+    gradient of the input is a * grad + b * input + c."""
     rows, columns = (N, group, C // group, HxW), (N, group, 1, 1)
     share = 1.0 / (C // group * HxW)
-    x = F.reshape(input, rows)
+    x, g = F.reshape(input, rows), F.reshape(grad, rows)
     mean, rstd = F.reshape(mean, columns), F.reshape(rstd, columns)
+    products, sums = F.sum_dim(g * x, (3,), True), F.sum_dim(g, (3,), True)
     to_input = to_weight = to_bias = None
-    if of_result is not None:
-        g = F.reshape(of_result, rows)
-        products = F.unsqueeze_(F.sum_dim(g * x, (3,), False), -1)
-        sums = F.unsqueeze_(F.sum_dim(g, (3,), False), -1)
     if needs[0]:
         cube = rstd * rstd * rstd
-        if of_result is not None:
-            scale, b, c = rstd, products, sums
-            if weight is not None:
-                factor = F.reshape(weight, (1, group, C // group, 1))
-                scale, b, c = rstd * factor, products * factor, sums * factor
-            b = F.unsqueeze_(F.sum_dim(b, (2,), False), -2)
-            c = F.unsqueeze_(F.sum_dim(c, (2,), False), -2)
-            b = F.mul_scalar((c * mean - b) * cube, share)
-            c = -b * mean - F.mul_scalar(c * rstd, share)
-            to_input = scale * g + b * x + c
-        if of_mean is not None and of_rstd is not None:
-            of_variance = F.mul_scalar(cube, -0.5) * F.view(of_rstd, columns)
-            spread = F.mul_scalar(of_variance, 2 * share) * (x - F.mean_dim(x, (2, 3), True))
-            each = F.div_scalar(F.expand(F.view(of_mean, columns), rows), C // group * HxW)
-            if F.records and to_input is not None:
-                to_input.add_(spread + each)
-            else:
-                to_input = summed(to_input, spread + each)
-        to_input = None if to_input is None else F.reshape(to_input, tuple(input.shape))
-    if needs[1] and of_result is not None:
+        scale, b, c = rstd, products, sums
+        if weight is not None:
+            factor = F.reshape(weight, (1, group, C // group, 1))
+            scale, b, c = rstd * factor, products * factor, sums * factor
+        b, c = F.sum_dim(b, (2,), True), F.sum_dim(c, (2,), True)
+        b = F.mul_scalar((c * mean - b) * cube, share)
+        c = -b * mean - F.mul_scalar(c * rstd, share)
+        to_input = F.reshape(scale * g + b * x + c, tuple(input.shape))
+    if needs[1]:
         to_weight = F.reshape(F.sum_dim((products - sums * mean) * rstd, (0,), False), (C,))
-    if needs[2] and of_result is not None:
+    if needs[2]:
         to_bias = F.reshape(F.sum_dim(sums, (0,), False), (C,))
     return to_input, to_weight, to_bias
 
 
-# Where there are all three, torch adds the part of the last two in place.
-written(
-    _group_gradients,
-    {"input": unless_recorded(lambda *arrived: int(all(arrived))), "weight": 0, "bias": 0},
-)
+# The zeros are written to the memory of weight and bias.
+_filled = unless_recorded(lambda of_result, *rest: int(not of_result))
+written(_group_gradients, {"input": 0, "weight": _filled, "bias": _filled})
 
 
 def _group_tangent(F, input_t, input, weight_t, weight, bias_t, mean, rstd, N, C, HxW, group):

@@ -145,7 +145,7 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     raw += added
     result = new(raw)
     if not path:
-        return result if len(outer) == 1 else tensor_ops.view(result, (*outer, outputs))
+        return result if len(outer) == 1 else unsafe_view(result, (*outer, outputs))
     steps, layout, turned_meta, plan, result_meta = _metas(len(rows), shape, kind)
     turned = fused.view_of(weight, weight, transposed, steps)
     turning, node = t.node_class(), addmm.node_class()
@@ -165,4 +165,4 @@ def _layer(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
     result._dense_meta = result_meta
     edges = (of_bias, before, turning)
     fused.record(result, node, plan, edges, saved, result_meta, _gradients)
-    return result if len(outer) == 1 else tensor_ops.view(result, (*outer, outputs))
+    return result if len(outer) == 1 else unsafe_view(result, (*outer, outputs))
