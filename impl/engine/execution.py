@@ -10,7 +10,7 @@ from impl.core.state import FAST_PATH, STATE
 from impl.engine import dependencies, fast_backward, fast_recording
 from impl.engine.accumulation import accumulate
 from impl.engine.engine import GraphTask
-from impl.engine.gradient_values import gradient_form
+from impl.engine.gradient_values import RECORDING, gradient_form
 from impl.engine.gradient_versions import outgoing_versions
 from impl.engine.reentrant_backward import MAX_DEPTH, in_new_thread
 from impl.graph import anomaly_mode
@@ -100,10 +100,13 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
             _aim(task, roots, inputs, accumulate)
         if accumulate and create_graph:
             warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
-        if anomaly_mode.MODE.enabled or not FAST_BACKWARD:
-            task.run(roots)
+        fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled
+        if fast and not form.records:
+            fast_backward.run(task, roots)
+        elif fast and form is RECORDING:
+            fast_recording.run(task, roots)
         else:
-            (fast_recording if form.records else fast_backward).run(task, roots)
+            task.run(roots)
         for callback in task.callbacks:  # which may queue others
             callback()
         return task.captured

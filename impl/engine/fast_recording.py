@@ -1,4 +1,4 @@
-"""The fast path of a pass that records: `GraphTask.run` for gradients that are tensors.
+"""The fast path of a pass that records: `GraphTask.run` for `RecordingGradients`.
 
 A node that nothing observes needs none of the checks of `GraphTask.call_function`: its compiled
 formulas run at once, and gradients that fit go on to the next nodes. Any other node, and gradients
@@ -15,10 +15,10 @@ from impl.graph.input_metadata import meets
 
 
 def run(task, roots) -> None:
-    """Run a pass whose gradients are tensors, outside anomaly mode; see `GraphTask.run`."""
-    form, exec_info, captures = task.form, task.exec_info, task.captures
+    """Run a pass that records, outside anomaly mode; see `GraphTask.run`."""
+    exec_info, captures = task.exec_info, task.captures
     task.start(roots)
-    compiled, ready = form is RECORDING, task.ready.heap
+    ready = task.ready.heap
     while ready:
         node, gradient = heappop(ready)[2:]
         if exec_info is not None and node not in exec_info:
@@ -40,10 +40,10 @@ def run(task, roots) -> None:
         needed = None
         if exec_info is not None and node._next_node is None:
             needed = [target in exec_info for target in node._next_nodes]
-        if compiled and plan.recorded_backward:
+        if plan.recorded_backward:
             outputs = plan.recorded_backward(node, gradient, needed)
         else:
-            outputs = node._evaluate((gradient,), form, needed)
+            outputs = node._evaluate((gradient,), RECORDING, needed)
         if not task.keep_graph:
             node._release()
         if node._next_node is None:
@@ -57,15 +57,16 @@ def run(task, roots) -> None:
 
 
 def _fit(pairs, arriving) -> bool:
-    """Whether gradients have the shapes and dtypes that the only outputs of the next nodes ask for.
+    """Whether the next nodes have one output, of which gradients have the shape and dtype.
 
     `arriving` is the metadata of the incoming gradient where the outgoing ones have the same.
     """
     for value, target in pairs:
-        if target is not None and value is not None:
-            meta = target._meta
-            if meta is None or (meta is not arriving and not meets(value._raw, meta)):
-                return False
+        if target is None:
+            continue
+        meta = target._meta
+        if meta is None or not (value is None or meta is arriving or meets(value._raw, meta)):
+            return False
     return True
 
 
@@ -82,7 +83,7 @@ def _deliver(task, pairs) -> None:
             continue
         if dependencies.get(target, 1) != 1:
             buffer = buffers.get(target) or task.new_buffer(target)
-            buffer.add(0, value, 0, task.form)
+            buffer.add(0, value, 0, RECORDING)
             if buffer.missing:
                 continue
             value = task.take_buffer(target)
