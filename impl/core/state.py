@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,18 @@ FAST_PATH = os.environ.get("IMPL_FAST_PATH", "on") != "off"
 
 # The number of process-wide modes that block the fast path; new threads start with it.
 _everywhere = 0 if FAST_PATH else 1
+
+
+class _Thread:
+    """The modes of a thread, by name, for changes that are made everywhere."""
+
+    __slots__ = ("__weakref__", "modes")
+
+    def __init__(self, modes: dict[str, Any]) -> None:
+        self.modes = modes
+
+
+_threads: weakref.WeakSet[_Thread] = weakref.WeakSet()
 
 
 class _State(threading.local):
@@ -47,6 +60,8 @@ class _State(threading.local):
         # Overflow, division by zero and invalid values give inf and NaN silently, as in torch. The
         # setting is made once per thread: a np.errstate around each operation costs more than it.
         np.seterr(all="ignore")
+        self._thread = _Thread(self.__dict__)
+        _threads.add(self._thread)
         if _everywhere:
             self.fast_path_blockers = _everywhere
 
@@ -92,7 +107,11 @@ STATE = _State()
 
 
 def block_fast_path_everywhere(change: int) -> None:
-    """Add `change` to the fast-path blockers of this thread and of threads started later."""
+    """Add `change` to the fast-path blockers of all threads, and of those started later."""
     global _everywhere
     _everywhere += change
-    STATE.fast_path_blockers += change
+    for thread in list(_threads):
+        modes = thread.modes
+        count = modes.get("_fast_path_blockers", 0) + change
+        modes["_fast_path_blockers"] = count
+        modes["fast_path"] = None if count else int(modes.get("_grad_mode", True))
