@@ -9,7 +9,7 @@ import numpy as np
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import store
+from impl.dispatch.out import copy_out, store
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
@@ -65,7 +65,9 @@ norm_all.forward(
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """A vector norm of any order, or "fro" for order 2 (torch.norm, torch.Tensor.norm)."""
     result = _named_norm(input, p, dim, keepdim, dtype)
-    return result if out is None else store("norm", out, result)
+    if out is None:
+        return result
+    return (copy_out if p == "nuc" else store)("linalg_vector_norm", out, result)
 
 
 def _named_norm(input, p, dim, keepdim, dtype):
@@ -91,7 +93,7 @@ def _left_for_jit(name: str, instead: str) -> None:
     )
 
 
-@function(method=False, out=True)
+@function(method=False, out="norm")
 def frobenius_norm(input, dim, keepdim=False):
     """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
     deprecated)."""
@@ -104,7 +106,7 @@ def frobenius_norm(input, dim, keepdim=False):
     return norm_dims(input, 2, dims, keepdim)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, storing=copy_out)
 def nuclear_norm(input, dim=None, keepdim=False):
     """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
     deprecated)."""
