@@ -156,6 +156,7 @@ def public_function(op: Operator, kernel, out: bool, inplace: bool = False):
     made = fast_path.function(op, name, header, general, scope, inplace=inplace)
     made.__doc__ = kernel.__doc__
     made.__qualname__ = name
+    made.out_operator = op
     return named_out(name)(made) if out else made
 
 

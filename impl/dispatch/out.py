@@ -43,8 +43,10 @@ def named_out(name: str):
 
 def refuse_gradients(function, values) -> None:
     """Raise RuntimeError if one of the values, among them the function's `out=`, requires grad."""
-    name = getattr(function, "out_name", None)
-    if name is not None and STATE.enabled and any(_links(value) for value in values):
+    name, op = getattr(function, "out_name", None), getattr(function, "out_operator", None)
+    if name is None or (op is not None and not op.grad_inputs):
+        return
+    if STATE.enabled and any(_links(value) for value in values):
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
 

@@ -45,9 +45,13 @@ def _solved_adjoint(A, LU, pivots, right, left, adjoint):
 
 
 array_ops.solve_adjoint = _solved_adjoint
-tensor_ops.solve_adjoint = lambda A, LU, pivots, right, left, adjoint: solve(
-    tensor_ops.adjoint_matrix(A), right, left=left
-)
+
+
+def _solved_by_tensors(A, LU, pivots, right, left, adjoint):
+    return solve(tensor_ops.adjoint_matrix(A), right, left=left)
+
+
+tensor_ops.solve_adjoint = _solved_by_tensors
 
 
 @linalg_solve_ex.gradients("A", "B")
