@@ -7,6 +7,7 @@ import functools
 from impl.arg_parser.parameter import MISSING
 from impl.arg_parser.parser import ArgParser, signatures
 from impl.core.registry import NATIVE, C
+from impl.dispatch.out import refuse_gradients
 from impl.tensor.tensor import Tensor
 
 HIDDEN = ("_VF", "_nn")
@@ -54,8 +55,11 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 elif method and types in gathered:
                     return call(a, (b, c, *more))
             return parse(_given(a, b, c, more), named)
-        except Exception:
-            parser.refuse_long_integers(_given(a, b, c, more), named)
+        except Exception as error:
+            given = _given(a, b, c, more)
+            parser.refuse_long_integers(given, named)
+            if named.get("out") is not None and not isinstance(error, TypeError):
+                refuse_gradients(call, (*given, *named.values()))
             raise
 
     return function

@@ -42,7 +42,7 @@ from impl.dispatch.batching_rules import RULES, BatchingRule
 from impl.dispatch.gradient_plan import OfArguments
 from impl.dispatch.kernel_parameters import public_name, signature_of
 from impl.dispatch.operator import Operator
-from impl.dispatch.out import copy_out, store
+from impl.dispatch.out import copy_out, named_out, store
 from impl.tensor.tensor import Tensor, new
 
 Array: TypeAlias = Any  # in kernels' annotations: a raw value, array or NumPy scalar
@@ -163,7 +163,8 @@ def public_function(op: Operator, kernel, out: bool, inplace: bool = False):
     made = fast_path.function(op, name, header, general, scope, inplace=inplace)
     made.__doc__ = kernel.__doc__
     made.__qualname__ = name
-    return made
+    made.out_operator = op
+    return named_out(name)(made) if out else made
 
 
 def alias(name: str, *others: str) -> None:
@@ -233,7 +234,7 @@ def taking_out(composite, name: str | None = None, storing=store):
             return result
         return storing(name or composite.__name__, out, result)
 
-    return call
+    return call if storing is copy_out else named_out(name or composite.__name__)(call)
 
 
 def written(function, times=1):

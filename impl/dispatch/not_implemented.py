@@ -5,7 +5,7 @@ from __future__ import annotations
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, FLOATING, REDUCED, dtype
 from impl.core.state import STATE
-from impl.tensor.tensor import requires_grad
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
@@ -51,6 +51,17 @@ def refuse_integer_result(input, dtype) -> None:
     """Raise RuntimeError for a `dtype` without gradients asked of a tensor that requires grad."""
     if dtype is not None and dtype.category < FLOATING and STATE.enabled and requires_grad(input):
         raise RuntimeError(f"Autograd not support dtype: {dtype.legacy}")
+
+
+def refuse_integer_input(args, dtype) -> None:
+    """Raise RuntimeError for an integer result of integers that require grad.
+
+    They do where torch recorded a write to them.
+    """
+    for value in args:
+        integers = isinstance(value, Tensor) and value.dtype.category < FLOATING
+        if integers and requires_grad(value):
+            raise RuntimeError(f"Autograd not support dtype: {dtype.legacy}")
 
 
 def refuse_complex(value, kernel: str) -> None:

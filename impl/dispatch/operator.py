@@ -28,6 +28,7 @@ from impl.dispatch.facts import (
     SavedAs,
 )
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
+from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.out import check_out, warn_cast, write_out
 from impl.dispatch.type_promotion import TypePromotion
 from impl.graph.edge import gradient_edge
@@ -290,6 +291,7 @@ class Operator(TypePromotion):
     def record(self, args, outputs, mask: int) -> None:
         dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
         if dtype not in DIFFERENTIABLE:
+            refuse_integer_input(args, outputs[self.differentiable_outputs[0]].dtype)
             return
         if dtype.kind == "c" and self.complex is not None:
             self.complex.check_derivative()
@@ -334,7 +336,9 @@ class Operator(TypePromotion):
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
-        tracked = mask and target._raw.dtype in DIFFERENTIABLE
+        # Of the operators that write, torch's copy_ alone looks at the dtype that is written.
+        looks = self.node_name == "CopyBackwards"
+        tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)
         edges = self.edges(args, mask) if tracked else ()
         operands = [args[i] for i in self.guarded]
         memory = self.memory

@@ -27,6 +27,35 @@ def check_out(name: str, out: Tensor, differentiable: bool, plain: bool = False)
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
 
+def named_out(name: str):
+    """Decorate a function that takes `out=` with the name of ATen's operator that writes it.
+
+    If the function fails, an argument that requires grad is refused under that name: torch looks at
+    this before it looks at the operands (see `refuse_gradients`).
+    """
+
+    def mark(function):
+        function.out_name = name
+        return function
+
+    return mark
+
+
+def refuse_gradients(function, values) -> None:
+    """Raise RuntimeError if one of the values, among them the function's `out=`, requires grad."""
+    name, op = getattr(function, "out_name", None), getattr(function, "out_operator", None)
+    if name is None or (op is not None and not op.grad_inputs):
+        return
+    if STATE.enabled and any(_links(value) for value in values):
+        raise RuntimeError(messages.OUT_GRADIENT.format(name))
+
+
+def _links(value) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_links(part) for part in value)
+    return isinstance(value, Tensor) and requires_grad(value)
+
+
 def same_dtype_out(out, value, *rest) -> None:
     """Raise RuntimeError when `out=` has another dtype than the first operand.
 

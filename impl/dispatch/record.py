@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 from impl.core import messages
+from impl.core.grad_mode import no_grad
+from impl.core.state import STATE
+from impl.dispatch.out import store, store_exactly
 from impl.graph.edge import gradient_edge
 from impl.tape.custom_function import Function
 from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, requires_grad
 
 __all__ = [
@@ -15,6 +21,8 @@ __all__ = [
     "edges_of",
     "gradient_edges",
     "record_undifferentiable",
+    "store_underived",
+    "underived_out",
 ]
 
 # The node of an operation that torch records and has no derivative for.
@@ -49,3 +57,47 @@ def record_undifferentiable(name: str, edges: list, out: Tensor) -> None:
     node._set_next_edges(edges)
     node._set_input_metadata((out,))
     rebase_history(out, node)
+
+
+def underived_out(name: str, storing=store_exactly):
+    """Have a composite take `out=` as the operators of which torch has no derivative then."""
+
+    def decorate(composite):
+        @functools.wraps(composite)
+        def call(*args, out=None, **named):
+            if out is None:
+                return composite(*args, **named)
+            with no_grad():
+                result = composite(*args, **named)
+            inputs = [v for v in (*args, *named.values()) if isinstance(v, Tensor)]
+            return store_underived(name, inputs, out, result, storing)
+
+        call.__dict__.pop("out_name", None)  # gradients are not refused
+        return call
+
+    return decorate
+
+
+def store_underived(name: str, inputs, out, result: Tensor, storing=store):
+    """Store the result of an operator in `out=`, with a node whose backward raises; returns `out`.
+
+    Raises RuntimeError where a write to `out` could not be recorded, NotImplementedError for
+    tangents.
+    """
+    if not isinstance(out, Tensor):
+        return storing(name, out, result)  # raises TypeError
+    tensors = (*inputs, out)
+    if any(forward_grad.fw_grad(tensor) is not None for tensor in tensors):
+        raise NotImplementedError(messages.FORWARD_UNKNOWN.format(name.removeprefix("aten::")))
+    recorded = STATE.enabled and any(map(requires_grad, tensors))
+    edges = gradient_edges(*tensors)
+    if recorded:
+        try:
+            check_write(out, True)
+        except RuntimeError:
+            raise RuntimeError(messages.OUT_GRADIENT.format(name)) from None
+    with no_grad():
+        storing(name, out, result)
+    if recorded:
+        record_undifferentiable(name, edges, out)
+    return out

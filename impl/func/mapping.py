@@ -48,11 +48,12 @@ def vmap(
         size = _size(leaves, dims)
         rows, shapes = [], []
         before = get_rng_state()
-        for number in range(size):
+        for number in range(size or 1):
             if randomness == "same":
                 set_rng_state(before)
+            # Without examples the results have the shapes of those of one of zeros.
             given = [
-                leaf if dim is None else leaf.select(dim, number)
+                leaf if dim is None else leaf.select(dim, number) if size else _zeros(leaf, dim)
                 for leaf, dim in zip(leaves, dims, strict=True)
             ]
             positional, named = tree_unflatten(given, spec)
@@ -61,11 +62,15 @@ def vmap(
                 raise RuntimeError(_RANDOM)
             rows.append(row)
             shapes.append(shape)
-        if not rows:
-            raise RuntimeError("vmap: the mapped dimension has no elements")
-        return _stacked(name, rows, shapes[0], out_dims)
+        return _stacked(name, rows, shapes[0], out_dims, size)
 
     return call
+
+
+def _zeros(leaf: Tensor, dim: int) -> Tensor:
+    shape = list(leaf.shape)
+    del shape[dim]
+    return leaf.new_zeros(shape)
 
 
 def _arguments(name: str, in_dims: Any, args: tuple, kwargs: dict) -> tuple[list, list, TreeSpec]:
@@ -150,7 +155,8 @@ def _size(leaves: list, dims: list) -> int:
     return sizes[0]
 
 
-def _stacked(name: str, rows: list[list], spec: TreeSpec, out_dims: Any) -> Any:
+def _stacked(name: str, rows: list[list], spec: TreeSpec, out_dims: Any, size: int) -> Any:
+    """The results of all examples, or those of none where there are none, in one tensor each."""
     dims = _broadcast(out_dims, spec)
     if dims is None:
         raise ValueError(
@@ -166,5 +172,9 @@ def _stacked(name: str, rows: list[list], spec: TreeSpec, out_dims: Any) -> Any:
                     f"vmap({name}, ...): `{name}` must only return Tensors, got type "
                     f"{type(example)}. Did you mean to set out_dims= to None for output?"
                 )
-        results.append(examples[0] if dim is None else FUNCTIONS["stack"](list(examples), dim))
+        if dim is None:
+            results.append(examples[0])
+        else:
+            result = FUNCTIONS["stack"](list(examples), dim)
+            results.append(result if size else result.narrow(dim, 0, 0))
     return tree_unflatten(results, spec)

@@ -14,7 +14,7 @@ from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import store_exactly
+from impl.dispatch.record import underived_out
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import MODERATE, largest, ones, smallest
 from impl.operators.reductions.reductions import accumulate, restore
@@ -179,7 +179,8 @@ def _prepared(input, dtype) -> Tensor:
     return input if dtype is None or dtype is input.dtype else input.to(dtype)
 
 
-@function(out="aten::softmax", storing=store_exactly)
+@function()
+@underived_out("aten::softmax")
 def softmax(input, dim, dtype=None):
     """exp(x) along `dim`, divided by its sum; computed in `dtype` if given (torch.softmax).
 
@@ -188,7 +189,8 @@ def softmax(input, dim, dtype=None):
     return softmax_along(_prepared(input, dtype), dim)
 
 
-@function(out="aten::log_softmax", storing=store_exactly)
+@function()
+@underived_out("aten::log_softmax")
 def log_softmax(input, dim, dtype=None):
     """The logarithm of softmax, computed stably (torch.log_softmax). Errors as `softmax`."""
     return log_softmax_along(_prepared(input, dtype), dim)

@@ -167,7 +167,7 @@ def _at_least(tensor: Tensor, ndim: int) -> Tensor:
     return tensor_ops.unsqueeze(tensor, 0)
 
 
-@function("hstack", method=False, out=True)
+@function("hstack", method=False, out="cat")
 def hstack(tensors):
     """Tensors joined along the second dimension, or the first if 1-d (torch.hstack)."""
     items = [_at_least(t, 1) for t in _tensor_list("hstack", tensors)]
@@ -176,8 +176,8 @@ def hstack(tensors):
     return cat(items, 0 if items[0]._raw.ndim == 1 else 1)
 
 
-@function("row_stack", method=False, out=True)
-@function("vstack", method=False, out=True)
+@function("row_stack", method=False, out="cat")
+@function("vstack", method=False, out="cat")
 def vstack(tensors):
     """Tensors joined as rows (torch.vstack, torch.row_stack)."""
     items = [_at_least(t, 2) for t in _tensor_list("vstack", tensors)]
@@ -186,7 +186,7 @@ def vstack(tensors):
     return cat(items, 0)
 
 
-@function("dstack", method=False, out=True)
+@function("dstack", method=False, out="cat")
 def dstack(tensors):
     """Tensors joined along the third dimension (torch.dstack)."""
     items = [atleast_3d(t) for t in _tensor_list("dstack", tensors)]
@@ -195,7 +195,7 @@ def dstack(tensors):
     return cat(items, 2)
 
 
-@function("column_stack", method=False, out=True)
+@function("column_stack", method=False, out="cat")
 def column_stack(tensors):
     """Vectors as columns of a matrix, matrices side by side (torch.column_stack)."""
     items = [

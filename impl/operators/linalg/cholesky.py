@@ -12,7 +12,7 @@ import numpy as np
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, operator
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together, solution
 
@@ -60,6 +60,7 @@ linalg_cholesky_ex.differentiable("L").gradient(
 Factored = return_type("linalg_cholesky_ex", "L", "info")
 
 
+@named_out("linalg_cholesky_ex")
 def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     """The factor L with input = L L^H, or the adjoint of L if `upper`, with error codes
     (torch.linalg.cholesky_ex).
@@ -75,6 +76,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     return stored("linalg_cholesky_ex", out, result)
 
 
+@named_out("linalg_cholesky_ex")
 def linalg_cholesky(input, *, upper=False, out=None):
     """The factor L with input = L L^H, or its adjoint if `upper` (torch.linalg.cholesky).
 

@@ -14,7 +14,7 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, formula_operation, function
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.operators.linalg.linear_systems import solve, solved_for_tangent
 from impl.operators.reductions.reductions import products_of_others
@@ -131,6 +131,7 @@ linalg_det.differentiable("result").gradient(
 )
 
 
+@named_out("_linalg_det")
 def det(A, *, out=None):
     """The determinant of square matrices (torch.linalg.det).
 
@@ -205,6 +206,7 @@ SignAndLogarithm = return_type("linalg_slogdet", "sign", "logabsdet")
 OldSignAndLogarithm = return_type("slogdet", "sign", "logabsdet")
 
 
+@named_out("_linalg_slogdet")
 def slogdet(A, *, out=None):
     """Sign and logarithm of the magnitude of the determinant (torch.linalg.slogdet).
 
@@ -218,6 +220,7 @@ def slogdet(A, *, out=None):
 
 
 @function("slogdet")
+@named_out("_linalg_slogdet")
 def slogdet_of(input, *, out=None):
     """`slogdet` by its older name (torch.slogdet)."""
     return stored("_linalg_slogdet", out, OldSignAndLogarithm(slogdet(input)))

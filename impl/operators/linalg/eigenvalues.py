@@ -16,7 +16,8 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
-from impl.dispatch.out import store, store_exactly
+from impl.dispatch.out import named_out, store, store_exactly
+from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import solve
@@ -103,6 +104,7 @@ def _check_general(name: str, A: Tensor) -> None:
 
 
 @fp32
+@named_out("linalg_eig")
 def eig(A, *, out=None):
     """Eigenvalues (..., n) and eigenvectors (..., n, n), always complex (torch.linalg.eig).
 
@@ -122,7 +124,16 @@ def eigvals(A, *, out=None):
     else:
         _check_general("linalg.eigvals", A)
         result = new(np.linalg.eigvals(A._raw).astype(_complex(A._raw)))
-    return result if out is None else store("aten::linalg_eigvals", out, result)
+    return result if out is None else _store_values(A, out, result.detach())
+
+
+def _store_values(A: Tensor, out, result: Tensor):
+    if isinstance(out, Tensor) and not out.is_complex():
+        raise RuntimeError(
+            "torch.linalg.eigvals: Expected eigenvalues to be safely castable from "
+            f"{result.dtype.legacy} dtype, but got eigenvalues with dtype {out.dtype.legacy}"
+        )
+    return store_underived("aten::linalg_eigvals", (A,), out, result)
 
 
 # -- Hermitian matrices -------------------------------------------------------------------------
@@ -187,6 +198,7 @@ def _hermitian(A: Tensor, UPLO: str, compute_v: bool) -> tuple:
 
 
 @fp32
+@named_out("_linalg_eigh")
 def eigh(A, UPLO="L", *, out=None):
     """Real eigenvalues (..., n) in ascending order, and eigenvectors (..., n, n), of symmetric or
     Hermitian matrices, of which the lower or upper (UPLO) half is read (torch.linalg.eigh).
@@ -199,6 +211,7 @@ def eigh(A, UPLO="L", *, out=None):
 
 
 @fp32
+@named_out("_linalg_eigh")
 def eigvalsh(A, UPLO="L", *, out=None):
     """The eigenvalues alone (torch.linalg.eigvalsh). Errors as `eigh`."""
     result = _hermitian(A, UPLO, differentiated(A))[0]

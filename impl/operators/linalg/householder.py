@@ -16,7 +16,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, unless_recorded, written
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack
 from impl.tensor.tensor import new
 
@@ -170,6 +170,7 @@ tensor_ops.eye_like = lambda value: new(eye_like(value._raw))
 linalg_householder_product.forward(_product_tangent)
 
 
+@named_out("linalg_householder_product")
 def householder_product(input, tau, *, out=None):
     """The first columns of a product of reflections (torch.linalg.householder_product).
 
@@ -207,6 +208,7 @@ def householder_product(input, tau, *, out=None):
 
 @function()
 @fp32
+@named_out("linalg_householder_product")
 def orgqr(input, input2, *, out=None):
     """`householder_product` by LAPACK's name (torch.orgqr)."""
     return householder_product(input, input2, out=out)
@@ -248,6 +250,7 @@ ormqr_product.forward("unsupported", name="ormqr", invited=True)
 
 
 @function()
+@named_out("ormqr")
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     """The product of reflections, or its adjoint if `transpose`, times `input3`, or `input3` times
     it (torch.ormqr).

@@ -16,7 +16,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.strides import strided
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import is_vector
 from impl.operators.linalg.pseudoinverse import pinv_gradient, pinv_tangent
@@ -148,6 +148,7 @@ LeastSquares = return_type("linalg_lstsq", "solution", "residuals", "rank", "sin
 
 
 @fp32
+@named_out("linalg_lstsq")
 def lstsq(input, b, rcond=None, *, driver=None, out=None):
     """X that minimises |input X - b|, and of these the one of least norm (torch.linalg.lstsq).
 

@@ -65,7 +65,7 @@ def _left_for_jit(name: str, instead: str) -> None:
     )
 
 
-@function(method=False, out=True)
+@function(method=False, out="norm")
 def frobenius_norm(input, dim, keepdim=False):
     """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
     deprecated)."""
@@ -78,7 +78,7 @@ def frobenius_norm(input, dim, keepdim=False):
     return norm_dims(input, 2, dims, keepdim)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, storing=copy_out)
 def nuclear_norm(input, dim=None, keepdim=False):
     """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
     deprecated)."""

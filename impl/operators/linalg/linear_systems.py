@@ -16,7 +16,7 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.batching_rules import by_example
 from impl.dispatch.definition import Array, function, owned
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack, lu, lu_systems
 from impl.tensor.tensor import requires_grad
 
@@ -45,9 +45,13 @@ def _solved_adjoint(A, LU, pivots, right, left, adjoint):
 
 
 array_ops.solve_adjoint = _solved_adjoint
-tensor_ops.solve_adjoint = lambda A, LU, pivots, right, left, adjoint: solve(
-    tensor_ops.adjoint_matrix(A), right, left=left
-)
+
+
+def _solved_by_tensors(A, LU, pivots, right, left, adjoint):
+    return solve(tensor_ops.adjoint_matrix(A), right, left=left)
+
+
+tensor_ops.solve_adjoint = _solved_by_tensors
 
 
 @linalg_solve_ex.gradients("A", "B")
@@ -87,6 +91,7 @@ linalg_solve_ex.differentiable("result").forward(result=_solve_tangent)
 Solved = return_type("linalg_solve_ex", "result", "info")
 
 
+@named_out("_linalg_solve_ex")
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """X with A X = B, or X A = B, for matrices and, by their shape, vectors, with error codes
     (torch.linalg.solve_ex).
@@ -117,6 +122,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
 
 
 @fp32
+@named_out("_linalg_solve_ex")
 def solve(A, B, *, left=True, out=None):
     """X with A X = B, or X A = B (torch.linalg.solve).
 
@@ -153,6 +159,7 @@ Inverted = return_type("linalg_inv_ex", "inverse", "info")
 
 
 @fp32
+@named_out("linalg_inv_ex")
 def inv_ex(A, *, check_errors=False, out=None):
     """The inverse of square matrices, with error codes (torch.linalg.inv_ex). `info` and errors as
     `solve_ex`; half precision is refused too."""
@@ -166,6 +173,7 @@ def inv_ex(A, *, check_errors=False, out=None):
 
 @by_example
 @fp32
+@named_out("linalg_inv_ex")
 def inv(A, *, out=None):
     """The inverse of square matrices (torch.linalg.inv).
 
@@ -178,6 +186,7 @@ def inv(A, *, out=None):
 
 @function()
 @fp32
+@named_out("linalg_inv_ex")
 def inverse(input, *, out=None):
     """`inv` by its older name (torch.inverse)."""
     return inv(input, out=out)

@@ -15,7 +15,7 @@ from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
 
@@ -156,6 +156,7 @@ linalg_lu_plu.differentiable("L", "U").gradient(
 Factors = return_type("linalg_lu", "P", "L", "U")
 
 
+@named_out("linalg_lu")
 def lu(A, *, pivot=True, out=None):
     """P, L and U with A = P L U (torch.linalg.lu).
 
@@ -215,6 +216,7 @@ Packed = return_type("linalg_lu_factor", "LU", "pivots")
 PackedEx = return_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
+@named_out("linalg_lu_factor_ex")
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """The factors in one matrix (the ones of L's diagonal left out), the row exchanges, and error
     codes (torch.linalg.lu_factor_ex).
@@ -230,13 +232,14 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     return stored("linalg_lu_factor_ex", out, result)
 
 
+@named_out("linalg_lu_factor_ex")
 def lu_factor(A, *, pivot=True, out=None):
     """`lu_factor_ex` that raises RuntimeError for a zero on the diagonal of U
     (torch.linalg.lu_factor)."""
     LU, pivots, infos = lu_factor_ex(A, pivot=pivot)
     lapack.check_infos("torch.linalg.lu_factor", infos._raw)
     result = Packed((LU, pivots))
-    return stored("linalg_lu_factor", out, result)
+    return stored("linalg_lu_factor_ex", out, result)
 
 
 PackedWithInfo = return_type("_lu_with_info", "LU", "pivots", "info")
@@ -309,6 +312,7 @@ lu_unpack_all.differentiable("L", "U").gradient(
 
 
 @function(method=False)
+@named_out("lu_unpack")
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """P, L and U from the result of `lu_factor` (torch.lu_unpack); those not requested are empty.
 

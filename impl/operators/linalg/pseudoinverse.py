@@ -12,7 +12,7 @@ from impl.core.dtypes import COMPLEX, FLOATING, REDUCED, real_of
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.autocast import fp32, lowering
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import store
+from impl.dispatch.out import copy_out, store
 from impl.operators.linalg import lapack
 from impl.operators.linalg.eigenvalues import eigvalsh, linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd, svdvals
@@ -147,7 +147,11 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     if hermitian:
         lapack.check_square("linalg.eigh", A._raw)
     result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
-    return result if out is None else store("linalg_pinv", out, result)
+    if out is None:
+        return result
+    # Tolerances that are numbers are those of a composite, whose result is copied.
+    numbers = rcond is not None or any(isinstance(t, float | int) for t in (atol, rtol))
+    return (copy_out if numbers else store)("linalg_pinv", out, result)
 
 
 @function()

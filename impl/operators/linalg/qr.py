@@ -13,7 +13,7 @@ from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
 
@@ -100,6 +100,7 @@ Factors = return_type("linalg_qr", "Q", "R")
 
 
 @fp32
+@named_out("linalg_qr")
 def qr(A, mode="reduced", *, out=None):
     """Q with orthonormal columns and upper triangular R with A = Q R (torch.linalg.qr).
 
@@ -139,6 +140,7 @@ Reflections = return_type("geqrf", "a", "tau")
 
 
 @function()
+@named_out("geqrf")
 def geqrf(input, *, out=None):
     """R with the vectors of Q's reflections below its diagonal, and the reflections' factors
     (torch.geqrf).

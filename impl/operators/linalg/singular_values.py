@@ -15,7 +15,7 @@ from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import store, store_exactly
+from impl.dispatch.out import named_out, store, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
@@ -215,6 +215,7 @@ def _decomposed(A: Tensor, full_matrices: bool, compute_uv: bool, driver) -> tup
     return linalg_svd(A, full_matrices, compute_uv, driver)
 
 
+@named_out("_linalg_svd")
 def decomposed(A, full_matrices=True, *, driver=None, out=None):
     """U (..., m, m), S (..., k) and Vh (..., n, n) with A = U diag(S) Vh (torch.linalg.svd).
 
@@ -228,6 +229,7 @@ def decomposed(A, full_matrices=True, *, driver=None, out=None):
 
 
 @fp32
+@named_out("_linalg_svd")
 def svdvals(A, *, driver=None, out=None):
     """The singular values (..., k) alone (torch.linalg.svdvals). Errors as `torch.linalg.svd`."""
     result = _decomposed(A, False, differentiated(A), driver)[1]
@@ -236,6 +238,7 @@ def svdvals(A, *, driver=None, out=None):
 
 @function()
 @fp32
+@named_out("_linalg_svd")
 def svd(input, some=True, compute_uv=True, *, out=None):
     """U, S and V with A = U diag(S) V^H, cut to the singular values if `some` (torch.svd).
 

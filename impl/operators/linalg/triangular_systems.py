@@ -14,7 +14,7 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack
 
 
@@ -72,6 +72,7 @@ def _tangent(F, self_t, self, B_t, result, upper, left, unitriangular):
     return solution(F, self, B_t - product, upper, left, unitriangular)
 
 
+@named_out("linalg_solve_triangular")
 def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=None):
     """X with A X = B, or X A = B, for triangular A (torch.linalg.solve_triangular).
 
@@ -131,13 +132,13 @@ triangular_solve_pair.forward(
 
 
 @function()
+@named_out("triangular_solve")
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """X with A X = input for triangular A, and a copy of A (torch.triangular_solve).
 
     input (..., n, k), A (..., n, n); the batches broadcast. With `transpose`, A^T X = input. Warns
     that it is deprecated. Raises RuntimeError for other shapes and dtypes that differ.
     """
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     for name, given in (("b", input), ("A", A)):
         if given._raw.ndim < 2:
             raise RuntimeError(
@@ -145,6 +146,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
                 f"has {given._raw.ndim} dimensions instead"
             )
     check_together("triangular_solve", input._raw, A._raw)
+    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     result = Solution(triangular_solve_pair(input, A, upper, transpose, unitriangular))
     return stored("triangular_solve", out, result)
 

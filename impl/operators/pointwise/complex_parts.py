@@ -9,13 +9,14 @@ from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import check_out, same_dtype_out, store
+from impl.dispatch.out import same_dtype_out, store
+from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import Rereading
 from impl.tensor import lazy_conj
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, geometry
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
-from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.tensor import Tensor
 
 
 def rereading(node: str, kernel):
@@ -122,9 +123,10 @@ for _op in (conj_physical_copy, conj_physical_inplace, conj_physical_of_real):
 def conj_physical(input, *, out=None):
     """The conjugate in new memory; a real tensor is returned itself (torch.conj_physical)."""
     if out is not None:
-        check_out("aten::conj_physical", out, requires_grad(input))
-        same_dtype_out(out._raw.dtype, input._raw)
-        return conj_physical_copy.call_out(out, (input,))
+        if isinstance(out, Tensor):
+            same_dtype_out(out._raw.dtype, input._raw)
+        copy = conj_physical_copy(input.detach())
+        return store_underived("aten::conj_physical", (input,), out, copy)
     return conj_physical_copy(input) if _is_complex(input) else input
 
 

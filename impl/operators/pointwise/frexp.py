@@ -12,7 +12,7 @@ from impl.core.return_types import return_type
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.not_implemented import refuse_bool, require_floating
-from impl.dispatch.out import store
+from impl.dispatch.out import named_out, store
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
@@ -66,6 +66,7 @@ tensor_ops.exp2_of_integers = lambda value: tensor_ops.exp2(value)
 
 
 @function()
+@named_out("frexp")
 def frexp(input, *, out=None):
     """The mantissa, in [1/2, 1), and the exponent of 2 (int32) of each number (torch.frexp).
 

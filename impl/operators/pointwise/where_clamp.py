@@ -15,7 +15,7 @@ from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import same_dtype_out
+from impl.dispatch.out import named_out, same_dtype_out
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
@@ -312,6 +312,7 @@ def _clamp_overload(input, min, max):
 
 
 @function()
+@named_out("clamp")
 def clamp(input, min=None, max=None, *, out=None):
     """`input` limited to [min, max]; numbers or tensors, `max` where they cross (torch.clamp).
 

@@ -17,7 +17,7 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch import fused
 from impl.dispatch.autocast import lower_precision_fp
-from impl.dispatch.out import store
+from impl.dispatch.out import named_out, store
 from impl.kernels.vectorized import MODERATE, sum_of_rows
 from impl.operators.products.addmm import addmm
 from impl.operators.products.matmul import matrices
@@ -27,6 +27,7 @@ from impl.operators.views.transposition import t
 from impl.tensor.tensor import Tensor, dense_meta, new
 
 
+@named_out("linear")
 def linear(input, weight, bias=None, *, out=None):
     """`input @ weight.t() + bias`: (..., n) by (m, n), and (m,) (torch.nn.functional.linear).
 

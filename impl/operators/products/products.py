@@ -15,7 +15,14 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import function, native
-from impl.dispatch.out import check_out, exact_dtype_out, inner_product_out, store, write_out
+from impl.dispatch.out import (
+    check_out,
+    exact_dtype_out,
+    inner_product_out,
+    named_out,
+    store,
+    write_out,
+)
 from impl.operators.products import bmm_fused
 from impl.operators.products.matmul import bmm, dot, mm, mv
 from impl.operators.views.shape import unsafe_view
@@ -35,6 +42,7 @@ def require_tensor(name: str, argument: str, position: int, value) -> None:
 
 
 @function()
+@named_out("matmul")
 def matmul(input, other, *, out=None):
     """The matrix product over the last two dimensions, the leading ones broadcast (torch.matmul).
 

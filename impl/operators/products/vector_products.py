@@ -14,7 +14,7 @@ from impl.core.strides import element_strides
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating, refuse_bool
-from impl.dispatch.out import exact_dtype_out, store, store_exactly
+from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.allocation import preserved
@@ -53,6 +53,7 @@ linalg_cross.forward(
 )
 
 
+@named_out("linalg_cross")
 def cross_along(input, other, *, dim=-1, out=None):
     """The cross products of vectors of three along `dim`; the others broadcast
     (torch.linalg.cross).
@@ -75,13 +76,15 @@ def cross_along(input, other, *, dim=-1, out=None):
 
 
 @function()
+@named_out("linalg_cross")
 def cross(input, other, dim=None, *, out=None):
     """`linalg.cross` along `dim`, by default the first dimension of length 3 (torch.cross).
 
     Raises RuntimeError, besides, when there is none.
     """
     if dim is None:
-        warnings.warn(_NO_DIM, UserWarning, stacklevel=2)
+        if out is None:  # ATen's variant with `out=` does not warn
+            warnings.warn(_NO_DIM, UserWarning, stacklevel=2)
         if 3 not in input._raw.shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = input._raw.shape.index(3)
@@ -154,4 +157,4 @@ def kron(input, other, *, out=None):
     right = kron_view(other, tuple(n for size in two for n in (1, size)))
     result = kron_view(left * right, tuple(a * b for a, b in zip(one, two, strict=True)))
     # ATen writes through a view with a version counter of its own.
-    return result if out is None else store("kron", out, result, writes=0)
+    return result if out is None else store("mul", out, result, writes=0)

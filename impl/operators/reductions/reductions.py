@@ -242,7 +242,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     count = input.isnan().logical_not().sum(dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
     # ATen puts the sum there first, and divides it.
-    return result if out is None else store("nanmean", out, result, writes=2)
+    return result if out is None else store("nansum", out, result, writes=2)
 
 
 # -- product ----------------------------------------------------------------------------------

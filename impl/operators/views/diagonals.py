@@ -8,6 +8,7 @@ from impl.core.dims import wrap_dim
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import store_resized
+from impl.dispatch.record import underived_out
 
 
 @operator(method=False, out=True, node="DiagonalBackward0_copy", writes=1)
@@ -40,6 +41,16 @@ diag_embed.gradient(self=lambda F, grad, offset, dim1, dim2: F.diagonal(grad, of
 diag_embed.forward("linear")
 
 
+@underived_out("aten::diag_embed", store_resized)
+def _diag_embed(input, diagonal):
+    return tensor_ops.diag_embed(input, diagonal)
+
+
+@underived_out("aten::diagonal_copy", store_resized)
+def _diagonal_copy(input, *arguments):
+    return diagonal_copy(input, *arguments)
+
+
 @function("diag")
 def diag(input, diagonal=0, *, out=None):
     """The matrix with a vector as its diagonal, or a copy of a matrix's diagonal (torch.diag).
@@ -48,11 +59,9 @@ def diag(input, diagonal=0, *, out=None):
     """
     ndim = input._raw.ndim
     if ndim == 1:
-        result = tensor_ops.diag_embed(input, diagonal)
-        return result if out is None else store_resized("aten::diag_embed", out, result)
+        return _diag_embed(input, diagonal, out=out)
     if ndim == 2:
-        result = diagonal_copy(input, diagonal, 0, 1)
-        return result if out is None else store_resized("aten::diagonal_copy", out, result)
+        return _diagonal_copy(input, diagonal, 0, 1, out=out)
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
 
 

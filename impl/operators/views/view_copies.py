@@ -11,24 +11,22 @@ import inspect
 
 import numpy as np
 
-from impl.core import inference_mode, messages
+from impl.core import inference_mode
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.grad_mode import no_grad
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import sizes_of
-from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative
 from impl.dispatch.out import check_out
 from impl.dispatch.out import store_exactly as store
-from impl.dispatch.record import check_write, gradient_edges, record_undifferentiable
+from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import ViewOperator
 from impl.operators.views import expansion, shape, slicing, splitting, transposition
 from impl.operators.views.as_strided import alias_, as_strided
-from impl.tensor import forward_grad
-from impl.tensor.tensor import Tensor, new, requires_grad
+from impl.tensor.tensor import Tensor, new
 
 
 class ViewCopy(ViewOperator):
@@ -75,7 +73,8 @@ def _published(copies):
         if isinstance(result, tuple):
             _store_several(name, out, result)
             return None
-        return _store(name, args[0] if args else named[first], out, result)
+        input = args[0] if args else named[first]
+        return store_underived(f"aten::{name}", (input,), out, result, store)
 
     return function(method=False)(call)
 
@@ -96,29 +95,6 @@ def _store_several(name: str, out, results: tuple[Tensor, ...]) -> None:
             check_out(name, part, False)
     with no_grad():
         store(name, out, results)
-
-
-def _store(name: str, input: Tensor, out, result: Tensor):
-    """Store a copy of `input` in `out=`, with a node whose backward raises; returns `out`.
-
-    Raises RuntimeError for another dtype, and where a write to `out` could not be recorded.
-    """
-    if not isinstance(out, Tensor):
-        return store(name, out, result)  # raises TypeError
-    if forward_grad.fw_grad(input) is not None or forward_grad.fw_grad(out) is not None:
-        raise NotImplementedError(messages.FORWARD_UNKNOWN.format(name))
-    edges = gradient_edges(input, out)
-    recorded = STATE.enabled and (requires_grad(input) or requires_grad(out))
-    if recorded:
-        try:
-            check_write(out, True)
-        except RuntimeError:
-            raise RuntimeError(messages.OUT_GRADIENT.format(f"aten::{name}")) from None
-    with no_grad():
-        store(name, out, result)
-    if recorded:
-        record_undifferentiable(f"aten::{name}", edges, out)
-    return out
 
 
 _alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)

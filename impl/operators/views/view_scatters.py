@@ -10,9 +10,10 @@ import numpy as np
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import extent, has_zero_strides, strided
 from impl.dispatch import forward_rules
-from impl.dispatch.definition import Array, operator, written
+from impl.dispatch.definition import FUNCTIONS, Array, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.operator import Operator
+from impl.dispatch.record import underived_out
 from impl.operators.views.as_strided import as_strided
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import check_bounds, elements, geometry
@@ -99,6 +100,7 @@ slice_scatter.gradient(
     src=lambda F, grad, dim, start, end, step: F.slice(grad, dim, start, end, step),
 )
 slice_scatter.forward("linear")
+FUNCTIONS["slice_scatter"] = underived_out("aten::slice_scatter")(FUNCTIONS["slice_scatter"])
 
 
 @operator(writes=2, kind=_Scatter, out=True, saved_as=SavedAs(parts=()))
