@@ -60,7 +60,7 @@ tail = hidden * 2
 hidden.detach_()
 tail.sum().backward()
 head.weight.grad
-head(output.detach()).detach_()  # raises RuntimeError
+head(output.detach()).mT.detach_()  # raises RuntimeError
 
 # A gated unit and a plain one; the gradient of the first input through all the steps.
 gru = nn.GRU(2, 3, batch_first=True).double()

@@ -264,18 +264,24 @@ _INDEXING = (
 def meshgrid(*tensors, indexing=None):
     """Grids of coordinates: every 1-d tensor expanded along the others (torch.meshgrid).
 
-    Warns where `indexing` is not given. Raises RuntimeError for tensors of more dimensions or of
-    several dtypes.
+    Warns where `indexing` is not given. Raises TypeError for what is no tensor, and RuntimeError
+    for no tensors, and for tensors of more dimensions or of several dtypes.
     """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    require_tensors(tensors)
     if indexing is None:
         warnings.warn(_INDEXING, UserWarning, stacklevel=3)
+    elif not isinstance(indexing, str):
+        raise TypeError(
+            f"meshgrid(): argument 'indexing' must be str, not {type(indexing).__name__}"
+        )
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(
             f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
         )
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    require_tensors(tensors)
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     for tensor in tensors:
         if tensor._raw.ndim > 1:
             raise RuntimeError(

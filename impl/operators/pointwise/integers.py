@@ -58,7 +58,8 @@ def unravel_index(indices, shape):
     """The coordinates, one tensor for each dimension, of indices into a flattened tensor
     (torch.unravel_index).
 
-    Raises TypeError for indices that are not integers, and ValueError for negative sizes.
+    Raises TypeError for indices that are not integers, and ValueError for negative sizes, and for
+    sizes of zero unless there are no indices.
     """
     if indices.is_complex() or indices.is_floating_point() or indices.dtype.name == "bool":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
