@@ -128,6 +128,14 @@ def complex_of(d: dtype) -> dtype:
     return complex128 if d is float64 else complex64
 
 
+def default_complex() -> dtype:
+    """The dtype of complex numbers beside integers: its parts have the default dtype.
+
+    For bfloat16 it is complex64. Raises NotImplementedError for float16.
+    """
+    return complex_of(float32 if _default is bfloat16 else _default)
+
+
 def real_of(d: dtype) -> dtype:
     """The dtype of the parts of a complex dtype; any other dtype is returned as it is."""
     return {complex64: float32, complex128: float64}.get(d, d)
@@ -222,7 +230,7 @@ def result_dtype(operands) -> dtype:
             if lower.category == COMPLEX and result.category == FLOATING:
                 result = complex_of(result)
             elif lower is number and lower.category == COMPLEX:
-                result = complex_of(_default)  # the tensors are integers
+                result = default_complex()  # the tensors are integers
             else:
                 result = JOIN[result, lower]
     return result

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.dtypes import COMPLEX, complex_of, get_default_dtype
+from impl.core.dtypes import COMPLEX, complex64, complex128, float64, get_default_dtype
 from impl.tensor import forward_grad
 from impl.tensor.tensor import PLAIN, Tensor
 
@@ -192,7 +192,7 @@ def text(tensor, contents: str | None = None) -> str:
             suffixes.append(f"size={tuple(raw.shape)}")
         usual = d.name in ("int64", "bool") or d is default
         if d.category == COMPLEX:
-            usual = d is complex_of(default)
+            usual = d is (complex128 if default is float64 else complex64)
         if not usual:
             suffixes.append(f"dtype={d}")
     try:

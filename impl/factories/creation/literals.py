@@ -72,7 +72,9 @@ def _scalar_dtype(value) -> dtype:
         return BY_NUMPY[value.dtype]
     if isinstance(value, complex) and dtypes.get_default_dtype() is dtypes.bfloat16:
         raise RuntimeError("invalid default scalar type for complex")
-    if isinstance(value, (bool, int, float, complex)):
+    if isinstance(value, complex):
+        return dtypes.default_complex()
+    if isinstance(value, (bool, int, float)):
         return dtypes.dtype_of_number(value)
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")

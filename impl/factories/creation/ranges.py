@@ -106,7 +106,7 @@ def _numbers(name: str, start, end, dtype) -> tuple:
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
     if not isinstance(start + end, complex):
         return start, end, type_of(dtype)
-    inferred = dtypes.complex_of(dtypes.get_default_dtype())
+    inferred = dtypes.default_complex()
     if dtype is not None and not dtype.is_complex:
         raise RuntimeError(
             f"torch.{name}(): inferred dtype {inferred.c_name} can't be safely cast to passed "

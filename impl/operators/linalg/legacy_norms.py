@@ -7,6 +7,7 @@ import warnings
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import copy_out
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,

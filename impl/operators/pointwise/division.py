@@ -90,8 +90,7 @@ def _kind(value) -> str:
 def _integer_quotient(a, b, rounding_mode):
     name = "div_trunc_cpu" if rounding_mode == "trunc" else "div_floor_cpu"
     refuse_bool(a if hasattr(a, "dtype") else b, name)
-    if not np.all(b):
-        raise RuntimeError("ZeroDivisionError")
+    _check_divisor(a, b)
     down = np.floor_divide(a, b)
     if rounding_mode == "floor":
         return down
@@ -214,8 +213,13 @@ def _remainder(a, b):
 def _check_modulus(a, b, kernel: str) -> None:
     if _kind(a) in "iub" and _kind(b) in "iub":
         refuse_bool(a if hasattr(a, "dtype") else b, kernel)
-        if not np.all(b):
-            raise RuntimeError("ZeroDivisionError")
+        _check_divisor(a, b)
+
+
+def _check_divisor(a, b) -> None:
+    """Raise RuntimeError if an integer is divided by zero."""
+    if np.size(a) and not np.all(b):
+        raise RuntimeError("ZeroDivisionError")
 
 
 fmod = _pair("fmod", "FmodBackward1", _fmod, "fmod_cpu")
