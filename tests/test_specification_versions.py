@@ -57,7 +57,7 @@ def test_the_steps_count_programs_and_put_rules_at_their_first_level(made: list[
     notes = {one.rule.id: one.text for one in older.rules}
     assert notes["MOVE-01"] == "It is *two*; before, it was `one`."
     assert notes["MOVE-03"] == newest.rules[0].text == "It was zero in 2.14 alone."
-    assert notes["MOVE-02"] == notes["KEPT-02"] == ""
+    assert (notes["MOVE-02"], notes["KEPT-02"]) == ("New.", "")
 
 
 def test_a_strip_compares_each_version_with_the_newest(

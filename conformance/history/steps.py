@@ -34,9 +34,15 @@ class ChangedRule:
 
     @property
     def text(self) -> str:
-        """The texts of its notes as sentences; empty where there are none, or only bare ones."""
-        texts = dict.fromkeys(note.text for note in self.notes if note.text)
-        return " ".join(text[0].upper() + text[1:] for text in texts)
+        """Its notes as sentences: `New: the argument early_stop.`; empty where there are none."""
+        return " ".join(dict.fromkeys(map(_sentence, self.notes)))
+
+
+def _sentence(note: Note) -> str:
+    """The text of a note; one on a change says so by itself."""
+    if note.kind == "Changed":
+        return note.text[:1].upper() + note.text[1:]
+    return f"{note.kind}: {note.text}" if note.text else f"{note.kind}."
 
 
 @dataclass(frozen=True)
