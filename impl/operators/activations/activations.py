@@ -34,7 +34,7 @@ HIDDEN: dict[str, Any] = {
 def relu(self: Array) -> Array:
     """max(self, 0); its derivative is 0 at 0 and 1 at NaN (torch.relu)."""
     if self.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
+        raise NotImplementedError("Boolean inputs not supported for relu")
     return at_least(self, self.dtype.type(0))
 
 
@@ -70,7 +70,7 @@ for _op in (threshold, threshold_into):
 def hardtanh(self: Array, min_val, max_val) -> Array:
     """self limited to [min_val, max_val]; the derivative is 0 at both limits (F.hardtanh)."""
     if self.dtype.kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
+        raise NotImplementedError("Bool inputs not supported for hardtanh")
     if self.dtype.kind == "u" and min_val < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     low, high = (element(limit, self.dtype) for limit in (min_val, max_val))

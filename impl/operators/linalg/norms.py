@@ -190,7 +190,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
 
 def _require_floating(name: str, x: Tensor) -> None:
     if x.dtype.category < FLOATING:
-        raise RuntimeError(
+        raise NotImplementedError(
             f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.legacy}"
         )
 

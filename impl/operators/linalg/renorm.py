@@ -37,7 +37,7 @@ def renorm(self: Array, p, dim, maxnorm) -> Array:
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     if BY_NUMPY[self.dtype].category < FLOATING:
-        raise RuntimeError(
+        raise NotImplementedError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{BY_NUMPY[self.dtype].legacy}"
         )

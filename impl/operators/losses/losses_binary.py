@@ -191,7 +191,7 @@ def _check_logits(self, target, weight, pos_weight, reduction) -> None:
     # torch computes (1 - target) * self in place of 1 - target, and keeps the dtype and layout of
     # that.
     if target.dtype.kind == "b":
-        raise RuntimeError(SUBTRACT_BOOLS)
+        raise NotImplementedError(SUBTRACT_BOOLS)
     check_cast(result_dtype([self, target]).numpy, target.dtype)
 
 

@@ -221,7 +221,7 @@ def _check_subtraction(self, other, alpha) -> None:
         return
     bools = (category(self) == BOOL) + (category(other) == BOOL)
     if bools:
-        raise RuntimeError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
+        raise NotImplementedError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
     _check_alpha(self, other, alpha)
 
 
@@ -282,7 +282,7 @@ def rsub_(input, other, *, alpha=1):
 def neg(self: Array) -> Array:
     """-self. Raises RuntimeError for bools (torch.neg)."""
     if self.dtype.kind == "b":
-        raise RuntimeError(NEGATE_BOOL)
+        raise NotImplementedError(NEGATE_BOOL)
     return -self
 
 

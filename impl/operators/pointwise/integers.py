@@ -42,7 +42,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         if isinstance(raw, (np.ndarray, np.generic, bool)):
             d = BY_NUMPY[np.asarray(raw).dtype]
             if d.category > FLOATING or d.name == "bool":
-                raise RuntimeError(f"Unsupported input type encountered for isin(): {d.legacy}")
+                raise NotImplementedError(
+                    f"Unsupported input type encountered for isin(): {d.legacy}"
+                )
     whole, others = (np.asarray(r).astype(common.numpy) for r in raws)
     found = np.isin(whole, others, invert=invert)
     return new(found if found.ndim else found[()])

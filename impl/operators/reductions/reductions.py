@@ -170,7 +170,8 @@ mean_dim.forward("linear")
 
 
 def _no_mean(name: str, kind: dtype, what: str) -> RuntimeError:
-    return RuntimeError(
+    error = RuntimeError if name == "nanmean" else NotImplementedError
+    return error(
         f"{name}(): could not infer output dtype. {what} must be either a floating point or "
         f"complex dtype. Got: {kind.legacy}"
     )

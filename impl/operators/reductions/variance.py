@@ -112,7 +112,7 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
     correction = _correction(dim, correction, unbiased)
     if input.dtype.category < FLOATING:
         who = "std and var" if name in ("std", "var") else name
-        raise RuntimeError(f"{who} only support floating point and complex dtypes")
+        raise NotImplementedError(f"{who} only support floating point and complex dtypes")
     dims = wrap_dims(dim, input.ndim)
     kept = math.prod(n for d, n in enumerate(input._raw.shape) if d not in dims)
     if _degrees_of_freedom(input.numel() // kept if kept else 0, correction) <= 0:
