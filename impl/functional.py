@@ -124,7 +124,7 @@ def unravel_index(indices, shape):
 
     Raises TypeError for indices and sizes that are not integers, ValueError for negative sizes.
     """
-    if indices.is_complex() or indices.is_floating_point() or indices.dtype is bool_:
+    if indices.is_complex() or indices.is_floating_point() or indices.dtype == bool_:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, Sequence)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")

@@ -39,7 +39,7 @@ class ArgParser:
         self.call = call
         self.texts = texts
         self.method = method
-        self.takes_nothing = method and texts == [""]  # METH_NOARGS, in C
+        self.takes_nothing = texts == [""]  # METH_NOARGS, in C
         # The types of arguments with which the implementation may be called as it was spelled.
         self.accepted: set = set()
         # Those with which it is called after sizes given one by one were put into a tuple.
@@ -79,7 +79,8 @@ class ArgParser:
             return self.call(*own, rest, **named)
         if self.takes_nothing and (rest or named):
             what = "keyword arguments" if named else f"arguments ({len(rest)} given)"
-            raise TypeError(f"TensorBase.{self.name}() takes no {what}")
+            owner = "TensorBase" if self.method else "torch"
+            raise TypeError(f"{owner}.{self.name}() takes no {what}")
         try:
             signature, found = self._matched(rest, named)
         except Mismatch as error:

@@ -114,7 +114,8 @@ def binary_cross_entropy(
             f"({input.size()}) is deprecated. Please ensure they have the same size."
         )
     if weight is not None:
-        weight = weight.expand(broadcast_shapes(target.size(), weight.size()))
+        size = broadcast_shapes(target.size(), weight.size())
+        weight = weight.expand(size)
     return C.binary_cross_entropy(input, target, weight, number)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 
 from impl.core.registry import C
 from impl.dispatch.boolean_dispatch import boolean_dispatch
@@ -35,6 +37,8 @@ def _max_pool(ndim: int, text: str):
     ):
         pool = getattr(C, f"{name}_with_indices")
         stride = [] if stride is None else stride
+        if ndim == 3:
+            _ = input.is_cuda  # torch asks it, for a deterministic algorithm there
         return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def values(
@@ -196,12 +200,22 @@ fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional_max_pool
 # -- power-average pooling ------------------------------------------------------------------------
 
 
+def _area(kernel_size) -> tuple:
+    height, width = _pair(kernel_size)  # Python refuses another number of them
+    return height, width
+
+
+def _volume(kernel_size) -> tuple:
+    depth, height, width = _triple(kernel_size)
+    return depth, height, width
+
+
 def _lp_pool(ndim: int, max_pool, sizes):
-    """Power-average pooling over a number of dimensions."""
+    """Power-average pooling over a number of dimensions; `sizes` are those of a window."""
     average = f"avg_pool{ndim}d"
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
-        kernel = sizes(kernel_size) if sizes else ()
+        kernel = sizes(kernel_size)
         if isinstance(norm_type, (int, float)):
             if norm_type == 0:
                 raise ValueError(f"norm_type must be a non-zero value, but got {norm_type}")
@@ -214,7 +228,7 @@ def _lp_pool(ndim: int, max_pool, sizes):
             mean = pool(powers, kernel_size, padding=0, ceil_mode=ceil_mode)
         else:
             mean = pool(powers, kernel_size, stride, 0, ceil_mode)
-        count = math.prod(kernel) if sizes else kernel_size
+        count = functools.reduce(operator.mul, kernel)
         return (C.sign(mean) * relu(C.abs(mean))).mul(count).pow(1.0 / norm_type)
 
     name = f"lp_pool{ndim}d"
@@ -226,6 +240,6 @@ def _lp_pool(ndim: int, max_pool, sizes):
     return _named(lp_pool, name, text)
 
 
-lp_pool1d = _lp_pool(1, max_pool1d, None)
-lp_pool2d = _lp_pool(2, max_pool2d, _pair)
-lp_pool3d = _lp_pool(3, max_pool3d, _triple)
+lp_pool1d = _lp_pool(1, max_pool1d, lambda kernel_size: (kernel_size,))
+lp_pool2d = _lp_pool(2, max_pool2d, _area)
+lp_pool3d = _lp_pool(3, max_pool3d, _volume)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.core.checks import check_with
 from impl.core.registry import C
 from impl.nn.sizes import _pair, _single, _triple
 from impl.tensor.tensor import Tensor
@@ -18,12 +19,15 @@ def _sizes(input, parse, kernel_size, stride, padding, output_size):
         for d, size in enumerate(kernel)
     ]
     made = default if output_size is None else _given(output_size, default, step)
-    for d, size in enumerate(made):
-        if size < 0:
-            raise ValueError(
+    for d in range(len(kernel)):
+        check_with(
+            ValueError,
+            made[d] >= 0,
+            lambda d=d: (
                 "max_unpooling: output_size must contain non-negative spatial dimensions, but got "
-                f"output_size[{d}]={size}"
-            )
+                f"output_size[{d}]={made[d]}"
+            ),
+        )
     return made, step, pad
 
 

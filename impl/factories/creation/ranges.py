@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 
@@ -67,7 +68,25 @@ def _check_step(start, end, step) -> None:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
+def _deprecated(make):
+    """A factory that warns before anything else."""
+
+    @functools.wraps(make)
+    def call(*args, **named):
+        warnings.warn(
+            "torch.range is deprecated and will be removed in a future release because its "
+            "behavior is inconsistent with Python's range builtin. Instead, use torch.arange, "
+            "which produces values in [start, end).",
+            UserWarning,
+            stacklevel=3,
+        )
+        return make(*args, **named)
+
+    return call
+
+
 @publish
+@_deprecated
 @factory(out=_fill_range)
 def range(start, end=None, step=1, *, dtype=None):
     """Numbers from start (0) up to end, which is included, `step` apart (torch.range, deprecated).
@@ -75,13 +94,6 @@ def range(start, end=None, step=1, *, dtype=None):
     Of the default dtype if none is given. Raises RuntimeError when the step is zero or points the
     wrong way.
     """
-    warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is "
-        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
-        "values in [start, end).",
-        UserWarning,
-        stacklevel=3,
-    )
     if end is None:
         start, end = 0, start
     _require_arithmetic("range_cpu", dtype)

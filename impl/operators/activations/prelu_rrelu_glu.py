@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.dims import wrap_dim
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.strides import is_permuted
 from impl.dispatch.autocast import lower_precision_fp
@@ -97,10 +98,10 @@ def glu(self: Array, dim) -> Array:
     """The first half of `dim` times the sigmoid of the second (F.glu)."""
     if self.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrap_dim(dim, self.ndim)
     if self.shape[dim] % 2:
         raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim % self.ndim} is size "
-            f"{self.shape[dim]}"
+            f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}"
         )
     require_floating(self, "glu_cpu")
     value, gate = np.split(self, 2, dim)

@@ -185,7 +185,7 @@ def _fill_value(name: str, value):
         return value
     if value._raw.ndim:
         raise RuntimeError(
-            f"{name} only supports 0-dimension value tensor but got tensor with "
+            "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{value._raw.ndim} dimensions."
         )
     return value

@@ -126,8 +126,6 @@ _define(3)
 def _several(value, ndim: int, name: str) -> tuple[int, ...]:
     if is_one_size(value):
         return (index(value),) * ndim
-    if len(value) == 1:
-        return tuple(value) * ndim
     if len(value) != ndim:
         words = "Ints" if ndim == 2 else "three Ints"
         raise RuntimeError(

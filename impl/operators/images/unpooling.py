@@ -11,6 +11,7 @@ from impl.core.memory_formats import formatted_as
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import require_floating
+from impl.operators.images.adaptive_pooling import repeated
 from impl.operators.images.pooling_windows import check_not_empty
 from impl.tensor.tensor import Tensor
 
@@ -18,16 +19,16 @@ from impl.tensor.tensor import Tensor
 def _unpool(self, indices, shape, ndim: int):
     lead = self.shape[: self.ndim - ndim]
     count, plane = int(np.prod(lead)), int(np.prod(shape))
-    at = indices.reshape(count, self.size // count if count else 0)
+    flat = np.zeros((count, plane), self.dtype)
+    if not flat.size:
+        return flat.reshape((*lead, *shape))
+    at = indices.reshape(count, -1)
     outside = at[(at < 0) | (at >= plane)]
     if outside.size:
         sizes = "x".join(map(str, shape))
         raise RuntimeError(
-            f"Found an invalid max index: {outside[0]} (output volumes are of size {sizes})"
+            f"Found an invalid max index: {outside[-1]} (output volumes are of size {sizes})"
         )
-    flat = np.zeros((count, plane), self.dtype)
-    if not self.size:
-        return flat.reshape((*lead, *shape))
     np.put_along_axis(flat, at, self.reshape(count, -1), 1)
     return flat.reshape((*lead, *shape))
 
@@ -63,34 +64,65 @@ max_unpool2d_to.forward("linear")
 max_unpool3d_to.forward("linear")
 
 
-def _check(indices, input, ndim: int) -> None:
-    shape = input._raw.shape
+_SIZES = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}
+
+
+def _check(input, indices, output_size, ndim: int) -> None:
+    shape, ranks = input._raw.shape, (ndim + 1, ndim + 2)
     if indices.dtype.name != "int64":
         raise RuntimeError(
             f"elements in indices should be type int64 but got: {indices.dtype.legacy}"
         )
-    if indices._raw.shape != input._raw.shape:
+    if len(output_size) != ndim:
+        raise RuntimeError(
+            f"There should be exactly {_SIZES[ndim]} in output_size, but got {len(output_size)} "
+            "elements."
+        )
+    if len(shape) not in ranks:
+        raise RuntimeError(
+            f"Input to max_unpooling{ndim}d should be a {ranks[0]}d or {ranks[1]}d Tensor, but got "
+            f"a tensor with {len(shape)} dimensions."
+        )
+    if indices._raw.shape != shape:
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor "
             f"({[*shape]}) but got indices tensor with shape: {[*indices._raw.shape]}"
         )
-    if len(shape) not in (ndim + 1, ndim + 2):
+
+
+def _check_sizes(input, output_size, ndim: int) -> None:
+    name = f"max_unpooling{ndim}d"
+    check_not_empty(input._raw.shape, 1, f"{name}_forward_out_cpu")
+    if min(output_size) < 0:
         raise RuntimeError(
-            f"Input to max_unpooling{ndim}d should be a {ndim + 1}d or {ndim + 2}d Tensor, but got "
-            f"a tensor with {len(shape)} dimensions."
+            f"{name}(): output_size must contain non-negative spatial dimensions, but got "
+            f"output_size={[*output_size]}"
         )
-    check_not_empty(shape, 1, f"max_unpooling{ndim}d_forward_out_cpu")
 
 
 @native()
 def max_unpool2d(input, indices, output_size) -> Tensor:
-    """Values put back at `indices` of planes of zeros of the size `output_size`."""
-    _check(indices, input, 2)
+    """Values put back at `indices` of planes of zeros of the size `output_size`.
+
+    Raises RuntimeError for an index outside, and for sizes that do not fit.
+    """
+    output_size = repeated(output_size, 2)
+    _check(input, indices, output_size, 2)
+    _check_sizes(input, output_size, 2)
     return max_unpool2d_to(input, indices, output_size)
 
 
 @native()
 def max_unpool3d(input, indices, output_size, stride, padding) -> Tensor:
-    """As `max_unpool2d`, over three dimensions."""
-    _check(indices, input, 3)
+    """As `max_unpool2d`, over three dimensions; nothing depends on the stride and the padding."""
+    output_size, stride = repeated(output_size, 3), repeated(stride, 3)
+    _check(input, indices, output_size, 3)
+    for name, value in (("stride", stride), ("padding", repeated(padding, 3))):
+        if len(value) != 3:
+            raise RuntimeError(
+                f"There should be exactly {_SIZES[3]} in {name}, but got: {len(value)} elements."
+            )
+    if min(stride) <= 0:
+        raise RuntimeError(f"strides should be greater than zero, but got stride: {[*stride]}")
+    _check_sizes(input, output_size, 3)
     return max_unpool3d_to(input, indices, output_size)

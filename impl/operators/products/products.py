@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 
 from impl.core import inference_mode
 from impl.core.registry import array_ops, tensor_ops
@@ -204,10 +205,17 @@ def outer(input, vec2):
 tensor_ops.outer = outer
 
 
-@function(out=True)
-def ger(input, vec2):
-    """`outer` under its older name (torch.ger)."""
-    return outer(input, vec2)
+@function()
+def ger(input, vec2, *, out=None):
+    """`outer` under its older name, which warns with `out` (torch.ger)."""
+    if out is None:
+        return outer(input, vec2)
+    warnings.warn(
+        "torch.ger is deprecated and will be removed in a future PyTorch release. Use torch.outer "
+        "instead.",
+        stacklevel=2,
+    )
+    return store("ger", out, outer(input, vec2))
 
 
 @function(out=True)
