@@ -6,6 +6,7 @@ import functools
 
 from impl.arg_parser.parameter import MISSING
 from impl.arg_parser.parser import ArgParser, signatures
+from impl.core import messages
 from impl.core.registry import NATIVE, C
 from impl.dispatch.out import refuse_gradients
 from impl.tensor.tensor import Tensor
@@ -58,7 +59,9 @@ def parsed(call, name: str, texts: list[str], method: bool):
         except Exception as error:
             given = _given(a, b, c, more)
             parser.refuse_long_integers(given, named)
-            if named.get("out") is not None and not isinstance(error, TypeError):
+            # A composite that writes to `out=` refuses a leaf itself.
+            refused = isinstance(error, TypeError) or str(error) == messages.LEAF_INPLACE
+            if named.get("out") is not None and not refused:
                 refuse_gradients(call, (*given, *named.values()))
             raise
 

@@ -62,25 +62,26 @@ def elu_(input, alpha=1.0, scale=1, input_scale=1) -> Tensor:
     return units.elu_into.inplace(input, alpha, scale, input_scale)
 
 
-@taking_out
-def gelu(input, *, approximate: str = "none") -> Tensor:
+def _written(op, out, *args) -> Tensor:
+    return op(*args) if out is None else op.call_out(out, args)
+
+
+def gelu(input, *, approximate: str = "none", out=None) -> Tensor:
     """`input` times the normal distribution function of `input`; "tanh" approximates it.
 
     Raises RuntimeError for another `approximate`.
     """
-    return units.gelu(input, approximate)
+    return _written(units.gelu, out, input, approximate)
 
 
-@taking_out
-def softplus(input, beta=1, threshold=20) -> Tensor:
+def softplus(input, beta=1, threshold=20, *, out=None) -> Tensor:
     """log(1 + exp(beta * input)) / beta; `input` itself where beta * input > threshold."""
-    return units.softplus(input, beta, threshold)
+    return _written(units.softplus, out, input, beta, threshold)
 
 
-@taking_out
-def softshrink(input, lambd=0.5) -> Tensor:
+def softshrink(input, lambd=0.5, *, out=None) -> Tensor:
     """`input` moved towards 0 by `lambd`. Raises RuntimeError for a negative `lambd`."""
-    return units.softshrink(input, lambd)
+    return _written(units.softshrink, out, input, lambd)
 
 
 @taking_out
@@ -118,9 +119,7 @@ def rrelu_(input, lower=1 / 8, upper=1 / 3, training: bool = False) -> Tensor:
 
 def threshold(input, threshold, value, *, out=None) -> Tensor:
     """`input` where it is above `threshold`, else `value` (torch.threshold)."""
-    if out is None:
-        return units.threshold(input, threshold, value)
-    return units.threshold.call_out(out, (input, threshold, value))
+    return _written(units.threshold, out, input, threshold, value)
 
 
 def threshold_(input, threshold, value) -> Tensor:
