@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import made_runs
 import pytest
+from command import MINIATURE, conform
 
 from conformance import backends
 from conformance.base.levels import LEVELS
@@ -16,6 +18,8 @@ from conformance.execution.history import History
 from conformance.history.claims import claims, text
 from conformance.history.recording import record_version
 from conformance.program.program import Program
+from conformance.run_files.reading import read_run
+from conformance.run_files.run import schema
 
 SAME = Program("MADE-01.1", "made", "x = torch.ones(2)\nx + 1\n", "", rule="MADE-01")
 VALUES = Program("MADE-02.1", "made", "x = torch.tensor(X)\n", "", rule="MADE-02")
@@ -164,20 +168,13 @@ def test_a_claim_in_words() -> None:
 
 
 def test_the_footer_of_a_run_has_its_claims(tmp_path: Path) -> None:
-    from command import MINIATURE, conform
-
-    from conformance.run_files.reading import read_run
-
-    run = (
-        "run",
-        "--backend",
-        "miniature.right:namespace",
-        *MINIATURE,
-        "--run-file",
-        "r.jsonl",
-        "-n",
-        "0",
-    )
-    assert conform(*run, "--oracle", "impl", cwd=tmp_path).returncode == 0
+    run = ("run", "--backend", "miniature.right:namespace", "--oracle", "impl", *MINIATURE)
+    done = conform(*run, "--run-file", "r.jsonl", "-n", "0", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     footer = read_run(tmp_path / "r.jsonl").footer
     assert footer is not None and footer["claims"] == {}
+    validator = jsonschema.Draft202012Validator(schema())
+    for claimed in ({}, everywhere("2.15", "2.14")):
+        validator.validate({**footer, "claims": claimed})
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate({**footer, "claims": {"values": ["<b>"]}})
