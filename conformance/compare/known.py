@@ -143,11 +143,14 @@ def default_path(backend: str) -> Path | None:
 
 
 def read_known(
-    path: str | os.PathLike[str], programs: Collection[str], rules: Collection[str]
+    path: str | os.PathLike[str],
+    programs: Collection[str],
+    rules: Collection[str],
+    other_chapters: bool = False,
 ) -> KnownDivergences:
     """The list in a TOML file, checked against the IDs of all programs and rules there are.
 
-    Raises KnownError for TOML that does not parse, an entry that names nothing, lacks a reason or
+    Beside other chapters than the list is about, entries that name nothing are left out. Raises KnownError for TOML that does not parse, an entry that names nothing, lacks a reason or
     says something else than the format has.
     """
     try:
@@ -165,12 +168,20 @@ def read_known(
     lines = _entry_lines(text)
     if len(lines) != len(entries):
         lines = [None] * len(entries)
-    return KnownDivergences(
-        tuple(
-            _entry(path, line, entry, programs, rules)
-            for line, entry in zip(lines, entries, strict=True)
-        ),
-        Path(path),
+    found = []
+    for line, entry in zip(lines, entries, strict=True):
+        if other_chapters and isinstance(entry, dict) and _names_nothing(entry, programs, rules):
+            continue
+        found.append(_entry(path, line, entry, programs, rules))
+    return KnownDivergences(tuple(found), Path(path))
+
+
+def _names_nothing(
+    entry: dict[str, Any], programs: Collection[str], rules: Collection[str]
+) -> bool:
+    program, rule = entry.get("program"), entry.get("rule")
+    return (isinstance(program, str) and program not in programs) or (
+        isinstance(rule, str) and rule not in rules
     )
 
 

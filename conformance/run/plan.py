@@ -148,8 +148,11 @@ def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
     path = settings.known or default_path(settings.backend)
     if path is None:
         return KnownDivergences()
+    # The suite's own list is about its own chapters.
+    other_chapters = settings.known is None and settings.spec is not None
     with one_paragraph():
-        return read_known(path, suite.ids(), list(suite.programs_of_rule()))
+        rules = list(suite.programs_of_rule())
+        return read_known(path, suite.ids(), rules, other_chapters)
 
 
 def plan(settings: Settings) -> Plan:

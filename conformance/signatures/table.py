@@ -143,6 +143,11 @@ class Signature:
         return f"{self.function}({', '.join(parts)})"
 
 
+# A name in a call that is neither an attribute, nor a keyword, nor in quotes; parsing every call
+# would take a second at the start of each command.
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?!\w)(?!\s*=(?!=))")
+
+
 def _in_python(default: str) -> str | None:
     """The source of a default that the table has in the spelling of C++."""
     source = default.replace("{", "(").replace("}", ")")
@@ -167,10 +172,5 @@ def read_table() -> list[Signature]:
 
 def tensors_of(calls: Iterable[str]) -> list[str]:
     """The statements that make the tensors that the calls name."""
-    names = {
-        node.id
-        for call in calls
-        for node in ast.walk(ast.parse(call))
-        if isinstance(node, ast.Name)
-    }
+    names = {name for call in calls for name in _NAME.findall(call)}
     return [f"{name} = {source}" for name, source in TENSORS.items() if name in names]
