@@ -193,8 +193,17 @@ def can_have(tensor: Tensor) -> bool:
 
 def refuse_out(name: str, values) -> None:
     """Raise NotImplementedError if an argument or a result of a call with out= has a tangent."""
+    _refuse(messages.FORWARD_OUT.format(name), values)
+
+
+def refuse(name: str, *values) -> None:
+    """Raise NotImplementedError if an argument of a kernel without a tangent has one."""
+    _refuse(messages.FORWARD_UNKNOWN.format(name), values)
+
+
+def _refuse(text: str, values) -> None:
     for value in values if _level is not None else ():
         if isinstance(value, (list, tuple)):
-            refuse_out(name, value)
+            _refuse(text, value)
         elif isinstance(value, Tensor) and fw_grad(value) is not None:
-            raise NotImplementedError(messages.FORWARD_OUT.format(name))
+            raise NotImplementedError(text)

@@ -9,6 +9,7 @@ import math
 
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import array_ops
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator, unless_recorded, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import summed
@@ -21,6 +22,7 @@ from impl.operators.layers.normalization import (
     statistics,
     tangent,
 )
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
 
 
@@ -58,14 +60,17 @@ def _settled(value):
 @native_group_norm.gradients("input", "weight", "bias")
 def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps, needs):
     """Mean and deviation are outputs with gradients of their own, of which the input gets its part;
-    without a gradient of the result, weight and bias get zeros, unless it records."""
+    without a gradient of the result, weight and bias get zeros, unless grad mode is on. The kernel
+    for it being off has no tangents."""
     of_result, of_mean, of_rstd = grads
     settings = (input, weight, mean, rstd, N, C, HxW, group, needs)
     to_input = to_weight = to_bias = None
     if of_result is not None:
+        if F.records and not STATE.enabled:
+            forward_grad.refuse("native_group_norm_backward", of_result, input, weight, mean, rstd)
         of = _composed_group_gradients if F.records else _group_kernel
         to_input, to_weight, to_bias = of(F, of_result, *settings)
-    elif not F.records and (of_mean is not None or of_rstd is not None):
+    elif not STATE.enabled and (of_mean is not None or of_rstd is not None):
         kind = F.dtype_of(mean)
         to_weight, to_bias = (F.zeros((C,), kind) if needs[i] else None for i in (1, 2))
     if needs[0]:
