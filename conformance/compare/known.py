@@ -150,8 +150,9 @@ def read_known(
 ) -> KnownDivergences:
     """The list in a TOML file, checked against the IDs of all programs and rules there are.
 
-    Beside other chapters than the list is about, entries that name nothing are left out. Raises KnownError for TOML that does not parse, an entry that names nothing, lacks a reason or
-    says something else than the format has.
+    Beside other chapters than the list is about, entries that name nothing are left out. Raises
+    KnownError for TOML that does not parse, an entry that names nothing, lacks a reason or says
+    something else than the format has.
     """
     try:
         text = Path(path).read_text("utf-8")
