@@ -101,7 +101,7 @@ def difference(program: Program, one: Shown, other: Shown) -> Verdict:
     Both have to have every name that the program uses.
     """
     if one.trace is not None and other.trace is not None:
-        return compare(one.trace, _with_plain_errors(other.trace), program, stated=False)
+        return compare(one.trace, with_plain_errors(other.trace), program, stated=False)
     older, newer = (shown.died or "the process goes on" for shown in (one, other))
     if older == newer:
         return Verdict("conforms")
@@ -110,8 +110,8 @@ def difference(program: Program, one: Shown, other: Shown) -> Verdict:
     return Verdict("diverges", divergences={"values": divergence})
 
 
-def _with_plain_errors(trace: Trace) -> Trace:
-    """The trace of a version that has every name: its errors are compared like any other step."""
+def with_plain_errors(trace: Trace) -> Trace:
+    """The trace with errors that count as torch's answers, not as names that it lacks."""
     steps = [
         replace(step, error={k: v for k, v in step.error.items() if k != "lacks"})
         if step.error

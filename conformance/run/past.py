@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from conformance.base.torch_versions import is_newer
+from conformance.compare.compare import compare
 from conformance.execution.history import History
+from conformance.history.changes import with_plain_errors
 from conformance.history.following import changed_levels, versions_of
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
@@ -35,8 +37,9 @@ class Past:
         Raises RecordingError.
         """
         newer = is_newer(self.oracle)
-        diverges = line["outcome"] == "diverges" and not line["specification"]
-        asked = diverges and not self.settings.exact
+        # A NotImplementedError may be another version's answer, and not a lack of the backend.
+        differs = line["outcome"] in ("diverges", "unsupported") and not line["specification"]
+        asked = differs and not self.settings.exact
         if not (newer or asked) or (entry := self.history.entry(program)) is None:
             return {}
         changed: dict[str, Any] = {}
@@ -44,19 +47,21 @@ class Past:
         if last is not None and (levels := changed_levels(last, expected, program)):
             changed["since"] = {"version": self.history.versions[0], "levels": levels}
         if asked:
-            changed |= self._other(
-                line, versions_of(entry, program, got, self.settings.selection.levels, claimed)
-            )
+            counted = self.settings.selection.levels
+            versions = versions_of(entry, program, got, counted, claimed)
+            if others := [version for version in versions if version != self.oracle]:
+                verdict = compare(expected, with_plain_errors(got), program, False, claimed)
+                changed |= _other(verdict.to_json(), others, counted)
         return changed
 
-    def _other(self, line: Mapping[str, Any], versions: Collection[str]) -> dict[str, Any]:
-        """The outcome, if there are versions beside the oracle's own."""
-        others = [version for version in versions if version != self.oracle]
-        if not others:
-            return {}
-        counted = self.settings.selection.levels
-        levels = {
-            level: "other_version" if verdict == "diverges" and level in counted else verdict
-            for level, verdict in line["levels"].items()
-        }
-        return {"outcome": "other_version", "versions": others, "levels": levels}
+
+def _other(
+    verdict: Mapping[str, Any], versions: list[str], counted: Collection[str]
+) -> dict[str, Any]:
+    """The fields of a line whose backend agrees with these versions, and not with the oracle."""
+    levels = {
+        level: "other_version" if found == "diverges" and level in counted else found
+        for level, found in verdict["levels"].items()
+    }
+    found = {"levels": levels, "divergences": verdict["divergences"], "reason": None}
+    return {"outcome": "other_version", "versions": versions, **found}
