@@ -20,7 +20,7 @@ class LBFGS(Optimizer):
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
                  tolerance_change=1e-9, history_size=100,
-                 line_search_fn=None) -> None:  # fmt: skip
+                 line_search_fn=None, *, maximize=False) -> None:  # fmt: skip
         check_option("lr", lr)
         defaults = {
             "lr": lr,
@@ -30,6 +30,7 @@ class LBFGS(Optimizer):
             "tolerance_change": tolerance_change,
             "history_size": history_size,
             "line_search_fn": line_search_fn,
+            "maximize": maximize,
         }
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
@@ -48,7 +49,16 @@ class LBFGS(Optimizer):
                 gradient = param.new_zeros(param.numel())
             (real,) = as_real(gradient.view(-1))
             parts.append(real.view(-1))
-        return FUNCTIONS["cat"](parts, 0)
+        gradient = FUNCTIONS["cat"](parts, 0)
+        return gradient.neg_() if self._maximizes else gradient
+
+    @property
+    def _maximizes(self) -> bool:
+        return self.param_groups[0].get("maximize", False)
+
+    def _loss(self, value) -> float:
+        """The value of the closure as a loss to be minimised."""
+        return -float(value) if self._maximizes else float(value)
 
     def _move(self, size, direction: Any) -> None:
         """Add `size` times the direction to the parameters."""
@@ -69,7 +79,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = closure()
-        loss = float(first_loss)
+        loss = self._loss(first_loss)
         evaluations = 1
         state["func_evals"] += 1
         gradient = self._gradient()
@@ -149,14 +159,14 @@ class LBFGS(Optimizer):
                 return loss, gradient, 0
             with enable_grad():
                 value = closure()
-            return float(value), self._gradient(), 1
+            return self._loss(value), self._gradient(), 1
         if method != "strong_wolfe":
             raise RuntimeError("only 'strong_wolfe' is supported")
         start = [param.clone() for param in self._params]
 
         def evaluate(size):
             self._move(size, known["d"])
-            value = float(closure())
+            value = self._loss(closure())
             made = self._gradient()
             for param, before in zip(self._params, start, strict=True):
                 param.copy_(before)

@@ -11,6 +11,7 @@ from typing import Any
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.factories.type_info import finfo
+from impl.functional import norm
 from impl.optim.optimizer import Optimizer, differentiated, step_dtype
 from impl.optim.options import check_option
 from impl.tensor.tensor import Tensor
@@ -93,7 +94,7 @@ def _second_moments(state: dict[str, Any], grad: Any, weight: float, least: floa
     rows: Any = state["row_var"]
     columns: Any = state["col_var"]
     for average, dim in ((rows, -1), (columns, -2)):
-        squares = FUNCTIONS["norm"](grad, dim=dim, keepdim=True).square_()
+        squares = norm(grad, dim=dim, keepdim=True).square_()
         average.lerp_(squares.div_(grad.size(dim)), weight)
     return (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=least))
 

@@ -204,7 +204,7 @@ class ASGD(UpdateRule):
     """
 
     _options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
-    _checked = "lr weight_decay"
+    _checked = "lr lambd alpha weight_decay"
     _state = (
         Kept("eta", lambda self, group, param: creation.tensor(float(group["lr"]))),
         Kept("mu", one),
