@@ -95,7 +95,7 @@ for (const name of [
 }
 const noBools = (...values) => {
   if (values.some((value) => typeof value === 'boolean' || value?.dtype === dtypes.bool)) {
-    throw runtimeError('The `-` operator, with a bool tensor, is not supported.');
+    throw new PythonError('NotImplementedError', 'The `-` operator, with a bool tensor, is not supported.');
   }
 };
 const neg = functions.neg;

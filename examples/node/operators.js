@@ -173,7 +173,7 @@ table.clamp = {
   saves: () => [0],
   backward: [
     (g, [x], { args: { min, max } }) =>
-      where(compare((a) => a >= Number(min ?? -Infinity) && a <= Number(max ?? Infinity), x), g, 0),
+      where(compare((a) => (min === null || a > Number(min)) && (max === null || a < Number(max)), x), g, 0),
   ],
 };
 export const clamp = (x, bounds) => apply(table.clamp, [x], bounds);
