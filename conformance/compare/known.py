@@ -170,10 +170,10 @@ def read_known(
     if len(lines) != len(entries):
         lines = [None] * len(entries)
     found = []
-    for line, entry in zip(lines, entries, strict=True):
+    for at, entry in zip(lines, entries, strict=True):
         if other_chapters and isinstance(entry, dict) and _names_nothing(entry, programs, rules):
             continue
-        found.append(_entry(path, line, entry, programs, rules))
+        found.append(_entry(path, at, entry, programs, rules))
     return KnownDivergences(tuple(found), Path(path))
 
 

@@ -53,8 +53,8 @@ def complexes(operator: Operator, plain: Sample) -> Iterator[Sample]:
         return
     sample = replace(plain, label="complex", probe="complex numbers", widths=("complex128",))
     if operator.name in REAL_ONLY:
-        refused = "" if operator.name in COMPLEX_SINCE else ", which are refused"
-        yield replace(sample, probe=f"complex numbers{refused}", result=None)
+        ending = "" if operator.name in COMPLEX_SINCE else ", which are refused"
+        yield replace(sample, probe=f"complex numbers{ending}", result=None)
         return
     if operator.name in REAL_VALUED:
         sample = replace(sample, seeds="float64")
