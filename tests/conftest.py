@@ -10,6 +10,9 @@ import pytest
 from chromium import chromium, prefer, resize
 from report_page import ready, report
 
+# Its checks are tests of the classes that derive from it.
+pytest.register_assert_rewrite("access")
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:

@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+from chromium import prefer, resize
 from report_page import all_of
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
@@ -48,3 +50,37 @@ def focus_is_seen(page: Any) -> bool:
         "return [style.outlineStyle, parseFloat(style.outlineWidth)]"
     )
     return style != "none" and thickness >= 1
+
+
+class EveryPage:
+    """The checks of every page of a site: a test class derives from it, and lists its PAGES.
+
+    Its module has the fixture `go`, which opens a page by its name.
+    """
+
+    PAGES: tuple[str, ...]
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        metafunc.parametrize("name", self.PAGES)
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_every_text_has_contrast_enough(
+        self, name: str, scheme: str, browser: Any, go: Any
+    ) -> None:
+        prefer(browser, scheme)
+        found = contrast(go(name))
+        assert found["checked"] > 10
+        assert found["faint"] == []
+
+    def test_a_narrow_window_needs_no_sideways_scrolling(
+        self, name: str, browser: Any, go: Any
+    ) -> None:
+        resize(browser, 360, 800)
+        page = go(name)
+        unfold(page)
+        assert width(page) <= 360
+
+    def test_controls_have_names_and_headings_their_order(self, name: str, go: Any) -> None:
+        page = go(name)
+        assert nameless(page) == []
+        assert headings_are_in_order(page)

@@ -12,8 +12,8 @@ from typing import Any
 import made_archive
 import made_runs
 import pytest
-from access import contrast, focus_is_seen, headings_are_in_order, nameless, unfold, width
-from chromium import chromium, prefer, resize
+from access import EveryPage, focus_is_seen
+from chromium import chromium
 from report_page import address, all_of, one, ready, texts, wait
 
 from conformance.run_files.changes import KINDS, changes, standings
@@ -253,29 +253,8 @@ def test_without_javascript_the_overview_is_whole(site: Path) -> None:
         assert "needs JavaScript" in one(page, "main").text
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go: Any) -> None:
-    prefer(browser, scheme)
-    page = go(name)
-    found = contrast(page)
-    assert found["checked"] > 10
-    assert found["faint"] == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_narrow_window_needs_no_sideways_scrolling(name: str, browser: Any, go: Any) -> None:
-    resize(browser, 360, 800)
-    page = go(name)
-    unfold(page)
-    assert width(page) <= 360
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_controls_have_names_and_headings_their_order(name: str, go: Any) -> None:
-    page = go(name)
-    assert nameless(page) == []
-    assert headings_are_in_order(page)
+class TestEveryPage(EveryPage):
+    PAGES = PAGES
 
 
 def test_a_page_can_be_used_by_keyboard(go: Any) -> None:

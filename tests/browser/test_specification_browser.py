@@ -8,8 +8,8 @@ from typing import Any
 
 import made_runs
 import pytest
-from access import contrast, headings_are_in_order, nameless, unfold, width
-from chromium import chromium, prefer, resize
+from access import EveryPage, unfold
+from chromium import chromium
 from command import SPEC
 from report_page import address, all_of, one, texts, wait
 
@@ -123,26 +123,5 @@ def test_without_javascript_the_chapters_are_whole(site: Path) -> None:
         assert all_of(page, ".chapters td") and not all_of(page, "#search")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go: Any) -> None:
-    prefer(browser, scheme)
-    page = go(name)
-    found = contrast(page)
-    assert found["checked"] > 10
-    assert found["faint"] == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_narrow_window_needs_no_sideways_scrolling(name: str, browser: Any, go: Any) -> None:
-    resize(browser, 360, 800)
-    page = go(name)
-    unfold(page)
-    assert width(page) <= 360
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_controls_have_names_and_headings_their_order(name: str, go: Any) -> None:
-    page = go(name)
-    assert nameless(page) == []
-    assert headings_are_in_order(page)
+class TestEveryPage(EveryPage):
+    PAGES = PAGES

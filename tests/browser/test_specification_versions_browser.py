@@ -9,8 +9,8 @@ from typing import Any
 import made_history
 import made_runs
 import pytest
-from access import contrast, headings_are_in_order, nameless, unfold, width
-from chromium import chromium, prefer, resize
+from access import EveryPage, unfold
+from chromium import chromium
 from made_site import run_of
 from report_page import all_of, one, texts, wait
 
@@ -97,25 +97,5 @@ def test_nothing_that_a_version_says_is_believed(go: Any) -> None:
         assert "window.hacked = 1" in page.find_element("css selector", "main").text
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_every_text_has_contrast_enough(name: str, scheme: str, browser: Any, go: Any) -> None:
-    prefer(browser, scheme)
-    found = contrast(go(name))
-    assert found["checked"] > 10
-    assert found["faint"] == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_narrow_window_needs_no_sideways_scrolling(name: str, browser: Any, go: Any) -> None:
-    resize(browser, 360, 800)
-    page = go(name)
-    unfold(page)
-    assert width(page) <= 360
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_controls_have_names_and_headings_their_order(name: str, go: Any) -> None:
-    page = go(name)
-    assert nameless(page) == []
-    assert headings_are_in_order(page)
+class TestEveryPage(EveryPage):
+    PAGES = PAGES
