@@ -9,20 +9,26 @@ from impl.core.registry import C, method_of
 from impl.tensor.tensor import Tensor
 
 
-@method_of(Tensor)
+def _method(function):
+    """Decorator that adds a method whose errors name it as torch's do."""
+    function.__qualname__ = f"Tensor.{function.__name__}"
+    return method_of(Tensor)(function)
+
+
+@_method
 def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
     """See `torch.norm`."""
     return functional.norm(self, p, dim, keepdim, dtype=dtype)
 
 
-@method_of(Tensor)
+@_method
 def lu(self, pivot=True, get_infos=False):
     """See `torch.lu`."""
     factors, pivots, infos = C._lu_with_info(self, pivot=pivot, check_errors=not get_infos)
     return (factors, pivots, infos) if get_infos else (factors, pivots)
 
 
-@method_of(Tensor)
+@_method
 def stft(
     self,
     n_fft,
@@ -52,7 +58,7 @@ def stft(
     )
 
 
-@method_of(Tensor)
+@_method
 def istft(
     self,
     n_fft,
@@ -80,7 +86,7 @@ def istft(
     )
 
 
-@method_of(Tensor)
+@_method
 def split(self, split_size, dim=0):
     """See `torch.split`."""
     if isinstance(split_size, Tensor):
@@ -91,7 +97,7 @@ def split(self, split_size, dim=0):
     return C.split_with_sizes(self, split_size, dim)
 
 
-@method_of(Tensor)
+@_method
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """See `torch.unique`."""
     return functional.unique(
@@ -99,7 +105,7 @@ def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=Non
     )
 
 
-@method_of(Tensor)
+@_method
 def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
     """See `torch.unique_consecutive`."""
     return functional.unique_consecutive(
@@ -107,44 +113,37 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
     )
 
 
-@method_of(Tensor)
+@_method
 def cholesky(self, upper=False):
     """See `torch.cholesky`."""
     return _linalg_utils.cholesky(self, upper=upper)
 
 
-@method_of(Tensor)
+@_method
 def eig(self, eigenvectors=False):
     """See `torch.eig`."""
     return _linalg_utils.eig(self, eigenvectors=eigenvectors)
 
 
-@method_of(Tensor)
+@_method
 def lstsq(self, other):
     """See `torch.lstsq`."""
     return _linalg_utils.lstsq(self, other)
 
 
-@method_of(Tensor)
+@_method
 def qr(self, some=True):
     """See `torch.qr`."""
     return _linalg_utils.qr(self, some=some)
 
 
-@method_of(Tensor)
+@_method
 def solve(self, other):
     """See `torch.solve`."""
     return _linalg_utils.solve(self, other)
 
 
-@method_of(Tensor)
+@_method
 def symeig(self, eigenvectors=False):
     """See `torch.symeig`."""
     return _linalg_utils._symeig(self, eigenvectors=eigenvectors)
-
-
-for _name in (
-    *("norm", "lu", "stft", "istft", "split", "unique", "unique_consecutive", "cholesky"),
-    *("eig", "lstsq", "qr", "solve", "symeig"),
-):
-    getattr(Tensor, _name).__qualname__ = f"Tensor.{_name}"

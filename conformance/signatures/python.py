@@ -15,7 +15,6 @@ from importlib import resources
 from conformance.signatures.table import TENSORS, Parameter, Signature
 
 _LITERALS = {bool: "bool", int: "int", float: "float", str: "str"}
-_NO_SOURCE = "..."
 
 
 @dataclass(frozen=True)

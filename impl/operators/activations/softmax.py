@@ -6,8 +6,6 @@ derivative has the graph torch gives it.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from impl.core.dims import wrap_dim, wrap_dims
@@ -163,16 +161,6 @@ log_softmax_backward_data.gradient(
 
 
 # -- how torch spells them --------------------------------------------------------------------
-
-
-def _legacy_dim(name: str, ndim: int) -> int:
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
-        "dim=X as an argument.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return 0 if ndim in (0, 1, 3) else 1
 
 
 def _prepared(input, dtype) -> Tensor:
