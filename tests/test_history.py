@@ -12,7 +12,8 @@ from conformance.compare.known import KnownDivergences
 from conformance.execution import recorded as lookup
 from conformance.execution.execute import trace
 from conformance.execution.history import History, release
-from conformance.execution.recordings import NotRecorded, RecordingError, fingerprint
+from conformance.execution.recordings import NotRecorded, fingerprint
+from conformance.execution.trace_file import RecordingError
 from conformance.history import check
 from conformance.history.changes import changes
 from conformance.history.fit import fit, questions

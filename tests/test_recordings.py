@@ -12,10 +12,10 @@ from conformance.execution.recorded import find_recording
 from conformance.execution.recordings import (
     NotRecorded,
     Recording,
-    RecordingError,
     record,
     settled,
 )
+from conformance.execution.trace_file import RecordingError
 from conformance.observe.texts import text
 from conformance.observe.trace import Step, Trace
 from conformance.program.program import Program

@@ -8,9 +8,6 @@ from collections.abc import Collection, Iterable, Sequence
 BASELINE = "2.15"
 """The version that the chapters describe, where they name no other."""
 
-FIRST = "2.0"
-"""The oldest version in the history."""
-
 VERSIONS = tuple(f"2.{number}" for number in range(16))
 """Every version in the history, oldest first; the last is the baseline."""
 

@@ -9,8 +9,6 @@ The traces of one version are a view of the history, and serve as a recording.
 from __future__ import annotations
 
 import json
-import lzma
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,23 +16,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from conformance.base.json_lines import dumps
 from conformance.base.torch_versions import minor, newest_first
 from conformance.execution.recordings import (
     DiedThen,
     NotRecorded,
-    RecordingError,
     fingerprint,
     located,
 )
+from conformance.execution.trace_file import RecordingError, TraceFile
 from conformance.observe.trace import Trace, TraceError
 from conformance.program.program import Program
 
-SCHEMA = 1
 ENDING = ".jsonl.xz"
-_FIRST_KEY = '{"id":'
-_TRACE_KEY = '"versions":['
-_FIRST_TRACE = re.compile(r',"source":"([0-9a-f]*)","traces":\[\{"versions":(\[[^]]*\])')
+_TRACE_KEY = b'"versions":['
+_FIRST_TRACE = re.compile(rb',"source":"([0-9a-f]*)","traces":\[\{"versions":(\[[^]]*\])')
 _KINDS = {
     "program": "programs",
     "convention": "conventions",
@@ -97,35 +92,22 @@ class Entry:
         return next((shown for shown in self.shown if version in shown.versions), None)
 
 
-class Part:
-    """One file of the history; each program's entry is parsed on demand."""
+class Part(TraceFile):
+    """One file of the history."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises RecordingError for a file that is damaged, cut, or something else."""
-        self.path = path
-        lines = _content(path).split("\n")
-        self.header = _header(path, lines[0])
-        self._lines: dict[str, tuple[int, str]] = {}
-        for number, line in enumerate(lines[1:], start=2):
-            if line:
-                self._lines[self._id(line, number)] = number, line
-        if (missing := self.header["programs"] - len(self._lines)) or lines[-1]:
-            raise RecordingError(
-                f"{path}: the history breaks off: of its {self.header['programs']:,} programs "
-                f"{max(missing, 1):,} are missing."
-            )
+    kind, schema = "history", 1
+    keys = frozenset(("versions",))
+    units, refused = "programs", "no program of a history"
+
+    @classmethod
+    def check_header(cls, header: Mapping[str, Any]) -> None:
+        """Raise ValueError, TypeError or AttributeError for versions that are none."""
+        newest_first(header["versions"])
 
     @property
     def releases(self) -> dict[str, str]:
         """The release of torch by which each minor version was recorded."""
         return dict(self.header["versions"])
-
-    def __contains__(self, identifier: str) -> bool:
-        return identifier in self._lines
-
-    def ids(self) -> list[str]:
-        """The IDs of the recorded programs, in the file's order."""
-        return list(self._lines)
 
     def entry(self, identifier: str) -> Entry:
         """The entry of a recorded program; raises KeyError, RecordingError."""
@@ -145,16 +127,7 @@ class Part:
         found = _FIRST_TRACE.search(line)
         if found is None or line.count(_TRACE_KEY) > 1:
             return None
-        return found[1], tuple(json.loads(found[2]))
-
-    def _id(self, line: str, number: int) -> str:
-        end = line.find(",", len(_FIRST_KEY))
-        try:
-            if not line.startswith(_FIRST_KEY):
-                raise ValueError
-            return str(json.loads(line[len(_FIRST_KEY) : end]))
-        except ValueError:
-            raise RecordingError(f"{self.path}:{number}: no program of a history.") from None
+        return found[1].decode(), tuple(json.loads(found[2]))
 
 
 class History:
@@ -175,7 +148,7 @@ class History:
         """The releases of torch that were recorded, by minor version, newest first."""
         found: dict[str, str] = {}
         for path in self._paths.values():
-            found |= _header(path, _first_line(path))["versions"]
+            found |= Part.first_header(path)["versions"]
         return {version: found[version] for version in newest_first(found)}
 
     @property
@@ -210,6 +183,11 @@ class History:
             if shown.trace is not None:
                 located(program, shown.trace)
         return entry
+
+    def entries(self, programs: Iterable[Program]) -> dict[str, Entry]:
+        """The traces of those of the programs that are recorded, by ID; raises RecordingError."""
+        found = ((program.id, self.entry(program)) for program in programs)
+        return {identifier: entry for identifier, entry in found if entry is not None}
 
     def only(self, program: Program) -> tuple[str, ...]:
         """The versions that show a program's only trace; empty if it has several, or none."""
@@ -287,24 +265,13 @@ def write_part(
 
     The same entries give the same bytes: programs are sorted by ID, traces newest first.
     """
+    versions = {version: releases[version] for version in newest_first(releases)}
     lines = [
-        dumps({"id": identifier, "source": entry.source, "traces": _sorted(entry)})
+        {"id": identifier, "source": entry.source, "traces": _sorted(entry)}
         for identifier, entry in sorted(entries)
         if entry.shown
     ]
-    head = {
-        "type": "history",
-        "schema": SCHEMA,
-        "versions": {version: releases[version] for version in newest_first(releases)},
-        "programs": len(lines),
-    }
-    content = "\n".join([dumps(head), *lines, ""]).encode("utf-8", "backslashreplace")
-    part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        part.write_bytes(lzma.compress(content, preset=9))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    Part.write(path, {"versions": versions}, lines, preset=9)
 
 
 def release(version: str) -> tuple[str, str]:
@@ -321,38 +288,3 @@ def _sorted(entry: Entry) -> list[dict[str, Any]]:
     newest = {version: place for place, version in enumerate(entry.versions)}
     shown = sorted(entry.shown, key=lambda one: newest[one.versions[0]])
     return [one.to_json() for one in shown]
-
-
-def _content(path: Path) -> str:
-    try:
-        return lzma.decompress(path.read_bytes()).decode()
-    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise RecordingError(f"{path}: the history cannot be read: {reason}.") from None
-
-
-def _first_line(path: Path) -> str:
-    try:
-        with lzma.open(path, "rt", encoding="utf-8") as file:
-            return file.readline()
-    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise RecordingError(f"{path}: the history cannot be read: {reason}.") from None
-
-
-def _header(path: Path, line: str) -> dict[str, Any]:
-    try:
-        header = json.loads(line)
-        if header["type"] != "history":
-            raise ValueError("its type is another")
-        if header["schema"] != SCHEMA:
-            raise RecordingError(
-                f"{path}: the history's format is {header['schema']}, which this suite does not "
-                f"read; it reads {SCHEMA}."
-            )
-        newest_first(header["versions"])
-        if missing := {"versions", "programs"} - header.keys():
-            raise ValueError(f"it has no {min(missing)}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordingError(f"{path}:1: not the header of a history: {error}.") from None
-    return header

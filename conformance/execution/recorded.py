@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 
 from conformance.base.reference import reference_folder
 from conformance.execution.history import History, VersionView
-from conformance.execution.recordings import ENDINGS, PREFIX, Recording, RecordingError
+from conformance.execution.recordings import ENDINGS, PREFIX, Recording
+from conformance.execution.trace_file import RecordingError
 
 Recorded = Recording | VersionView
 """An oracle that is read instead of run: `oracle`, `ids()`, `check()`, `trace()`, `entry()`."""
@@ -16,6 +18,7 @@ DEVICE = "cpu"
 """The device of the history that a name without a device means."""
 
 _TORCH = "torch-"
+_VERSION = re.compile(rf"{PREFIX}{_TORCH}\d+\.\d+(-{DEVICE})?")
 
 
 def find_recording(name: str) -> Recorded:
@@ -35,6 +38,13 @@ def find_recording(name: str) -> Recorded:
         f"there is no recording {wanted!r}; the suite carries: {there}. "
         f"A file is named with its ending, such as {PREFIX}traces.jsonl.xz."
     )
+
+
+def is_as_history(oracle: str, seed: int, default_dtype: str) -> bool:
+    """Whether a run against the oracle is made as the history was: torch on the CPU, or a version
+    of it, with the history's seed and default dtype."""
+    of_torch = oracle in ("torch", "torch:cpu") or _VERSION.fullmatch(oracle) is not None
+    return of_torch and seed == 0 and default_dtype == "float32"
 
 
 @cache

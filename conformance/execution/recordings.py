@@ -9,25 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import lzma
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.backends import BackendError
-from conformance.base.json_lines import dumps
+from conformance.execution.trace_file import RecordingError, TraceFile
 from conformance.observe.trace import Trace, TraceError
 from conformance.program.program import Program
 
-SCHEMA = 2
 PREFIX = "recorded:"
 ENDINGS = (".jsonl.xz", ".jsonl")
-_FIRST_KEY = b'{"id":'
-
-
-class RecordingError(BackendError):
-    """A recording cannot be read, or was made with other settings; names the file."""
 
 
 class NotRecorded(Exception):
@@ -64,32 +55,17 @@ def located(program: Program, found: Trace) -> Trace:
     return found
 
 
-class Recording:
-    """The traces in a file; each is parsed on demand."""
+class Recording(TraceFile):
+    """The traces of one oracle in a file."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises RecordingError for a file that is missing, damaged, cut, or something else."""
-        self.path = Path(path)
-        lines = self._content().split(b"\n")
-        self.header = self._header(lines[0])
-        self._lines: dict[str, tuple[int, bytes]] = {}
-        for number, line in enumerate(lines[1:], start=2):
-            if line:
-                self._lines[self._id(line, number)] = number, line
-        if (missing := self.header["programs"] - len(self._lines)) or lines[-1]:
-            raise RecordingError(
-                f"{self.path}: the recording breaks off: of its {self.header['programs']:,} traces "
-                f"{max(missing, 1):,} are missing."
-            )
+    kind, schema = "recording", 2
+    keys = frozenset(("oracle", "seed", "default_dtype"))
+    units, refused = "traces", "not a recorded trace"
 
     @property
     def oracle(self) -> dict[str, Any]:
         """The oracle's name, version and device."""
         return self.header["oracle"]
-
-    def ids(self) -> list[str]:
-        """The IDs of the recorded programs, in the file's order."""
-        return list(self._lines)
 
     def check(self, seed: int, default_dtype: str) -> None:
         """Raise RecordingError unless the traces were made with this seed and default dtype."""
@@ -120,41 +96,6 @@ class Recording:
         except (ValueError, KeyError, TraceError) as error:
             raise RecordingError(f"{self.path}:{number}: no trace: {error}.") from None
 
-    def _content(self) -> bytes:
-        try:
-            content = self.path.read_bytes()
-            return lzma.decompress(content) if self.path.suffix == ".xz" else content
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise RecordingError(f"{self.path}: the recording cannot be read: {reason}.") from None
-
-    def _header(self, line: bytes) -> dict[str, Any]:
-        try:
-            header = json.loads(line)
-            if header["type"] != "recording":
-                raise ValueError("its type is another")
-            if header["schema"] != SCHEMA:
-                raise RecordingError(
-                    f"{self.path}: the recording's format is {header['schema']}, which this suite "
-                    f"does not read; it reads {SCHEMA}."
-                )
-            if missing := {"oracle", "seed", "default_dtype", "programs"} - header.keys():
-                raise ValueError(f"it has no {min(missing)}")
-        except (ValueError, KeyError, TypeError) as error:
-            raise RecordingError(
-                f"{self.path}:1: not the header of a recording: {error}."
-            ) from None
-        return header
-
-    def _id(self, line: bytes, number: int) -> str:
-        end = line.find(b",", len(_FIRST_KEY))
-        try:
-            if not line.startswith(_FIRST_KEY):
-                raise ValueError
-            return str(json.loads(line[len(_FIRST_KEY) : end]))
-        except ValueError:
-            raise RecordingError(f"{self.path}:{number}: not a recorded trace.") from None
-
 
 def record(
     path: Path,
@@ -175,18 +116,8 @@ def record(
         except Exception as error:
             failed[program.id] = f"{type(error).__name__}: {error}"
             continue
-        line = {"id": program.id, "source": fingerprint(program), "trace": found}
-        lines.append(dumps(line))
-    head = {"type": "recording", "schema": SCHEMA, **header, "programs": len(lines)}
-    content = "\n".join([dumps(head), *lines, ""]).encode("utf-8", "backslashreplace")
-    if path.suffix == ".xz":
-        content = lzma.compress(content)
-    part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        part.write_bytes(content)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+        lines.append({"id": program.id, "source": fingerprint(program), "trace": found})
+    Recording.write(path, header, lines)
     return failed
 
 

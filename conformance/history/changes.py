@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import order
 from conformance.compare.compare import compare
 from conformance.compare.verdict import Divergence, Verdict
-from conformance.execution.history import Entry, History, Shown
+from conformance.execution.history import Entry, Shown
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.suite.chapters import Rule
@@ -76,13 +76,13 @@ def lacks(trace: Trace) -> str | None:
     return next((str(e["lacks"]) for e in errors if "lacks" in e and e["type"] in _OF_NAMES), None)
 
 
-def changes_of_rule(rule: Rule, history: History) -> list[Change]:
-    """The changes of all programs of a rule, oldest first; raises RecordingError."""
+def changes_of_rule(rule: Rule, entries: Mapping[str, Entry]) -> list[Change]:
+    """The changes of all programs of a rule, oldest first; `entries` are those of its programs."""
     found = [
         change
         for program in rule.programs
-        if (entry := history.entry(program)) is not None
-        for change in changes(program, entry)
+        if program.id in entries
+        for change in changes(program, entries[program.id])
     ]
     return sorted(found, key=lambda change: order(change.version))
 

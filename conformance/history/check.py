@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.base.torch_versions import order
 from conformance.compare.unmet import Unmet, unmet
 from conformance.execution.history import Entry, History
-from conformance.history.changes import NEW, Change, by_version, changes, is_there
+from conformance.history.changes import NEW, Change, by_version, changes_of_rule, is_there
 from conformance.history.notes import MalformedNote, Note, notes
 from conformance.output.display import pair, where
 from conformance.program.program import Program
@@ -35,13 +34,8 @@ def problems(chapter: Chapter, history: History) -> Iterator[Problem]:
     """The contradictions between a chapter and the history, rule by rule; raises RecordingError."""
     lines = chapter.path.read_text("utf-8").splitlines()
     for rule in chapter.rules:
-        entries = {program.id: history.entry(program) for program in rule.programs}
-        found = [
-            change
-            for program in rule.programs
-            if (entry := entries[program.id]) is not None
-            for change in changes(program, entry)
-        ]
+        entries = history.entries(rule.programs)
+        found = changes_of_rule(rule, entries)
         file = rule.programs[0].file or str(chapter.path)
         try:
             written = notes(rule, lines)
@@ -50,9 +44,11 @@ def problems(chapter: Chapter, history: History) -> Iterator[Problem]:
             continue
         yield from _notes(rule, file, found, written)
         for program in rule.programs:
-            if (entry := entries[program.id]) is not None:
+            if program.id in entries:
                 own = [change.version for change in found if change.program is program]
-                yield from _comments(program, entry, max(own, key=order, default=None))
+                yield from _comments(
+                    program, entries[program.id], max(own, key=order, default=None)
+                )
 
 
 def _notes(
@@ -150,16 +146,3 @@ def lagging(programs: Iterable[Program], history: History) -> dict[str, list[str
             if version not in there:
                 found[version].append(program.id)
     return {version: missing for version, missing in found.items() if missing}
-
-
-def counts(chapters: Iterable[Chapter], history: History) -> dict[str, Counter[str]]:
-    """How many programs of rules changed with each version, by level, and how many are new."""
-    found: dict[str, Counter[str]] = {
-        version: Counter() for version in reversed(history.versions[:-1])
-    }
-    for chapter in chapters:
-        for program in chapter.programs:
-            entry = history.entry(program)
-            for change in changes(program, entry) if entry is not None else ():
-                found[change.version].update(change.levels or (change.kind,))
-    return found

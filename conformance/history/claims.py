@@ -17,11 +17,11 @@ from typing import Any
 from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import minor, newest_first, order, ranges
 from conformance.execution.history import Entry, History
+from conformance.execution.recorded import is_as_history
 from conformance.history.changes import difference, is_there
 from conformance.program.program import Program
 from conformance.suite import laws
 
-_TORCH = ("torch", "torch:cpu")
 _RECORDED = "recorded:torch-"
 
 
@@ -40,7 +40,8 @@ def claims(
     own = version_of(header)
     if own is None or any(line["outcome"] in ("error", "not_run") for line in lines):
         return {}
-    if past is not None and not _is_of_history(header):
+    oracle, dtype = str(header["oracle"]["name"]), header.get("default_dtype", "float32")
+    if not is_as_history(oracle, header["seed"], dtype):
         past = None
     counted = header["selection"]["levels"]
     possible = {level: {own, *(past.versions if past else ())} for level in counted}
@@ -72,13 +73,6 @@ def version_of(header: Mapping[str, Any]) -> str | None:
     if name.partition(":")[0] == "torch" or name.startswith(_RECORDED):
         return minor(str(oracle["version"]))
     return None
-
-
-def _is_of_history(header: Mapping[str, Any]) -> bool:
-    """Whether a run is made as the history was, so that it tells of the run's programs."""
-    name = str(header["oracle"]["name"])
-    on_cpu = name in _TORCH or (name.startswith(_RECORDED) and header["oracle"]["device"] == "cpu")
-    return on_cpu and not header["seed"] and header.get("default_dtype", "float32") == "float32"
 
 
 def _silent(line: Mapping[str, Any]) -> set[str]:

@@ -8,7 +8,7 @@ from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import newest_first
 from conformance.compare.compare import compare
 from conformance.execution.history import Entry, Shown
-from conformance.history.changes import with_plain_errors
+from conformance.history.changes import difference
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
 
@@ -44,4 +44,4 @@ def changed_levels(shown: Shown, now: Trace, program: Program) -> list[str]:
     """The levels at which a trace differs from that of a recorded version."""
     if shown.trace is None:
         return []
-    return list(compare(shown.trace, with_plain_errors(now), program, stated=False).divergences)
+    return list(difference(program, shown, Shown((), now)).divergences)

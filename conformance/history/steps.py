@@ -75,8 +75,8 @@ def steps(chapters: Iterable[Chapter], history: History) -> list[Step]:
     for chapter in chapters:
         lines = chapter.path.read_text("utf-8").splitlines()
         for rule in chapter.rules:
-            written = notes(rule, lines)
-            for version, some in by_version(changes_of_rule(rule, history)).items():
+            written, entries = notes(rule, lines), history.entries(rule.programs)
+            for version, some in by_version(changes_of_rule(rule, entries)).items():
                 of_version = tuple(note for note in written if note.version == version)
                 step = found[version]
                 step.rules.append(ChangedRule(chapter, rule, tuple(some), of_version))

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.compare.known import KnownDivergences
 from conformance.execution.recorded import history
-from conformance.execution.recordings import RecordingError
+from conformance.execution.trace_file import RecordingError
 from conformance.history.claims import claims
 from conformance.output import junit, markdown
 from conformance.output.failure import headlines

@@ -15,14 +15,13 @@ from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
-from conformance.execution.history import VersionView
-from conformance.execution.recorded import Recorded, find_recording, history
+from conformance.execution.recorded import Recorded, find_recording, history, is_as_history
 from conformance.execution.recordings import (
     DiedThen,
     NotRecorded,
-    RecordingError,
     is_recorded,
 )
+from conformance.execution.trace_file import RecordingError
 from conformance.isolation.child import Child, Unsupported
 from conformance.isolation.port import Port, is_port
 from conformance.isolation.process import IsolationError, TimedOut
@@ -242,10 +241,7 @@ class Judge:
     def _past(self) -> Past | None:
         """The history beside the run, if the oracle is torch on the CPU, run as the history was."""
         settings = self.settings
-        if settings.seed or settings.default_dtype != "float32":
-            return None
-        of_torch = settings.oracle in ("torch", "torch:cpu")
-        if not of_torch and not isinstance(self._recorded, VersionView):
+        if not is_as_history(settings.oracle, settings.seed, settings.default_dtype):
             return None
         found = history()
         return Past(found, self._oracle_version, settings) if found is not None else None
