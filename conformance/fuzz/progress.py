@@ -64,8 +64,9 @@ class Tally:
         self.lines.update(line for _, lines in report.reached for line in lines)
         for statements, reason in report.lost:
             self.lost.append((share, statements, reason))
-        for found in report.found:
-            self._enter(share, found)
+        # All are kept before one is named: an interruption may come with the first line printed.
+        for cause in [found.cause for found in report.found if self._enter(share, found)]:
+            self._print(f"new: {cause}")
         self._progress()
 
     def add(self, found: Finding, cause: object) -> None:
@@ -121,18 +122,17 @@ class Tally:
 
     _drawing = 0.0
 
-    def _enter(self, share: Share, found: Found) -> None:
-        """Keep the cause, with the program of the share that comes first."""
+    def _enter(self, share: Share, found: Found) -> bool:
+        """Keep the cause, with the program of the share that comes first; whether it is new."""
         there = self.causes.get(found.cause)
-        if there is None:
-            self._print(f"new: {found.cause}")
-        else:
+        if there is not None:
             found.count += there[1].count
             first = (share.number, share.theme) < (there[0].number, there[0].theme)
             if not first:
                 there[1].count = found.count
-                return
+                return False
         self.causes[found.cause] = (share, found)
+        return there is None
 
     def _progress(self) -> None:
         seconds = max(time.monotonic() - self._begun, 1e-6)
