@@ -321,6 +321,30 @@ def test_what_another_version_shows_is_neither_conforming_nor_diverging(judged):
     assert judged("3.0", "2.15", exact=True)["outcome"] == "diverges"
 
 
+def test_what_another_version_refused_with_not_implemented_is_its_answer(
+    tmp_path, backend, monkeypatch
+):
+    made, asked = tmp_path / "history" / "cpu", program("3.0")
+
+    def shown(source: str):
+        return trace(Program(asked.id, asked.area, source, "", rule=asked.rule), backend)
+
+    refused = "raise NotImplementedError('no')\n"
+    record_version(made, "2.14", "2.14.0", [asked], lambda p: shown(refused))
+    record_version(made, "2.15", "2.15.0", [asked], lambda p: shown(p.source))
+    monkeypatch.setattr(judging, "history", lambda: History(made))
+    monkeypatch.setattr(judging, "find_recording", lambda name: History(made).view(name[-4:]))
+
+    def line(source: str) -> dict:
+        judge = Judge(Settings(oracle="recorded:torch-2.15", isolation=False), KnownDivergences())
+        monkeypatch.setattr(Judge, "_got", lambda self, p: shown(source))
+        return judge.line(asked)
+
+    assert (line(refused)["outcome"], line(refused)["versions"]) == ("other_version", ["2.14"])
+    # A name that the backend lacks, which no version lacked, stays a lack.
+    assert line("torch.gone\n")["outcome"] == "unsupported"
+
+
 def test_the_comments_of_an_older_oracle_are_not_checked(judged, monkeypatch):
     line = judged("3.0", "2.13")
     assert (line["outcome"], line["specification"]) == ("conforms", [])
