@@ -158,13 +158,18 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
         # -- 4. gradients that have to be fitted -----------------------------------------------
         outgoing_versions = passed_on
         one_for_several = len(targets) > 1 and outputs[0] is outputs[-1]
-        if one_for_several and isinstance(outputs[0], generic):
+        if one_for_several and type(outputs[0]) is not ndarray and isinstance(outputs[0], generic):
             task.share_scalars(outputs)
         if outgoing is not None:
             outgoing_versions = task.validate_outputs(node, outputs, outgoing)
         elif one_for_several:
             first, last = targets[0], targets[-1]
-            if first is not None and last is not None and first._meta != last._meta:
+            if not (
+                first is None
+                or last is None
+                or first._meta is last._meta
+                or first._meta == last._meta
+            ):
                 # One array for several inputs: a leaf must not find it held for those to be fitted.
                 outgoing_versions = task.validate_outputs(node, outputs, None)
         # -- 5. delivery ---------------------------------------------------------------------
