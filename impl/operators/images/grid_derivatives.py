@@ -14,6 +14,7 @@ from impl.core.dtypes import REDUCED
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.formula_helpers import needed, summed
 from impl.operators.images.grid_matrices import (
+    BICUBIC,
     BILINEAR,
     NEAREST,
     REFLECTION,
@@ -33,12 +34,19 @@ def derived_samples(input: Array, grid: Array, settings, derived) -> Array:
 
 @operator(function=False, method=False)
 def spread_samples(samples: Array, grid: Array, shape, settings, derived) -> Array:
-    """The adjoint of `derived_samples`: images (N, C, elements) for those of that shape."""
+    """The adjoint of `derived_samples`: images (N, C, elements) for those of that shape.
+
+    Bicubic ones of volumes have that shape themselves: ATen adds them to zeros of the input's
+    shape, where it scatters the others into rows, of which the gradient is a view.
+    """
     sampling = Sampling(shape, grid, *settings)
     spread = sum(
         sampling.matrix(*by).T @ rows_of(part) for by, part in zip(derived, samples, strict=True)
     )
-    return images_of(spread, shape, samples.dtype).reshape(*shape[:2], -1)
+    images = images_of(spread, shape, samples.dtype)
+    if settings[0] == BICUBIC and len(shape) == 5:
+        return images
+    return images.reshape(*shape[:2], -1)
 
 
 def _growth(F, grad, input, grid, settings, derived):
@@ -102,7 +110,7 @@ def _of_grid(F, of_grid, grad_output, input, grid, settings, needs) -> list:
             raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
         shape = tuple(input.shape)
         spread = F.spread_samples(grad_output * along, grid, shape, settings, single)
-        made[1] = F.reshape(spread, shape)
+        made[1] = spread if tuple(spread.shape) == shape else F.reshape(spread, shape)
     if needs[2]:
         pairs = list(itertools.combinations_with_replacement(range(ndim), 2))
         grown = F.derived_samples(input, grid, settings, pairs) * grad_output

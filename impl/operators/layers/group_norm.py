@@ -32,12 +32,17 @@ from impl.tensor.tensor import Tensor
     function=False,
     method=False,
     fresh=True,
-    saved_as=SavedAs(renamed={"mean": "result1", "rstd": "result2"}),
+    saved_as=SavedAs(renamed={"mean": "result1", "rstd": "result2", "eps": None}),
 )
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N, C, HxW, group, eps
 ) -> tuple:
     check_parameters(input, "GroupNormKernelImpl", weight, bias)
+    if input.size != N * C * HxW:
+        raise RuntimeError(
+            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     x = widened(input)
     rows = x.reshape(N * group, C // group * HxW)
     mean, rstd, centred = statistics(rows, eps)
@@ -50,6 +55,25 @@ def native_group_norm(
     kind = input.dtype if weight is None else weight.dtype
     mean, rstd = (value.astype(kind, copy=False).reshape(N, group) for value in (mean, rstd))
     return shaped, mean, rstd
+
+
+@native_group_norm.checked
+def _check_sizes(input, weight, bias, N, C, HxW, group, eps) -> None:
+    for name, count in (("number of channels", C), ("HxW", HxW), ("num groups", group)):
+        if count <= 0:
+            raise RuntimeError(f"Expected {name} to be greater than 0, got {count}")
+    shape = [*input.shape]
+    if C % group:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {shape} and num_groups={group}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (C,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in "
+                f"input, but got {name} of shape {[*value.shape]} and input of shape {shape}"
+            )
 
 
 def _settled(value):
@@ -174,27 +198,8 @@ native_group_norm.forward(result=_group_tangent, mean=_group_mean_tangent, rstd=
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5) -> Tensor:
     """Each example of (N, C, ...) over groups of its channels (torch.group_norm).
 
-    Raises RuntimeError when the channels cannot be grouped so, and for other sizes of the weight
-    and the bias.
+    Raises RuntimeError when there are no channels or they cannot be grouped so, and for other
+    sizes of the weight and the bias; IndexError for less than two dimensions.
     """
-    shape = input._raw.shape
-    if len(shape) < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
-        )
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if shape[1] % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {[*shape]} and num_groups={num_groups}"
-        )
-    for name, value in (("weight", weight), ("bias", bias)):
-        if value is not None and value._raw.shape != (shape[1],):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in "
-                f"input, but got {name} of shape {[*value._raw.shape]} and input of shape "
-                f"{[*shape]}"
-            )
-    sizes = (shape[0], shape[1], math.prod(shape[2:]))
+    sizes = (input.size(0), input.size(1), math.prod(input._raw.shape[2:]))
     return native_group_norm(input, weight, bias, *sizes, num_groups, eps)[0]

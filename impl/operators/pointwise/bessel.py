@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import scipy.special
 
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.not_implemented import require_floating, require_full_precision
+from impl.kernels import bessel
 from impl.kernels.reduced_precision import at_least_float32
 
 _SPECIAL: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "out": True}
@@ -116,7 +118,8 @@ def _special(name: str, function, doc: str, of_x: bool = False):
 def _bessel(name: str):
     kind = {"j": "first", "y": "second"}[name[0]]
     doc = f"The Bessel function of the {kind} kind of order {name[1]}"
-    return _special(f"bessel_{name}", getattr(scipy.special, name), doc)
+    kernel = bessel.first_kind if kind == "first" else bessel.second_kind
+    return _special(f"bessel_{name}", functools.partial(kernel, int(name[1])), doc)
 
 
 def _modified_bessel(name: str):

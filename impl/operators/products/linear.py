@@ -56,7 +56,7 @@ def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if ranks[0] == 2:
         return addmm(bias, input, turned, 1, 1)
     shape = input._raw.shape
-    if bias._raw.ndim and input.is_contiguous():
+    if bias._raw.ndim and input.is_contiguous() and bias.is_contiguous():
         rows = tensor_ops.view(input, (math.prod(shape[:-1]), shape[-1]))
         result = addmm(bias, rows, turned, 1, 1)
         return unsafe_view(result, (*shape[:-1], result._raw.shape[1]))

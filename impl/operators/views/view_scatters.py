@@ -129,7 +129,7 @@ class _AsStridedScatter(Operator):
         if input.requires_grad and not input.is_contiguous():
             raise RuntimeError(
                 "!self.requires_grad() || self.is_contiguous() INTERNAL ASSERT FAILED at "
-                '"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp":4754, please report '
+                '"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp":4747, please report '
                 "a bug to PyTorch. as_strided_scatter is currently only supported for contiguous "
                 "inputs"
             )
