@@ -46,7 +46,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
         )
-    shape: tuple[int, ...] = tensor.shape
+    shape = tuple(tensor.shape)
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 
@@ -246,7 +246,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
-    shape: tuple[int, ...] = tensor.shape
+    shape = tuple(tensor.shape)
     if shape[0] % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
     each = shape[0] // groups
