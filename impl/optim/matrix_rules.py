@@ -122,7 +122,7 @@ class Muon(Optimizer):
         _check("Learning rate", lr)
         _check("momentum", momentum)
         _check("weight decay", weight_decay)
-        if adjust_lr_fn is not None and adjust_lr_fn not in _LR_ADJUSTMENTS:
+        if adjust_lr_fn is not None and adjust_lr_fn not in [*_LR_ADJUSTMENTS]:
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         defaults = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum}
         defaults |= {"nesterov": nesterov, "ns_coefficients": ns_coefficients, "eps": eps}

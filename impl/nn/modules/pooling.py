@@ -109,8 +109,10 @@ class _FractionalMaxPoolNd(Module):
             )
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        if self.output_ratio is not None:
+            ratios = (self.output_ratio[i] for i in range(self._ndim))
+            if not all(0 < ratio < 1 for ratio in ratios):
+                raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor):
         pool = getattr(F, f"fractional_max_pool{self._ndim}d")
