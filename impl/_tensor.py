@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 
 from impl import _linalg_utils, functional
+from impl.arg_parser.publish import parsed
 from impl.core.registry import C, method_of
+from impl.operators.views import shape
 from impl.tensor.tensor import Tensor
 
 
@@ -95,6 +97,17 @@ def split(self, split_size, dim=0):
     if isinstance(split_size, int):
         return C.split(self, split_size, dim)
     return C.split_with_sizes(self, split_size, dim)
+
+
+_unflatten = parsed(shape.unflatten, "unflatten", ["int dim, SymInt[] sizes"], method=True)
+
+
+@_method
+def unflatten(self, dim, sizes):
+    """See `torch.unflatten`."""
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    return _unflatten(self, dim, sizes)
 
 
 @_method

@@ -19,7 +19,7 @@ from conformance import backends
 from conformance.compare.verdict import Divergence
 from conformance.execution.execute import quiet, silent, trace
 from conformance.fuzz import findings as kept_findings
-from conformance.fuzz.causes import Cause, operator_of
+from conformance.fuzz.causes import operator_of
 from conformance.fuzz.choices import Choices
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.coverage import Coverage

@@ -40,6 +40,8 @@ class ArgParser:
         self.texts = texts
         self.method = method
         self.takes_nothing = texts == [""]  # METH_NOARGS, in C
+        # A legacy constructor, for which a sequence may be data although it passes for sizes.
+        self.converts = not getattr(call, "reads_sequences", False)
         # The types of arguments with which the implementation may be called as it was spelled.
         self.accepted: set = set()
         # Those with which it is called after sizes given one by one were put into a tuple.
@@ -85,7 +87,9 @@ class ArgParser:
             signature, found = self._matched(rest, named)
         except Mismatch as error:
             raise TypeError(*error.args) from None
-        values = {p: p.converted(v, self.name) for p, v in found.items()}
+        values = found
+        if self.converts:
+            values = {p: p.converted(v, self.name) for p, v in found.items()}
         if self._spelled_alike(named) and all(values[p] is found[p] for p in found):
             lasting = not any(p.depends_on_value(v) for p, v in found.items())
             if not signature.deprecated and self._binds(args, named):

@@ -66,6 +66,8 @@ class Signature:
                 found[parameter] = args
                 position = len(args)
                 continue
+            elif self.variadic and len(args) > self.max_positional:
+                raise self._extra_positional(args)
             else:
                 raise self.wrong_type(parameter, value, None if keyword else position)
             if keyword:

@@ -9,7 +9,7 @@ _LISTED = (
     "mps, meta, hpu, mtia, privateuseone"
 )
 _TYPES = frozenset(_LISTED.split(", "))
-_NAME = re.compile(r"([^:]*)(?::(0|[1-9][0-9]*))?")
+_NAME = re.compile(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?")
 
 
 class device:
@@ -41,13 +41,13 @@ class device:
                 + index.__class__.__name__
             )
         found = _NAME.fullmatch(type)
-        name = type.split(":")[0]
+        if found is None:
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        name = found[1]
         if name not in _TYPES:
             raise RuntimeError(
                 f"Expected one of {_LISTED} device type at start of device string: {name}"
             )
-        if found is None:
-            raise RuntimeError(f"Invalid device string: '{type}'")
         number = found[2]
         if number is not None and index is not None:
             raise RuntimeError(

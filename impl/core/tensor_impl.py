@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import devices, messages
 from impl.core.devices import CPU, device
 from impl.core.dims import dim_of
 from impl.core.dtypes import BY_NUMPY, FLOATING, dtype
@@ -154,7 +155,15 @@ class TensorBase:
         return self._strides is None or is_contiguous(self._raw.shape, self._strides)
 
     def is_pinned(self, device=None) -> bool:
-        """False: there is no pinned memory."""
+        """False: there is no pinned memory. DeprecationWarning for a device."""
+        if device is not None:
+            devices.device(device)
+            warnings.warn(
+                "The argument 'device' of Tensor.is_pinned() is deprecated. Please do not pass "
+                "this argument.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
         return False
 
     def __len__(self) -> int:

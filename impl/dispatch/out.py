@@ -102,7 +102,7 @@ def write_out(out: Tensor, value, strides=None) -> None:
     A resized tensor takes the `strides`, too, unless they would let elements share memory.
     """
     check_cast(value.dtype, out._raw.dtype)
-    _fit(out, np.shape(value), strides)
+    fit(out, np.shape(value), strides)
     check_overlap(out)
     write(out, value)
 
@@ -115,7 +115,7 @@ def warn_cast(out: Tensor, value, common: np.dtype) -> None:
     if out._raw.dtype in (common, np.bool_):
         return
     if out._raw.shape != value.shape and out._raw.size:
-        _warn_resized(out, value.shape)
+        warn_resized(out._raw.shape, value.shape)
     if common.kind == "c" and out._raw.dtype.kind != "c":
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
@@ -138,22 +138,24 @@ def copy_out(name: str, out, result: Tensor, counts_resize: bool = False):
     check_cast(result._raw.dtype, out._raw.dtype)
     if counts_resize and out._raw.shape != result._raw.shape:
         inference_mode.count(out)
-    _fit(out, result._raw.shape)
+    fit(out, result._raw.shape)
     return out.copy_(result)
 
 
-def _fit(out: Tensor, shape, strides=None) -> None:
+def fit(out: Tensor, shape, strides=None) -> None:
+    """Resize an `out=` to a shape, with a warning if it has another one and elements."""
     if out._raw.shape == shape:
         return
     if out._raw.size:
-        _warn_resized(out, shape)
+        warn_resized(out._raw.shape, shape)
     resize(out, shape, None if strides is None or has_zero_strides(shape, strides) else strides)
 
 
-def _warn_resized(out: Tensor, shape) -> None:
+def warn_resized(before, shape) -> None:
+    """Warn that an output with elements had the shape `before`."""
     warnings.warn(
         "An output with one or more elements was resized since it had shape "
-        f"{list(out._raw.shape)}, which does not match the required output shape {list(shape)}. "
+        f"{list(before)}, which does not match the required output shape {list(shape)}. "
         "This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
         "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
         "inplace, to zero elements with t.resize_(0).",
@@ -198,7 +200,7 @@ def store_resized(name: str, out, result):
     do that torchgen writes (resize_out_helper, copy_arg)."""
     if isinstance(out, Tensor):
         check_out(name, out, result.requires_grad)
-        _fit(out, result._raw.shape)
+        fit(out, result._raw.shape)
     return store_exactly(name, out, result)
 
 
@@ -224,7 +226,7 @@ def store_exactly(name: str, out, result):
         for one, value in pairs:  # each is checked and resized before any is written
             if isinstance(one, Tensor):
                 _check_exactly(name, one, value)
-                _fit(one, value._raw.shape, value._strides)
+                fit(one, value._raw.shape, value._strides)
         return like_tuple(result, [store(name, o, r) for o, r in pairs])
     if isinstance(out, Tensor):
         _check_exactly(name, out, result)

@@ -18,7 +18,7 @@ class CrossMapLRN2d(Function):
     @staticmethod
     def forward(ctx, input: Any, size: int, alpha: float, beta: float, k: float) -> Tensor:  # type: ignore[override]
         """The normalised channels; saves input and output."""
-        if input._raw.ndim != 4:
+        if input.dim() != 4:
             raise ValueError(
                 f"CrossMapLRN2d: Expected input to be 4D, got {input._raw.ndim}D instead."
             )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
+from impl.core.deprecation import deprecated
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.operators.linalg.qr import qr
@@ -40,11 +42,11 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """The fan-in and fan-out of a weight. Raises ValueError below two dimensions."""
-    shape = tensor._raw.shape
-    if len(shape) < 2:
+    if tensor.dim() < 2:
         raise ValueError(
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
         )
+    shape = tuple(tensor.shape)
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 
@@ -82,14 +84,16 @@ def trunc_normal_(
     If less than 0.3 of the distribution is within the bounds, uniform numbers are drawn until they
     are accepted.
     """
+    if tensor.is_meta:  # nothing to draw
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
             "values may be incorrect.",
             stacklevel=3,
         )
-    low, high = ((1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0 for x in (a, b))
-    if high - low <= 0.3:
+    within = _norm_cdf((b - mean) / std) - _norm_cdf((a - mean) / std)
+    if within <= 0.3:
         return _accepted(tensor, mean, std, a, b, generator)
     least, most = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()
     result = tensor.normal_(mean, std, generator=generator)
@@ -97,6 +101,11 @@ def trunc_normal_(
         again = FUNCTIONS["empty_like"](result).normal_(mean, std, generator=generator)
         result = FUNCTIONS["where"](outside, again, result)
     return tensor if result is tensor else tensor.copy_(result)
+
+
+def _norm_cdf(x: float) -> float:
+    """The distribution function of the normal distribution."""
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
 def _accepted(tensor: Tensor, mean, std, a, b, generator) -> Tensor:
@@ -145,9 +154,9 @@ def zeros_(tensor: Tensor) -> Tensor:
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix. Raises ValueError unless 2-D."""
-    if tensor._raw.ndim != 2:
+    if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return tensor.copy_(FUNCTIONS["eye"](*tensor._raw.shape, dtype=tensor.dtype))
+    return tensor.copy_(FUNCTIONS["eye"](*tensor.shape, dtype=tensor.dtype))
 
 
 def _xavier(tensor: Tensor, gain: float) -> float:
@@ -166,15 +175,17 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor
 @no_grad()
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
     """Normal numbers of the variance 2 * gain**2 / (fan-in + fan-out)."""
-    return tensor.normal_(0.0, _xavier(tensor, gain), generator=generator)
+    std = _xavier(tensor, gain)
+    return tensor.normal_(0.0, std, generator=generator)
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation that preserves the variance in a direction; None without elements."""
-    if 0 in tensor._raw.shape:
+    if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
         return None
-    return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    fan = _fan(tensor, mode)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
 @no_grad()
@@ -210,9 +221,9 @@ def kaiming_normal_(
 def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
     """A matrix with orthonormal rows or columns, times `gain`; further dimensions count as columns
     (A. M. Saxe et al., 2013). Raises ValueError below two dimensions."""
-    if tensor._raw.ndim < 2:
+    if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor._raw.size == 0:
+    if tensor.numel() == 0:
         return tensor
     rows = tensor.size(0)
     columns = tensor.numel() // rows
@@ -233,16 +244,17 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
     Raises ValueError unless 3-D, 4-D or 5-D, and if `groups` does not divide the output channels.
     """
-    shape = tensor._raw.shape
-    if len(shape) not in (3, 4, 5):
+    if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    shape = tuple(tensor.shape)
     if shape[0] % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
     each = shape[0] // groups
+    least = min(each, shape[1])
     tensor.zero_()
     centre = tuple(n // 2 for n in shape[2:])
     for group in range(groups):
-        for channel in range(min(each, shape[1])):
+        for channel in range(least):
             tensor[(group * each + channel, channel, *centre)] = 1
     return tensor
 
@@ -253,9 +265,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
 
     Raises ValueError unless 2-D.
     """
-    if tensor._raw.ndim != 2:
+    if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    rows, columns = tensor._raw.shape
+    rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     tensor.normal_(0, std, generator=generator)
     for column in range(columns):
@@ -267,15 +279,7 @@ def _deprecated(fill):
     """The deprecated function without an underscore, which warns."""
     name = fill.__name__
     old = name[:-1]
-
-    def call(*args, **kwargs):
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return fill(*args, **kwargs)
-
+    call: Any = deprecated(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`.")(fill)
     call.__name__ = call.__qualname__ = old
     call.__doc__ = f"`{name}` under its deprecated name."
     return call

@@ -6,14 +6,12 @@ A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
 from __future__ import annotations
 
 import math
-import warnings
 
-from impl.core.dtypes import bool_
 from impl.core.registry import C
 from impl.nn.activation import softmax
+from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.dropout import dropout
 from impl.nn.images import pad
-from impl.tensor.tensor import Tensor
 
 # -- checks of the operands ------------------------------------------------------------------------
 
@@ -47,35 +45,6 @@ def _is_batched(query, key, value, padding, mask, heads: int) -> bool:
                 f"Expected `attn_mask` shape to be {expected} but got {mask.shape}"
             )
     return rank == 3
-
-
-def _dtype_of(mask):
-    """The dtype of a mask, None without one. Raises RuntimeError for other objects than tensors."""
-    if mask is None:
-        return None
-    if not isinstance(mask, Tensor):
-        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
-    return mask.dtype
-
-
-def _canonical_mask(
-    mask, mask_name: str, other_type, other_name: str, target_type, check_other: bool = True
-):
-    """A mask to add to the scores; warns where another one is of another dtype."""
-    if mask is None:
-        return None
-    kind, is_float = mask.dtype, C.is_floating_point(mask)
-    if kind is not bool_ and not is_float:
-        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
-    if check_other and other_type is not None and kind is not other_type:
-        warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
-            "both instead.",
-            stacklevel=2,
-        )
-    if is_float:
-        return mask
-    return C.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
 
 
 def _head_size(query, key, value, embed_dim, heads, separate: bool) -> int:
@@ -240,8 +209,7 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    kinds = _dtype_of(attn_mask), "attn_mask", query.dtype
-    padding = _canonical_mask(key_padding_mask, "key_padding_mask", *kinds)
+    padding = canonical_padding(key_padding_mask, attn_mask, query)
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
@@ -250,7 +218,7 @@ def multi_head_attention_forward(
     if is_causal and padding is None and not need_weights:
         mask = None
     else:
-        mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
+        mask = canonical_mask(attn_mask, query)
         is_causal = is_causal and padding is None
     separate = use_separate_proj_weight
     head = _head_size(query, key, value, embed_dim_to_check, num_heads, separate)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.devices import check_device
-from impl.core.dtypes import FLOATING, PYTHON_DTYPES, get_default_dtype
+from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.registry import C
 from impl.core.sizes import Size
 from impl.factories.creation import empty
 from impl.factories.printing import text
@@ -57,9 +57,9 @@ class Parameter(Tensor):
 PLAIN.add(Parameter)
 
 
-def empty_parameter(shape, dtype=None, wanted: bool = True) -> Any:
+def empty_parameter(size, wanted: Any = True, *, device=None, dtype=None) -> Any:
     """A parameter without initial values; None unless `wanted`."""
-    return Parameter(empty(shape, dtype=dtype)) if wanted else None
+    return Parameter(C.empty(size, device=device, dtype=dtype)) if wanted else None
 
 
 class _BufferType(type(Tensor)):  # type: ignore[misc]
@@ -104,7 +104,7 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape, device=None, dtype=None) -> None:
         """Become an uninitialised tensor of a shape, and of another dtype if one is given."""
-        value = empty(shape, dtype=dtype or self._kind, device=device)
+        value = C.empty(shape, device=device, dtype=dtype or self._kind)
         itself: Any = self
         required = itself._requires_grad
         del itself._kind
@@ -191,8 +191,8 @@ def is_lazy(param) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
-def _without_value(cls, requires_grad: bool, dtype):
-    kind = PYTHON_DTYPES.get(dtype, dtype) or get_default_dtype()
+def _without_value(cls, requires_grad: bool, device, dtype):
+    kind = C.empty(0, device=device, dtype=dtype).dtype
     if requires_grad and kind.category < FLOATING:
         raise RuntimeError(messages.ONLY_FLOATING)
     result = blank(cls)
@@ -207,8 +207,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
-        check_device(device)
-        return _without_value(cls, requires_grad, dtype)
+        return _without_value(cls, requires_grad, device, dtype)
 
     def __init__(self, requires_grad=True, device=None, dtype=None) -> None:
         pass
@@ -218,8 +217,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer without a shape yet (torch.nn.UninitializedBuffer)."""
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
-        check_device(device)
-        result = _without_value(cls, requires_grad, dtype)
+        result = _without_value(cls, requires_grad, device, dtype)
         result.persistent = persistent
         result._is_buffer = True
         return result

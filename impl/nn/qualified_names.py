@@ -12,6 +12,7 @@ _METHODS = {
     "__init__": {
         "_Loss": ("MSELoss", "L1Loss", "MultiLabelMarginLoss", "SoftMarginLoss"),
         "_WeightedLoss": ("BCELoss", "MultiLabelSoftMarginLoss"),
+        "_DropoutNd": ("Dropout", "Dropout{}d", "AlphaDropout", "FeatureAlphaDropout"),
         "_AdaptiveAvgPoolNd": ("AdaptiveAvgPool{}d",),
         "_AdaptiveMaxPoolNd": ("AdaptiveMaxPool{}d",),
         "_MaxPoolNd": ("MaxPool{}d",),
@@ -23,7 +24,6 @@ _METHODS = {
         "_LazyNormBase": ("LazyBatchNorm{}d", "LazyInstanceNorm{}d"),
     },
     "forward": {
-        "Hardtanh": ("ReLU6",),
         "_BatchNorm": ("BatchNorm{}d", "LazyBatchNorm{}d"),
         "_InstanceNorm": ("InstanceNorm{}d", "LazyInstanceNorm{}d"),
         "_CircularPadNd": ("CircularPad{}d",),

@@ -28,17 +28,21 @@ class _LRScheduler(LRScheduler):
     """The old name of `LRScheduler`, for classes that derive from it."""
 
 
+def _functions(optimizer, lr_lambda) -> list:
+    """A function for each group. Raises ValueError for a list of another length."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(lr_lambda, (list, tuple)):
+        return [lr_lambda] * groups
+    if len(lr_lambda) != groups:
+        raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
+    return list(lr_lambda)
+
+
 class LambdaLR(LRScheduler):
     """γₜ = γ₀ · f(t), with one function `lr_lambda` for all groups or one for each."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1) -> None:
-        groups = len(optimizer.param_groups)
-        if not isinstance(lr_lambda, (list, tuple)):
-            self.lr_lambdas = [lr_lambda] * groups
-        elif len(lr_lambda) != groups:
-            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
-        else:
-            self.lr_lambdas = list(lr_lambda)
+        self.lr_lambdas = _functions(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -57,7 +61,18 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """γₜ = γₜ₋₁ · f(t), with one function `lr_lambda` for all groups or one for each."""
+    """γₜ = γₜ₋₁ · f(t), with one function `lr_lambda` for all groups or one for each.
+
+    Raises TypeError for an object that is not callable.
+    """
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1) -> None:
+        for function in _functions(optimizer, lr_lambda):
+            if not callable(function):
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {type(function).__name__}"
+                )
+        super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self) -> list:
         self._check_within_step()

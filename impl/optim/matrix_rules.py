@@ -22,7 +22,7 @@ def _check(name: str, value, bound: str = ">= 0") -> None:
     if name == "Learning rate" and isinstance(value, Tensor) and value.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     relation, limit = bound.split()
-    if not (value >= float(limit) if relation == ">=" else value <= float(limit)):
+    if not (float(limit) <= value if relation == ">=" else float(limit) >= value):
         raise ValueError(f"{name} should be {bound} but is: {value}")
 
 
@@ -99,6 +99,14 @@ def _second_moments(state: dict[str, Any], grad: Any, weight: float, least: floa
     return (rows @ columns).div_(rows.mean(dim=-2, keepdim=True).clamp_(min=least))
 
 
+# Factors of Muon's learning rate for a matrix of so many rows and columns.
+_LR_ADJUSTMENTS = {
+    "original": lambda rows, columns: math.sqrt(max(1, rows / columns)),
+    "match_rms_adamw": lambda rows, columns: 0.2 * math.sqrt(max(rows, columns)),
+    "spectral_unclamped": lambda rows, columns: math.sqrt(rows / columns),
+}
+
+
 class Muon(Optimizer):
     """Muon (K. Jordan, 2024): momentum of matrices, made orthogonal by Newton and Schulz's steps.
 
@@ -114,7 +122,7 @@ class Muon(Optimizer):
         _check("Learning rate", lr)
         _check("momentum", momentum)
         _check("weight decay", weight_decay)
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+        if adjust_lr_fn is not None and adjust_lr_fn not in [*_LR_ADJUSTMENTS]:
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         defaults = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum}
         defaults |= {"nesterov": nesterov, "ns_coefficients": ns_coefficients, "eps": eps}
@@ -143,11 +151,7 @@ class Muon(Optimizer):
             settings = group["ns_coefficients"], group["ns_steps"], group["eps"]
             update = _orthogonalised(update, *settings)
             param.mul_(1 - lr * group["weight_decay"])
-            rows, columns = param.shape
-            if group["adjust_lr_fn"] == "match_rms_adamw":
-                scale = 0.2 * math.sqrt(max(rows, columns))
-            else:
-                scale = math.sqrt(max(1, rows / columns))
+            scale = _LR_ADJUSTMENTS[group["adjust_lr_fn"] or "original"](*param.shape)
             param.add_(update, alpha=-lr * scale)
 
 

@@ -18,6 +18,10 @@ def check_option(name: str, value, positive: bool = False) -> None:
     elif name == "etas":
         if not 0.0 < value[0] < 1.0 < value[1]:
             raise ValueError(f"Invalid eta values: {value[0]}, {value[1]}")
-    elif not 0.0 <= value <= (1.0 if name == "rho" else math.inf) or (positive and value == 0):
+    elif not (
+        0.0 < value <= math.inf
+        if positive
+        else 0.0 <= value <= (1.0 if name == "rho" else math.inf)
+    ):
         label = {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
         raise ValueError(f"Invalid {label}: {value}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.core import dtypes, inference_mode
@@ -13,16 +15,21 @@ from impl.factories.generator import default_generator
 from impl.tensor import write
 from impl.tensor.tensor import Tensor, new
 
+_DEFAULT: Any = None, "generator"  # a generator that was not given
+
 
 def _random(name: str, draw):
-    def drawn(size, *, generator=None, dtype=None, out=None) -> Tensor:
+    def drawn(size, *, generator=_DEFAULT, dtype=None, out=None) -> Tensor:
+        given = generator is not _DEFAULT
+        if not given:
+            generator = None
         if out is None:
             result = new(np.empty(size, type_of(dtype)))
             draw(result, generator)
             return result
         if out._raw.shape != size:
             write.resize(out, size)
-            if name == "randn":  # of which torch counts the resizing, too
+            if given or name == "randn":  # of which torch counts the resizing, too
                 inference_mode.count(out)
         draw(out, generator)
         inference_mode.count(out)

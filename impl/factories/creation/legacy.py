@@ -7,7 +7,9 @@ import warnings
 import numpy as np
 
 from impl.core import dtypes
+from impl.core.devices import device
 from impl.core.dtypes import dtype
+from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_of
 from impl.core.storage import Storage
 from impl.factories.creation.constants import empty_strided, full
@@ -57,21 +59,22 @@ def new_tensor(
 def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Tensor:
     """`torch.FloatTensor(...)`: data if a sequence is given, else uninitialised sizes.
 
-    Raises TypeError for a number that is no size, and for a tensor of another dtype.
+    Raises TypeError for a number that is no size, and for a tensor of another dtype; RuntimeError
+    for another device.
     """
+    if device is not None:
+        _check_cpu(device)
     args = args if data is None else (data,)
     if size is not None:
         args = tuple(size)
-    if (len(args) == 1 and not hasattr(args[0], "__index__")) or (
-        len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray))
-    ):
+    if len(args) == 1 and _is_data(args[0]):
         (data,) = args
         if isinstance(data, Storage):
             return new(np.empty(0, d.numpy)).set_(data)
         if isinstance(data, Tensor):
             if data.dtype is not d:
                 raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")
-            return data.detach()
+            return tensor_ops.alias(data)
         if isinstance(data, tuple) and hasattr(data, "numel"):  # a torch.Size gives sizes
             return new(np.empty(data, d.numpy))
         if not hasattr(data, "__len__"):
@@ -82,6 +85,21 @@ def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Te
     return new(np.empty(sizes_of(args), d.numpy))
 
 
+def _is_data(value) -> bool:
+    """Whether the only argument is data, not a size."""
+    if isinstance(value, (bool, Tensor, np.ndarray)):
+        return True
+    return not hasattr(value, "__index__")
+
+
+def _check_cpu(place) -> None:
+    kind = device(place).type
+    if kind != "cpu":
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {kind} was passed"
+        )
+
+
 def _options_text(d: dtype) -> str:
     return (
         f"TensorOptions(dtype={d.c_name}, device=cpu, layout=Strided, "
@@ -89,9 +107,12 @@ def _options_text(d: dtype) -> str:
     )
 
 
-def _new(self, *args, **kwargs) -> Tensor:
+def _new(self, *args, device=None, size=None, data=None) -> Tensor:
     """The legacy constructor in the dtype of this tensor (torch.Tensor.new)."""
-    return legacy_constructor(self.dtype, *args, **kwargs)
+    return legacy_constructor(self.dtype, *args, device=device, size=size, data=data)
+
+
+_new.reads_sequences = True  # type: ignore[attr-defined]
 
 
 Tensor.new, Tensor.new_tensor = _new, new_tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 
 import numpy as np
 
@@ -69,9 +70,25 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             result = target
         return _require(result) if requires_grad else result
 
+    call.__signature__ = _signature(make, bool(out))  # type: ignore[attr-defined]
     if method:
         setattr(Tensor, make.__name__, call)
     return call
+
+
+def _signature(make, out: bool) -> inspect.Signature:
+    """The maker's signature with the options that the factory takes besides."""
+    own = inspect.signature(make)
+    options = {"layout": None, "device": None, "pin_memory": False, "requires_grad": False}
+    if out:
+        options["out"] = None
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in options.items()
+        if name not in own.parameters
+    ]
+    known = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    return own.replace(parameters=[*known, *more])
 
 
 def _check_target(name: str, out: Tensor, dtype) -> None:

@@ -19,6 +19,7 @@ from impl.nn.modules import (
     parameter_containers,
     pooling,
     rnn,
+    rnn_cells,
     sparse,
     transformer,
 )

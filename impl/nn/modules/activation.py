@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from impl.core.devices import check_device
+from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn.init import constant_
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
@@ -20,11 +20,10 @@ class PReLU(Module):
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None
     ) -> None:
-        check_device(device)
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = empty_parameter(num_parameters, dtype)
+        self.weight = empty_parameter(num_parameters, device=device, dtype=dtype)
         constant_(self.weight, init)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -50,13 +49,27 @@ class RReLU(Module):
         return f"lower={self.lower}, upper={self.upper}" + ", inplace=True" * bool(self.inplace)
 
 
+class Sigmoid(Module):
+    """1 / (1 + exp(-x)) (torch.nn.Sigmoid)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return C.sigmoid(input)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent (torch.nn.Tanh)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return C.tanh(input)
+
+
 class Softmax2d(Module):
     """Softmax over the channels of (N, C, H, W) or (C, H, W) (torch.nn.Softmax2d)."""
 
     def forward(self, input: Tensor) -> Tensor:
-        if input._raw.ndim not in (3, 4):
+        if input.dim() not in (3, 4):
             raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input._raw.ndim}D instead"
+                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
             )
         return F.softmax(input, -3)
 
@@ -83,12 +96,22 @@ class _Hardtanh(_FunctionLayer):
         return settings
 
 
+class _OfDim(_FunctionLayer):
+    """Raises TypeError for a dimension that is neither an int nor None."""
+
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        dim = settings["dim"]
+        if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
+            raise TypeError(f"dim must be an int or None, got {type(dim)}")
+        return settings
+
+
 _layer = layers_of(__name__)
+_of_dim = layers_of(__name__, _OfDim)
 _ALPHA = "alpha={alpha}"
 _DIM = "dim={dim}"
 
 ReLU = _layer("ReLU", "relu", inplace=False, text="")
-ReLU6 = _layer("ReLU6", "relu6", inplace=False, text="")
 LeakyReLU = _layer(
     "LeakyReLU",
     "leaky_relu",
@@ -102,8 +125,6 @@ CELU = _layer("CELU", "celu", alpha=1.0, inplace=False, text=_ALPHA)
 GELU = _layer("GELU", "gelu", approximate="none", text="approximate={approximate!r}")
 SiLU = _layer("SiLU", "silu", inplace=False, text="")
 Mish = _layer("Mish", "mish", inplace=False, text="")
-Sigmoid = _layer("Sigmoid", "sigmoid")
-Tanh = _layer("Tanh", "tanh")
 LogSigmoid = _layer("LogSigmoid", "logsigmoid")
 Hardtanh = layers_of(__name__, _Hardtanh)(
     "Hardtanh",
@@ -115,6 +136,18 @@ Hardtanh = layers_of(__name__, _Hardtanh)(
     max_value=None,
     text="min_val={min_val}, max_val={max_val}",
 )
+
+
+class ReLU6(Hardtanh):  # type: ignore[misc, valid-type]
+    """The input within [0, 6] (torch.nn.ReLU6)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
 Hardsigmoid = _layer("Hardsigmoid", "hardsigmoid", inplace=False)
 Hardswish = _layer("Hardswish", "hardswish", inplace=False)
 Softplus = _layer(
@@ -133,6 +166,6 @@ Threshold = _layer(
     text="threshold={threshold}, value={value}",
 )
 GLU = _layer("GLU", "glu", dim=-1, text=_DIM)
-Softmax = _layer("Softmax", "softmax", dim=None, text=_DIM)
-LogSoftmax = _layer("LogSoftmax", "log_softmax", dim=None, text=_DIM)
+Softmax = _of_dim("Softmax", "softmax", dim=None, text=_DIM)
+LogSoftmax = _of_dim("LogSoftmax", "log_softmax", dim=None, text=_DIM)
 Softmin = _layer("Softmin", "softmin", dim=None, text=_DIM)

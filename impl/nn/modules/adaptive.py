@@ -6,20 +6,17 @@ E. Grave et al., "Efficient softmax approximation for GPUs", ICML 2017.
 from __future__ import annotations
 
 import itertools
+from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn.modules.container import ModuleList, Sequential
 from impl.nn.modules.linear import Linear
 from impl.nn.modules.module import Module
 from impl.tensor.tensor import Tensor
 
-
-class _Scored(NamedTuple):
-    output: Tensor
-    loss: Tensor
+_ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
@@ -36,14 +33,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        whole = all(int(c) == c for c in cutoffs)
-        rising = cutoffs == sorted(set(cutoffs))
-        if not (whole and rising and cutoffs[0] > 0 and cutoffs[-1] < n_classes):
+        if (
+            cutoffs != sorted(cutoffs)
+            or min(cutoffs) <= 0
+            or max(cutoffs) > n_classes - 1
+            or len(set(cutoffs)) != len(cutoffs)
+            or any(int(c) != c for c in cutoffs)
+        ):
             raise ValueError(
                 "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
                 "order, where each value is between 1 and n_classes-1"
@@ -54,14 +54,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.shortlist_size = self.cutoffs[0]
         self.n_clusters = len(self.cutoffs) - 1
         self.head_size = self.shortlist_size + self.n_clusters
-        self.head = Linear(in_features, self.head_size, bias=head_bias, dtype=dtype)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **factory)
         self.tail = ModuleList()
         for i, (low, high) in enumerate(itertools.pairwise(self.cutoffs)):
-            hidden = int(in_features // (div_value ** (i + 1)))
+            hidden = int(in_features // div_value ** (i + 1))
             self.tail.append(
                 Sequential(
-                    Linear(in_features, hidden, bias=False, dtype=dtype),
-                    Linear(hidden, high - low, bias=False, dtype=dtype),
+                    Linear(in_features, hidden, bias=False, **factory),
+                    Linear(hidden, high - low, bias=False, **factory),
                 )
             )
 
@@ -73,10 +74,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             inner.reset_parameters()
             outer.reset_parameters()
 
-    def forward(self, input_: Tensor, target_: Any) -> _Scored:
+    def forward(self, input_: Tensor, target_: Any) -> _ASMoutput:
         """The log probabilities of the targets, and their negative mean."""
         self._check(input_, target_)
-        batched = target_._raw.ndim > 0
+        batched = target_.dim() > 0
         input = input_ if batched else input_.unsqueeze(0)
         target: Any = target_ if batched else target_.unsqueeze(0)
         count, used = target.size(0), 0
@@ -102,22 +103,23 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head = F.log_softmax(self.head(input), dim=1)
         output += head.gather(1, chosen.unsqueeze(1)).squeeze()
         loss = (-output).mean()
-        return _Scored(output if batched else output.squeeze(0), loss)
+        return _ASMoutput(output if batched else output.squeeze(0), loss)
 
     def _check(self, input: Tensor, target: Tensor) -> None:
-        if target._raw.ndim > 1:
+        rank = target.dim()
+        if rank > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if target._raw.ndim == 1:
+        if rank == 1:
             if input.size(0) != target.size(0):
                 raise RuntimeError(
                     "Input and target should have the same size in the batch dimension."
                 )
-            if input._raw.ndim != 2:
+            if input.dim() != 2:
                 raise RuntimeError(
                     "1D target tensor expects 2D input tensors, but found inputs with size "
                     f"{input.size()}"
                 )
-        elif input._raw.ndim != 1:
+        elif input.dim() != 1:
             raise RuntimeError(
                 "0D target tensor expects 1D input tensors, but found inputs with size "
                 f"{input.size()}"

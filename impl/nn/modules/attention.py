@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from impl.core.devices import check_device
+from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn import init
+from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.modules.linear import NonDynamicallyQuantizableLinear
 from impl.nn.modules.module import Module
 from impl.nn.parameter import empty_parameter
@@ -34,7 +35,6 @@ class MultiheadAttention(Module):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 "embed_dim and num_heads must be greater than 0, got "
@@ -49,20 +49,17 @@ class MultiheadAttention(Module):
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
         same = self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
-        shapes: dict[str, tuple[int, ...] | None] = {
-            "q_proj_weight": None if same else (embed_dim, embed_dim),
-            "k_proj_weight": None if same else (embed_dim, self.kdim),
-            "v_proj_weight": None if same else (embed_dim, self.vdim),
-            "in_proj_weight": (3 * embed_dim, embed_dim) if same else None,
-            "in_proj_bias": (3 * embed_dim,) if bias else None,
-        }
-        for name, shape in shapes.items():
-            self.register_parameter(name, empty_parameter(shape or (), dtype, shape is not None))
-        self.out_proj = NonDynamicallyQuantizableLinear(
-            embed_dim, embed_dim, bias=bias, dtype=dtype
-        )
+        factory = {"device": device, "dtype": dtype}
+        for name, width in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            weight = empty_parameter((embed_dim, width), not same, **factory)
+            self.register_parameter(f"{name}_proj_weight", weight)
+        weight = empty_parameter((3 * embed_dim, embed_dim), same, **factory)
+        self.register_parameter("in_proj_weight", weight)
+        self.register_parameter("in_proj_bias", empty_parameter(3 * embed_dim, bias, **factory))
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, **factory)
         for name in ("bias_k", "bias_v"):
-            setattr(self, name, empty_parameter((1, 1, embed_dim), dtype, add_bias_kv))
+            row = empty_parameter((1, 1, embed_dim), add_bias_kv, **factory)
+            setattr(self, name, row)
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
@@ -88,7 +85,13 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ):
-        swapped = self.batch_first and query._raw.ndim == 3
+        _check_kinds(attn_mask, key_padding_mask)
+        is_batched = query.dim() == 3
+        key_padding_mask = canonical_padding(key_padding_mask, attn_mask, query)
+        attn_mask = canonical_mask(attn_mask, query)
+        if query.is_nested or key.is_nested or value.is_nested:
+            raise AssertionError("MultiheadAttention does not support NestedTensor")
+        swapped = self.batch_first and is_batched
         if swapped:
             query, key, value = _length_first(query, key, value)
         inputs = query, key, value, self.embed_dim, self.num_heads
@@ -112,6 +115,11 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return (output.transpose(1, 0) if swapped else output), weights
+
+
+def _check_kinds(*masks) -> None:
+    """PyTorch asks first whether a mask is floating, as then it does without its fused kernel."""
+    any(mask is not None and C.is_floating_point(mask) for mask in masks)
 
 
 def _length_first(query: Tensor, key: Tensor, value: Tensor):

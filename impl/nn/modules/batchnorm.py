@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-from impl.core.devices import check_device
 from impl.core.dtypes import int64
-from impl.factories.creation import ones, tensor, zeros
+from impl.core.registry import C
+from impl.factories.creation import tensor
 from impl.nn import functional as F
 from impl.nn.modules.families import by_dimension, check_rank, layer_class
 from impl.nn.modules.normalization import _Affine
@@ -31,15 +31,16 @@ class _NormBase(_Affine):
         *,
         bias: bool = True,
     ) -> None:
-        check_device(device)
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        self._register_affine(num_features, dtype, weight=affine, bias=affine and bias)
+        factory = {"device": device, "dtype": dtype}
+        self._register_affine(num_features, factory, weight=affine, bias=affine and bias)
         mean = variance = count = None
         if track_running_stats:
-            mean, variance = zeros(num_features, dtype=dtype), ones(num_features, dtype=dtype)
-            count = tensor(0, dtype=int64)
+            mean = C.zeros(num_features, **factory)
+            variance = C.ones(num_features, **factory)
+            count = tensor(0, dtype=int64, device=device)
         self.register_buffer("running_mean", mean)
         self.register_buffer("running_var", variance)
         self.register_buffer("num_batches_tracked", count)
@@ -55,7 +56,7 @@ class _NormBase(_Affine):
     def reset_parameters(self) -> None:
         """Set weight, bias and running statistics to their initial values."""
         self.reset_running_stats()
-        super().reset_parameters()
+        self._reset_affine(self.affine)
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest) -> None:
         old = local_metadata.get("version") is None or local_metadata["version"] < 2
@@ -105,7 +106,7 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         batched = self._ndim + 2
         check_rank(input, batched - 1, batched)
-        dim = input._raw.ndim - batched + 1
+        dim = input.dim() - batched + 1
         channels = input.size(dim)
         if channels != self.num_features:
             if self.affine:

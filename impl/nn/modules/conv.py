@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import math
-
-from impl.core.devices import check_device
 from impl.nn import functional as F
-from impl.nn import init
-from impl.nn.modules.families import by_dimension, each_dimension, nondefault
-from impl.nn.modules.linear import fan_in_bound
+from impl.nn.modules.families import by_dimension, nondefault
+from impl.nn.modules.linear import draw_like_linear
 from impl.nn.modules.module import Module
 from impl.nn.parameter import empty_parameter
+from impl.nn.sizes import _pair, _reverse_repeat_tuple, _single, _triple
 from impl.tensor.tensor import Tensor
 
+_PADDINGS = {"same", "valid"}
 _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
+_NTUPLES = {1: _single, 2: _pair, 3: _triple}
+
+
+def _check_padding(padding: str, stride) -> None:
+    if padding not in _PADDINGS:
+        raise ValueError(f"Invalid padding string {padding!r}, should be one of {_PADDINGS}")
+    if padding == "same" and any(s != 1 for s in stride):
+        raise ValueError("padding='same' is not supported for strided convolutions")
 
 
 class _ConvNd(Module):
@@ -22,43 +28,50 @@ class _ConvNd(Module):
     _ndim: int
     transposed = False
 
-    def _set_up(self, channels, geometry, groups: int, bias: bool, padding_mode: str, dtype):
+    def _set_up(
+        self, channels, geometry, groups: int, bias: bool, padding_mode: str, factory
+    ) -> None:
         """Check and keep the settings, and create the parameters.
 
         `channels` are those of input and output; `geometry` is kernel size, stride, padding,
-        dilation and output padding.
+        dilation and output padding, each for each dimension.
         """
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
-        self.in_channels, self.out_channels = channels
-        self.groups = groups
-        for name in ("in_channels", "out_channels"):
-            if getattr(self, name) % groups:
+        for name, count in zip(("in_channels", "out_channels"), channels, strict=True):
+            if count % groups != 0:
                 raise ValueError(f"{name} must be divisible by groups")
         kernel_size, stride, padding, dilation, output_padding = geometry
-        self.kernel_size = each_dimension(kernel_size, self._ndim)
-        self.stride = each_dimension(stride, self._ndim)
-        self.dilation = each_dimension(dilation, self._ndim)
-        self.output_padding = each_dimension(output_padding, self._ndim)
-        self.padding: str | tuple[int, ...] = padding
-        if not isinstance(padding, str):
-            self.padding = each_dimension(padding, self._ndim)
-        elif padding not in ("same", "valid"):
-            raise ValueError(
-                f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
-            )
-        elif padding == "same" and any(s != 1 for s in self.stride):
-            raise ValueError("padding='same' is not supported for strided convolutions")
+        if isinstance(padding, str):
+            _check_padding(padding, stride)
         if padding_mode not in _PADDING_MODES:
             raise ValueError(
                 f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode="
                 f"'{padding_mode}'"
             )
-        self.padding_mode = padding_mode
-        self.weight = empty_parameter(self._weight_shape(), dtype)
-        self.register_parameter("bias", empty_parameter(self.out_channels, dtype, bias))
+        self.in_channels, self.out_channels = channels
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.dilation, self.output_padding = dilation, output_padding
+        self.groups, self.padding_mode = groups, padding_mode
+        self._reversed_padding_repeated_twice = self._sides()
+        self.weight = empty_parameter(self._weight_shape(), **factory)
+        self.register_parameter("bias", empty_parameter(self.out_channels, bias, **factory))
         self.reset_parameters()
+
+    def _sides(self):
+        """The padding as `F.pad` takes it: both sides of each dimension, the last one first."""
+        if not isinstance(self.padding, str):
+            return _reverse_repeat_tuple(self.padding, 2)
+        sides = [0, 0] * len(self.kernel_size)
+        if self.padding == "same":
+            last = len(self.kernel_size) - 1
+            sizes = zip(self.dilation, self.kernel_size, strict=False)
+            for place, (gap, size) in enumerate(sizes):
+                total = gap * (size - 1)
+                first = 2 * (last - place)
+                sides[first : first + 2] = total // 2, total - total // 2
+        return sides
 
     def _weight_shape(self) -> tuple[int, ...]:
         channels = self.out_channels, self.in_channels
@@ -67,10 +80,7 @@ class _ConvNd(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        bound = 0 if self.bias is None else fan_in_bound(self.weight)
-        if bound:
-            init.uniform_(self.bias, -bound, bound)
+        draw_like_linear(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}"
@@ -102,29 +112,25 @@ class _Convolution(_ConvNd):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
-        geometry = kernel_size, stride, padding, dilation, 0
-        self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, dtype)
+        several = _NTUPLES[self._ndim]
+        geometry = (
+            several(kernel_size),
+            several(stride),
+            padding if isinstance(padding, str) else several(padding),
+            several(dilation),
+            several(0),
+        )
+        factory = {"device": device, "dtype": dtype}
+        self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, factory)
 
     def forward(self, input: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
-            input = F.pad(input, self._sides(), mode=self.padding_mode)
+            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = (0,) * self._ndim
         convolve = getattr(F, f"conv{self._ndim}d")
         settings = (self.stride, padding, self.dilation, self.groups)
         return convolve(input, self.weight, self.bias, *settings)
-
-    def _sides(self) -> tuple[int, ...]:
-        """The padding as `F.pad` takes it: both sides of each dimension, the last one first."""
-        sides: list[int] = []
-        for axis in reversed(range(self._ndim)):
-            if self.padding == "same":
-                total = self.dilation[axis] * (self.kernel_size[axis] - 1)
-                sides += [total // 2, total - total // 2]
-            else:
-                sides += [0 if self.padding == "valid" else self.padding[axis]] * 2  # type: ignore[list-item]
-        return tuple(sides)
 
 
 class _TransposedConvolution(_ConvNd):
@@ -145,11 +151,13 @@ class _TransposedConvolution(_ConvNd):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
+        several = _NTUPLES[self._ndim]
+        settings = kernel_size, stride, padding, dilation, output_padding
+        geometry = tuple(map(several, settings))
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        geometry = kernel_size, stride, padding, dilation, output_padding
-        self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, dtype)
+        factory = {"device": device, "dtype": dtype}
+        self._set_up((in_channels, out_channels), geometry, groups, bias, padding_mode, factory)
 
     def forward(self, input: Tensor, output_size=None) -> Tensor:
         added = self._output_padding(input, output_size)
@@ -163,8 +171,8 @@ class _TransposedConvolution(_ConvNd):
         Raises ValueError for a size that the strides do not reach.
         """
         if output_size is None:
-            return self.output_padding
-        rank, ndim = input._raw.ndim, self._ndim
+            return _single(self.output_padding)
+        rank, ndim = input.dim(), self._ndim
         others = 2 if rank == ndim + 2 else 1
         if len(output_size) == others + ndim:
             output_size = output_size[others:]
@@ -182,7 +190,7 @@ class _TransposedConvolution(_ConvNd):
         ]
         largest = [size + step - 1 for size, step in zip(smallest, self.stride, strict=True)]
         triples = list(zip(smallest, output_size, largest, strict=True))
-        if any(not low <= size <= high for low, size, high in triples):
+        if any(size < low or size > high for low, size, high in triples):
             raise ValueError(
                 f"requested an output size of {output_size}, but valid sizes range from {smallest} "
                 f"to {largest} (for an input of {input.size()[2:]})"

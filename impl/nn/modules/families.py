@@ -38,7 +38,7 @@ def each_dimension(value, ndim: int) -> tuple[Any, ...]:
 
 def check_rank(input: Tensor, *ranks: int) -> None:
     """Raise ValueError unless the input has one of these numbers of dimensions."""
-    rank = input._raw.ndim
+    rank = input.dim()
     if rank not in ranks:
         expected = " or ".join(f"{n}D" for n in ranks)
         raise ValueError(f"expected {expected} input (got {rank}D input)")

@@ -11,6 +11,7 @@ from impl.nn.modules.families import layer_class
 from impl.nn.modules.module import Module
 
 _REQUIRED = object()
+_DEPRECATED = ("size_average", "reduce", "min_value", "max_value")  # no layer keeps them
 
 
 class _FunctionLayer(Module):
@@ -21,6 +22,8 @@ class _FunctionLayer(Module):
 
     _function: str
     _settings: dict[str, Any]
+    _places: tuple[str, ...]  # the settings that the function gets by their places
+    _named: tuple[str, ...]  # and those by keyword
     _text: str | None = None
     _buffer_names: tuple[str, ...] = ()
 
@@ -52,8 +55,10 @@ class _FunctionLayer(Module):
         return settings
 
     def _apply_function(self, *inputs):
-        settings = {key: getattr(self, key) for key in self._settings if hasattr(self, key)}
-        return getattr(F, self._function)(*inputs, **settings)
+        function = getattr(F, self._function)
+        by_place = [getattr(self, key) for key in self._places]
+        settings = {key: getattr(self, key) for key in self._named if hasattr(self, key)}
+        return function(*inputs, *by_place, **settings)
 
     def extra_repr(self) -> str:
         if self._text is None:
@@ -88,7 +93,9 @@ def layers_of(module: str, base: type[_FunctionLayer] = _FunctionLayer) -> Calla
             "_settings": settings,
             "__module__": module,
         }
-        fields["forward"] = _forward(name, inputs or _inputs(function, settings))
+        inputs = inputs or _inputs(function, settings)
+        fields["_places"], fields["_named"] = _passed(function, len(inputs), settings)
+        fields["forward"] = _forward(name, inputs)
         if settings:
             fields["__init__"] = _constructor(name, settings, keyword_only)
         summary = f"`functional.{function}` as a layer"
@@ -102,6 +109,18 @@ def _inputs(function: str, settings: dict[str, Any]) -> tuple[str, ...]:
     parameters = inspect.signature(getattr(F, function)).parameters.values()
     names = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     return tuple({"self": "input"}.get(name, name) for name in names if name not in settings)
+
+
+def _passed(function: str, count: int, settings: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """The settings that a function gets by place after `count` inputs, and those by keyword."""
+    parameters = [*inspect.signature(getattr(F, function)).parameters.values()][count:]
+    known = [p.name if p.kind is p.POSITIONAL_OR_KEYWORD else "" for p in parameters]
+    places = []
+    for name, setting in zip(known, settings, strict=False):
+        if name != setting or name in _DEPRECATED:
+            break
+        places.append(name)
+    return tuple(places), tuple(key for key in settings if key not in places)
 
 
 def _forward(layer: str, inputs: tuple[str, ...]) -> Callable[..., Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from impl.core.devices import check_device
 from impl.core.dtypes import int64
 from impl.core.grad_mode import no_grad
 from impl.factories.creation import tensor
@@ -60,9 +58,9 @@ class LazyModuleMixin(Module):
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
 
-    def _register_uninitialized(self, bias: bool, dtype) -> None:
+    def _register_uninitialized(self, bias: bool, factory: dict[str, Any]) -> None:
         for name in ("weight", "bias") if bias else ("weight",):
-            self.register_parameter(name, UninitializedParameter(dtype=dtype))
+            self.register_parameter(name, UninitializedParameter(**factory))
 
     def _materialize(self, weight, bias) -> None:
         self.weight.materialize(weight)
@@ -84,56 +82,94 @@ class LazyLinear(_LazyLayer, Linear):
     _size = "in_features"
 
     def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None) -> None:
-        check_device(device)
         super().__init__(0, 0, False)
-        self._register_uninitialized(bias, dtype)
+        self._register_uninitialized(bias, {"device": device, "dtype": dtype})
         self.out_features = out_features
 
     def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
         """Take the size of the input's last dimension as `in_features`."""
-        width = input.size(-1)
+        width = input.shape[-1]
         if self.has_uninitialized_params():
             with no_grad():
                 self.in_features = width
                 self._materialize((self.out_features, width), (self.out_features,))
                 self.reset_parameters()
         if self.in_features == 0:
-            if width != self.weight.size(-1):
+            if width != self.weight.shape[-1]:
                 raise AssertionError(
                     f"The in_features inferred from input: {width} is not equal to in_features "
-                    f"from self.weight: {self.weight.size(-1)}"
+                    f"from self.weight: {self.weight.shape[-1]}"
                 )
             self.in_features = width
 
 
-class _LazyConvNd(_LazyLayer, conv._ConvNd):
+class _LazyConvXdMixin(_LazyLayer):
     """A convolution whose `in_channels` are those of its first input."""
 
     _size = "in_channels"
-    _settings: tuple[str, ...]  # the names of the arguments after the kernel size
+    _ndim: int
 
-    def __init__(self, out_channels: int, kernel_size, *args, **kwargs) -> None:
-        given = {**dict(zip(self._settings, args, strict=False)), **kwargs}
-        bias = given.pop("bias", True)
-        super().__init__(0, 0, kernel_size, bias=False, **given)
-        self._register_uninitialized(bias, given.get("dtype"))
+    def _register_unsized(self, out_channels, bias, device, dtype) -> None:
+        factory = {"device": device, "dtype": dtype}
+        self.weight = UninitializedParameter(**factory)
         self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(**factory)
 
     def initialize_parameters(self, input: Tensor, *args, **kwargs) -> None:
         """Take the number of the input's channels as `in_channels`."""
         if not self.has_uninitialized_params():
             return
-        rank, unbatched = input._raw.ndim, self._ndim + 1
+        rank, unbatched = input.dim(), self._ndim + 1
         if rank not in (unbatched, unbatched + 1):
             raise RuntimeError(
                 f"Expected {unbatched}D (unbatched) or {unbatched + 1}D (batched) input to "
                 f"{type(self).__name__}, but got input of size: {input.shape}"
             )
-        self.in_channels = input.size(rank - unbatched)
-        if self.in_channels % self.groups:
+        self.in_channels = input.shape[rank - unbatched]
+        if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
         self._materialize(self._weight_shape(), (self.out_channels,))
         self.reset_parameters()
+
+
+class _LazyConvolution(_LazyConvXdMixin):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ) -> None:
+        settings = kernel_size, stride, padding, dilation, groups, False, padding_mode
+        super().__init__(0, 0, *settings, device=device, dtype=dtype)
+        self._register_unsized(out_channels, bias, device, dtype)
+
+
+class _LazyTransposedConvolution(_LazyConvXdMixin):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ) -> None:
+        settings = stride, padding, output_padding, groups, False, dilation, padding_mode
+        super().__init__(0, 0, kernel_size, *settings, device=device, dtype=dtype)
+        self._register_unsized(out_channels, bias, device, dtype)
 
 
 class _LazyNormBase(_LazyLayer, batchnorm._NormBase):
@@ -154,12 +190,13 @@ class _LazyNormBase(_LazyLayer, batchnorm._NormBase):
     ) -> None:
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         self.affine, self.track_running_stats = affine, track_running_stats
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         if affine:
-            self._register_uninitialized(bias, dtype)
+            self._register_uninitialized(bias, factory)
         if track_running_stats:
-            self.running_mean = UninitializedBuffer(dtype=dtype)
-            self.running_var = UninitializedBuffer(dtype=dtype)
-            self.num_batches_tracked = tensor(0, dtype=int64)
+            self.running_mean = UninitializedBuffer(**factory)
+            self.running_var = UninitializedBuffer(**factory)
+            self.num_batches_tracked = tensor(0, dtype=int64, device=device)
 
     def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
         """Take the number of the input's channels as `num_features`."""
@@ -183,16 +220,15 @@ def _lazy(base: type, kind: type[Any], *parents: type) -> type[Any]:
         f"`{kind.__name__}` with the channels of its first input",
         cls_to_become=kind,
         _ndim=kind._ndim,
-        _settings=tuple(inspect.signature(kind).parameters)[3:],
     )
 
 
-LazyConv1d = _lazy(_LazyConvNd, conv.Conv1d)
-LazyConv2d = _lazy(_LazyConvNd, conv.Conv2d)
-LazyConv3d = _lazy(_LazyConvNd, conv.Conv3d)
-LazyConvTranspose1d = _lazy(_LazyConvNd, conv.ConvTranspose1d)
-LazyConvTranspose2d = _lazy(_LazyConvNd, conv.ConvTranspose2d)
-LazyConvTranspose3d = _lazy(_LazyConvNd, conv.ConvTranspose3d)
+LazyConv1d = _lazy(_LazyConvolution, conv.Conv1d)
+LazyConv2d = _lazy(_LazyConvolution, conv.Conv2d)
+LazyConv3d = _lazy(_LazyConvolution, conv.Conv3d)
+LazyConvTranspose1d = _lazy(_LazyTransposedConvolution, conv.ConvTranspose1d)
+LazyConvTranspose2d = _lazy(_LazyTransposedConvolution, conv.ConvTranspose2d)
+LazyConvTranspose3d = _lazy(_LazyTransposedConvolution, conv.ConvTranspose3d)
 LazyBatchNorm1d = _lazy(_LazyNormBase, batchnorm.BatchNorm1d, batchnorm._BatchNorm)
 LazyBatchNorm2d = _lazy(_LazyNormBase, batchnorm.BatchNorm2d, batchnorm._BatchNorm)
 LazyBatchNorm3d = _lazy(_LazyNormBase, batchnorm.BatchNorm3d, batchnorm._BatchNorm)

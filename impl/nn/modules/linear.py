@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from impl.core.devices import check_device
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.module import Module
@@ -12,10 +11,13 @@ from impl.nn.parameter import empty_parameter
 from impl.tensor.tensor import Tensor
 
 
-def fan_in_bound(weight: Tensor) -> float:
-    """The bound of a bias's initial values: 1 / sqrt(fan-in), or 0 without inputs."""
-    fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
-    return 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+def draw_like_linear(weight: Tensor, bias: Tensor | None) -> None:
+    """Draw a weight, and a bias within 1 / sqrt(fan-in), or zeros without inputs."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
+        bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+        init.uniform_(bias, -bound, bound)
 
 
 class Identity(Module):
@@ -34,19 +36,16 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None
     ) -> None:
-        check_device(device)
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = empty_parameter((out_features, in_features), dtype)
-        self.register_parameter("bias", empty_parameter(out_features, dtype, bias))
+        factory = {"device": device, "dtype": dtype}
+        self.weight = empty_parameter((out_features, in_features), **factory)
+        self.register_parameter("bias", empty_parameter(out_features, bias, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw weight and bias."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = fan_in_bound(self.weight)
-            init.uniform_(self.bias, -bound, bound)
+        draw_like_linear(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
@@ -111,12 +110,12 @@ class Bilinear(Module):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
         super().__init__()
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features = out_features
-        self.weight = empty_parameter((out_features, in1_features, in2_features), dtype)
-        self.register_parameter("bias", empty_parameter(out_features, dtype, bias))
+        factory = {"device": device, "dtype": dtype}
+        self.weight = empty_parameter((out_features, in1_features, in2_features), **factory)
+        self.register_parameter("bias", empty_parameter(out_features, bias, **factory))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

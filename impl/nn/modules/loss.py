@@ -21,6 +21,16 @@ class _Loss(_FunctionLayer):
         return settings
 
 
+class _HuberLoss(_Loss):
+    """Raises TypeError for a `delta` that is no Python number."""
+
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        delta = settings["delta"]
+        if not isinstance(delta, (float, int)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
+        return settings
+
+
 class _WeightedLoss(_Loss):
     _buffer_names = ("weight", "pos_weight")
 
@@ -47,7 +57,7 @@ _CLASSES: dict[str, Any] = {
 MSELoss = _loss("MSELoss", "mse_loss", **_REDUCED)
 L1Loss = _loss("L1Loss", "l1_loss", **_REDUCED)
 SmoothL1Loss = _loss("SmoothL1Loss", "smooth_l1_loss", **_REDUCED, beta=1.0)
-HuberLoss = _loss("HuberLoss", "huber_loss", reduction="mean", delta=1.0)
+HuberLoss = layers_of(__name__, _HuberLoss)("HuberLoss", "huber_loss", reduction="mean", delta=1.0)
 KLDivLoss = _loss("KLDivLoss", "kl_div", **_REDUCED, log_target=False)
 SoftMarginLoss = _loss("SoftMarginLoss", "soft_margin_loss", **_REDUCED)
 MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", "multilabel_margin_loss", **_REDUCED)

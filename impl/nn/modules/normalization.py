@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
+import numbers
+from typing import Any
 
-from impl.core.devices import check_device
 from impl.nn import channel_response, init
 from impl.nn import functional as F
 from impl.nn.modules.function_layer import layers_of
@@ -16,29 +16,32 @@ from impl.tensor.tensor import Tensor
 class _Affine(Module):
     """A normalisation with an optional weight, ones at first, and an optional bias, zeros."""
 
-    def _register_affine(self, shape, dtype, **wanted: bool) -> None:
+    def _register_affine(self, size, factory: dict[str, Any], **wanted: Any) -> None:
         for name, present in wanted.items():
-            self.register_parameter(name, empty_parameter(shape, dtype, present))
+            self.register_parameter(name, empty_parameter(size, present, **factory))
 
-    def reset_parameters(self) -> None:
-        """Set the weight to ones and the bias to zeros."""
-        for name, fill in (("weight", init.ones_), ("bias", init.zeros_)):
-            parameter = getattr(self, name, None)
-            if parameter is not None:
-                fill(parameter)
+    def _reset_affine(self, affine) -> None:
+        if affine:
+            init.ones_(self.weight)
+            if getattr(self, "bias", None) is not None:
+                init.zeros_(self.bias)
 
 
 class _LastDimensions(_Affine):
     """The settings of a normalisation over the dimensions that `normalized_shape` describes."""
 
-    def _set_up(self, normalized_shape, eps: float | None, affine: bool, dtype, **wanted) -> None:
+    def _set_up(self, normalized_shape, eps: float | None, affine: bool, factory, **wanted) -> None:
         super().__init__()
-        if isinstance(normalized_shape, int | np.integer):
+        if isinstance(normalized_shape, numbers.Integral):
             normalized_shape = (normalized_shape,)
         self.normalized_shape = tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, affine
-        self._register_affine(self.normalized_shape, dtype, **wanted)
+        self._register_affine(self.normalized_shape, factory, **wanted)
         self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones and the bias to zeros."""
+        self._reset_affine(self.elementwise_affine)
 
     def extra_repr(self) -> str:
         return (
@@ -58,9 +61,9 @@ class LayerNorm(_LastDimensions):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
+        factory = {"device": device, "dtype": dtype}
         wanted = {"weight": elementwise_affine, "bias": elementwise_affine and bias}
-        self._set_up(normalized_shape, eps, elementwise_affine, dtype, **wanted)
+        self._set_up(normalized_shape, eps, elementwise_affine, factory, **wanted)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -80,8 +83,8 @@ class RMSNorm(_LastDimensions):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
-        self._set_up(normalized_shape, eps, elementwise_affine, dtype, weight=elementwise_affine)
+        factory = {"device": device, "dtype": dtype}
+        self._set_up(normalized_shape, eps, elementwise_affine, factory, weight=elementwise_affine)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -101,16 +104,20 @@ class GroupNorm(_Affine):
         *,
         bias: bool = True,
     ) -> None:
-        check_device(device)
         super().__init__()
-        if num_channels % num_groups:
+        if num_channels % num_groups != 0:
             raise ValueError(
                 f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
             )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
-        self._register_affine(num_channels, dtype, weight=affine, bias=affine and bias)
+        factory = {"device": device, "dtype": dtype}
+        self._register_affine(num_channels, factory, weight=affine, bias=affine and bias)
         self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to ones and the bias to zeros."""
+        self._reset_affine(self.affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

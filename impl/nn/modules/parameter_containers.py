@@ -34,7 +34,8 @@ class ParameterList(_Indexed):
     def __init__(self, values: Iterable | None = None) -> None:
         super().__init__()
         self._size = 0
-        self.extend(values or ())
+        if values is not None:
+            self.extend(values)
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -66,7 +67,13 @@ class ParameterList(_Indexed):
         return self
 
     def extend(self, values: Iterable):
-        """Add parameters at the end; returns the list."""
+        """Add parameters at the end; returns the list. TypeError for a tensor, or anything that
+        is not iterable."""
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
+            raise TypeError(
+                "ParameterList.extend should be called with an iterable, but got "
+                + type(values).__name__
+            )
         for value in values:
             self.append(value)
         return self

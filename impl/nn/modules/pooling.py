@@ -93,11 +93,15 @@ class _FractionalMaxPoolNd(Module):
         _random_samples: Tensor | None = None,
     ) -> None:
         super().__init__()
+        if self._ndim == 3:
+            _check_positive(kernel_size)
         self.kernel_size = each_dimension(kernel_size, self._ndim)
-        if self._ndim == 3 and min(self.kernel_size) <= 0:
-            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
+        self.output_size, self.output_ratio = (
+            value if value is None else each_dimension(value, self._ndim)
+            for value in (output_size, output_ratio)
+        )
         kind = type(self).__name__
         if output_size is None and output_ratio is None:
             raise ValueError(
@@ -105,12 +109,10 @@ class _FractionalMaxPoolNd(Module):
             )
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        self.output_size, self.output_ratio = (
-            value if value is None else each_dimension(value, self._ndim)
-            for value in (output_size, output_ratio)
-        )
-        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        if self.output_ratio is not None:
+            ratios = (self.output_ratio[i] for i in range(self._ndim))
+            if not all(0 < ratio < 1 for ratio in ratios):
+                raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor):
         pool = getattr(F, f"fractional_max_pool{self._ndim}d")
@@ -118,11 +120,19 @@ class _FractionalMaxPoolNd(Module):
         return pool(input, self.kernel_size, *settings)
 
 
+def _check_positive(kernel_size) -> None:
+    listed = (kernel_size,) if isinstance(kernel_size, int) else kernel_size
+    if isinstance(listed, (tuple, list)) and not all(k > 0 for k in listed):
+        raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+
+
 class _LPPoolNd(Module):
     _ndim: int
 
     def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False) -> None:
         super().__init__()
+        if norm_type == 0:
+            raise ValueError(f"norm_type must be a non-zero value, but got {norm_type}")
         self.norm_type, self.kernel_size = norm_type, kernel_size
         self.stride, self.ceil_mode = stride, ceil_mode
 

@@ -1,13 +1,13 @@
-"""Recurrent layers, over padded or packed sequences, and cells, which compute one time step."""
+"""Recurrent layers, over padded or packed sequences."""
 
 from __future__ import annotations
 
 import math
+import numbers
 import warnings
-from functools import partial
 from typing import Any
 
-from impl.core.devices import check_device
+from impl.core.registry import C
 from impl.dispatch.autocast import is_autocast_enabled
 from impl.factories.creation import zeros
 from impl.nn import init
@@ -15,7 +15,6 @@ from impl.nn.modules.families import nondefault
 from impl.nn.modules.module import Module
 from impl.nn.packed_sequence import PackedSequence
 from impl.nn.parameter import Parameter, empty_parameter
-from impl.operators.layers import rnn
 from impl.tensor.tensor import Tensor
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -39,6 +38,8 @@ class RNNBase(_Recurrent):
     Raises TypeError and ValueError for settings of a wrong type or range.
     """
 
+    _rank_text = ""  # continues the message about an input with another number of dimensions
+
     def __init__(
         self,
         mode: str,
@@ -53,68 +54,119 @@ class RNNBase(_Recurrent):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
         super().__init__()
-        _check_dropout(dropout, num_layers)
-        _check_kinds(bool, bias=bias, batch_first=batch_first)
-        _check_sizes(input_size, hidden_size, num_layers, proj_size)
-        if mode not in _GATES:
-            raise ValueError("Unrecognized RNN mode: " + mode)
         self.mode = mode
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional = float(dropout), bidirectional
         self.proj_size = proj_size
-        rows, state = _GATES[mode] * hidden_size, proj_size or hidden_size
+        self._directions = 2 if bidirectional else 1
+        _check_dropout(dropout, num_layers)
+        _check_kinds(bool, bias=bias, batch_first=batch_first)
+        _check_sizes(input_size, hidden_size, num_layers, proj_size)
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
         self._names: list[list[str]] = []
         for layer in range(num_layers):
-            width = input_size if layer == 0 else state * self._directions
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                shapes: dict[str, tuple[int, ...]] = {
-                    "weight_ih": (rows, width),
-                    "weight_hh": (rows, state),
-                }
-                if bias:
-                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
-                names = []
+                end = f"_l{layer}{suffix}"
+                shapes = self._weight_shapes(layer)
                 for name, shape in shapes.items():
-                    names.append(f"{name}_l{layer}{suffix}")
-                    setattr(self, names[-1], empty_parameter(shape, dtype))
-                self._names.append(names)
+                    weight = empty_parameter(shape, device=device, dtype=dtype)
+                    setattr(self, name + end, weight)
+                self._names.append([name + end for name in shapes])
         self.reset_parameters()
+
+    def _weight_shapes(self, layer: int) -> dict[str, Any]:
+        rows, state = _GATES[self.mode] * self.hidden_size, self.hidden_size
+        if self.proj_size > 0:
+            state = self.proj_size
+        width = self.input_size if layer == 0 else state * self._directions
+        shapes: dict[str, Any] = {"weight_ih": (rows, width), "weight_hh": (rows, state)}
+        if self.bias:
+            shapes |= {"bias_ih": rows, "bias_hh": rows}
+        if self.proj_size != 0:
+            shapes["weight_hr"] = self.proj_size, self.hidden_size
+        return shapes
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._names]
 
+    @property
+    def _flat_weights(self) -> list[Parameter | None]:
+        own = self._parameters
+        return [
+            own[name] if name in own else getattr(self, name, None)
+            for names in self._names
+            for name in names
+        ]
+
     def flatten_parameters(self) -> None:
         """Does nothing: flat weights are an optimisation for CUDA."""
 
-    @property
-    def _directions(self) -> int:
-        return 2 if self.bidirectional else 1
-
-    def _check_input(self, input: Tensor, dims: int) -> None:
+    def check_input(self, input: Tensor, batch_sizes: Any) -> None:
+        """Raise ValueError for a dtype, or RuntimeError for a size, that the weights do not fit."""
         kind = getattr(self, self._names[0][0]).dtype
-        if input.dtype is not kind and not is_autocast_enabled("cpu"):
+        if input.dtype != kind and not is_autocast_enabled("cpu"):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
                 f"Convert input: input.to({kind}), or convert model: model.to({input.dtype})"
             )
-        if input._raw.ndim != dims:
-            raise RuntimeError(f"input must have {dims} dimensions, got {input._raw.ndim}")
-        if input.size(-1) != self.input_size:
+        dims = 3 if batch_sizes is None else 2
+        if input.dim() != dims:
+            raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. Expected "
                 f"{self.input_size}, got {input.size(-1)}"
             )
 
+    def _state_size(self, input: Tensor, batch_sizes: Any, width: int):
+        if batch_sizes is not None:
+            batch = int(batch_sizes[0])
+        else:
+            batch = input.size(0) if self.batch_first else input.size(1)
+        return self.num_layers * self._directions, batch, width
+
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any):
+        """The size of the hidden state for an input."""
+        width = self.proj_size if self.proj_size > 0 else self.hidden_size
+        return self._state_size(input, batch_sizes, width)
+
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size, msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        """Raise RuntimeError with `msg` for a state of another size."""
+        if hx.size() != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> None:
+        """Raise what `check_input` and `check_hidden_size` raise."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The state in another order of the batch."""
+        return hx if permutation is None else hx.index_select(1, permutation)
+
+    def _check_rank(self, input: Tensor) -> bool:
+        """Whether the input is batched; raises ValueError for other numbers of dimensions."""
+        if input.dim() not in (2, 3):
+            got = f"{input.dim()}D{self._rank_text}"
+            raise ValueError(
+                f"{type(self).__name__}: Expected input to be 2D or 3D, got {got} instead"
+            )
+        return input.dim() == 3
+
+    def _zero_state(self, input: Tensor, batch: Any, width: int) -> Tensor:
+        shape = self.num_layers * self._directions, batch, width
+        return zeros(*shape, dtype=input.dtype, device=input.device)
+
     def _settings(self) -> tuple:
         return (
-            [weight for weights in self.all_weights for weight in weights],
+            self._flat_weights,
             self.bias,
             self.num_layers,
             self.dropout,
@@ -135,8 +187,8 @@ class RNNBase(_Recurrent):
 
 
 def _check_dropout(dropout, num_layers: int) -> None:
-    number = isinstance(dropout, (int, float)) and not isinstance(dropout, bool)
-    if not (number and 0 <= dropout <= 1):
+    number = isinstance(dropout, numbers.Number)
+    if not number or not 0 <= dropout <= 1 or isinstance(dropout, bool):
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an "
             "element being zeroed"
@@ -171,99 +223,53 @@ def _check_sizes(input_size: int, hidden_size: int, num_layers: int, proj_size: 
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
-def _permuted(state: Tensor, order: Tensor | None) -> Tensor:
-    return state if order is None else state.index_select(1, order)
-
-
-class _Layer(RNNBase):
-    """A recurrent layer with one state, or with two if it is an LSTM."""
-
-    _is_pair = False
-    _rank_text = ""  # continues the message about an input with another number of dimensions
-
-    def forward(self, input: Any, hx: Any = None):
-        if isinstance(input, PackedSequence):
-            return self._forward_packed(input, hx)
-        rank = input._raw.ndim
-        if rank not in (2, 3):
-            got = f"{rank}D{self._rank_text}"
-            raise ValueError(
-                f"{type(self).__name__}: Expected input to be 2D or 3D, got {got} instead"
-            )
-        dim = 0 if self.batch_first else 1
-        if rank == 2:
-            input = input.unsqueeze(dim)
-        batch = input.size(dim)
-        states: Any
-        run: Any
-        if hx is None:
-            states = self._zero_states(input, batch)
-        else:
-            states = hx if self._is_pair else (hx,)
-            self._check_state_ranks(states, rank)
-            if rank == 2:
-                states = [state.unsqueeze(1) for state in states]
-        self._check_input(input, 3)
-        self._check_states(states, batch)
-        if self._is_pair:
-            run = partial(rnn.lstm, input, states)
-        else:
-            run = partial(rnn.simple, self.mode, input, states[0])
-        output, *states = run(*self._settings(), self.batch_first)
-        if rank == 2:
-            output, states = output.squeeze(dim), [state.squeeze(1) for state in states]
-        return output, tuple(states) if self._is_pair else states[0]
-
-    def _forward_packed(self, input: PackedSequence, hx: Any):
-        data, sizes, order, back = input
-        batch = int(sizes[0])
-        if hx is None:
-            states = self._zero_states(data, batch)
-        else:
-            states = [_permuted(state, order) for state in (hx if self._is_pair else (hx,))]
-        if self._is_pair:  # PyTorch does not check the input of a packed LSTM.
-            run = partial(rnn.packed_lstm, data, sizes, states)
-        else:
-            self._check_input(data, 2)
-            self._check_states(states, batch)
-            run = partial(rnn.packed_simple, self.mode, data, sizes, states[0])
-        output, *states = run(*self._settings())
-        states = [_permuted(state, back) for state in states]
-        result = tuple(states) if self._is_pair else states[0]
-        return PackedSequence(output, sizes, order, back), result
-
-    def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
-        hidden = self.hidden_size
-        widths = (self.proj_size or hidden, hidden) if self._is_pair else (hidden,)
-        return [(self.num_layers * self._directions, batch, width) for width in widths]
-
-    def _zero_states(self, input: Tensor, batch: int) -> list[Tensor]:
-        return [zeros(shape, dtype=input.dtype) for shape in self._state_shapes(batch)]
-
-    def _check_state_ranks(self, states, rank: int) -> None:
-        if all(state._raw.ndim == rank for state in states):
-            return
-        what = "batched 3-D" if rank == 3 else "unbatched 2-D"
-        if self._is_pair:
-            got = f"({states[0].dim()}-D, {states[1].dim()}-D) tensors"
-        else:
-            got = f"{states[0].dim()}-D tensor"
-        names = "hx and cx" if self._is_pair else "hx"
-        raise RuntimeError(f"For {what} input, {names} should also be {rank}-D but got {got}")
-
-    def _check_states(self, states, batch: int) -> None:
-        for i, expected in enumerate(self._state_shapes(batch)):
-            if tuple(states[i].shape) != expected:
-                name = f"hidden[{i}]" if self._is_pair else "hidden"
-                raise RuntimeError(f"Expected {name} size {expected}, got {[*states[i].shape]}")
-
-
-def _refuse_projection(settings: dict) -> None:
+def _refuse_projection(settings: dict[str, Any]) -> None:
     if "proj_size" in settings:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
-class RNN(_Layer):
+class _OneState(RNNBase):
+    """A recurrent layer with one state."""
+
+    def forward(self, input: Any, hx: Any = None):
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(*input, hx)
+        is_batched = self._check_rank(input)
+        dim = 0 if self.batch_first else 1
+        if not is_batched:
+            input = input.unsqueeze(dim)
+        if hx is None:
+            hx = self._zero_state(input, input.size(dim), self.hidden_size)
+        else:
+            _check_state_rank(hx, is_batched)
+            hx = hx if is_batched else hx.unsqueeze(1)
+        self.check_forward_args(input, hx, None)
+        output, hidden = self._run(input, hx, *self._settings(), self.batch_first)
+        return (output, hidden) if is_batched else (output.squeeze(dim), hidden.squeeze(1))
+
+    def _forward_packed(self, data: Tensor, batch_sizes: Any, order, back, hx: Any):
+        if hx is None:
+            hx = self._zero_state(data, batch_sizes[0], self.hidden_size)
+        else:
+            hx = self.permute_hidden(hx, order)
+        self.check_forward_args(data, hx, batch_sizes)
+        output, hidden = self._run(data, batch_sizes, hx, *self._settings())
+        packed = PackedSequence(output, batch_sizes, order, back)
+        return packed, self.permute_hidden(hidden, back)
+
+    def _run(self, *args):
+        return getattr(C, self.mode.lower())(*args)
+
+
+def _check_state_rank(hx: Tensor, is_batched: bool) -> None:
+    dims, kind = (3, "batched") if is_batched else (2, "unbatched")
+    if hx.dim() != dims:
+        raise RuntimeError(
+            f"For {kind} {dims}-D input, hx should also be {dims}-D but got {hx.dim()}-D tensor"
+        )
+
+
+class RNN(_OneState):
     """A recurrent layer with tanh or ReLU (torch.nn.RNN)."""
 
     _rank_text = " tensor"
@@ -282,7 +288,7 @@ class RNN(_Layer):
         self.nonlinearity = nonlinearity
 
 
-class GRU(_Layer):
+class GRU(_OneState):
     """Gated recurrent units (torch.nn.GRU); K. Cho et al., EMNLP 2014."""
 
     def __init__(self, *args, **kwargs) -> None:
@@ -290,109 +296,68 @@ class GRU(_Layer):
         super().__init__("GRU", *args, **kwargs)
 
 
-class LSTM(_Layer):
+class LSTM(RNNBase):
     """Long short-term memory (torch.nn.LSTM); S. Hochreiter and J. Schmidhuber, 1997.
 
     With `proj_size` the hidden state is projected by a further matrix (H. Sak et al., 2014).
     """
 
-    _is_pair = True
-
     def __init__(self, *args, **kwargs) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Any):
+        """The size of the cell state for an input."""
+        return self._state_size(input, batch_sizes, self.hidden_size)
 
-# -- cells --------------------------------------------------------------------------------------
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> None:
+        self.check_input(input, batch_sizes)
+        sizes = self.get_expected_hidden_size, self.get_expected_cell_size
+        for i, size in enumerate(sizes):
+            text = f"Expected hidden[{i}] size {{}}, got {{}}"
+            self.check_hidden_size(hidden[i], size(input, batch_sizes), text)
 
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        if permutation is None:
+            return hx
+        return hx[0].index_select(1, permutation), hx[1].index_select(1, permutation)
 
-class RNNCellBase(_Recurrent):
-    """Settings and parameters of a cell, and one step with or without a batch."""
+    def _zero_states(self, input: Tensor, batch: Any):
+        width = self.proj_size if self.proj_size > 0 else self.hidden_size
+        return tuple(self._zero_state(input, batch, each) for each in (width, self.hidden_size))
 
-    _gates: int
-    _states = 1
+    def forward(self, input: Any, hx: Any = None):
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(*input, hx)
+        is_batched = self._check_rank(input)
+        dim = 0 if self.batch_first else 1
+        if not is_batched:
+            input = input.unsqueeze(dim)
+        if hx is None:
+            hx = self._zero_states(input, input.size(dim))
+        else:
+            _check_state_ranks(hx, is_batched)
+            hx = hx if is_batched else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
+        self.check_forward_args(input, hx, None)
+        output, *states = C.lstm(input, hx, *self._settings(), self.batch_first)
+        if not is_batched:
+            output, states = output.squeeze(dim), [state.squeeze(1) for state in states]
+        return output, tuple(states)
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None
-    ) -> None:
-        check_device(device)
-        super().__init__()
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = self._gates * hidden_size
-        self.weight_ih = empty_parameter((rows, input_size), dtype)
-        self.weight_hh = empty_parameter((rows, hidden_size), dtype)
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, empty_parameter(rows, dtype, bias))
-        self.reset_parameters()
-
-    def _next(self, step, input: Tensor, hx: Any):
-        """The next state, or tuple of states, that `step` computes."""
-        kind, rank = type(self).__name__, input._raw.ndim
-        if rank not in (1, 2):
-            raise ValueError(f"{kind}: Expected input to be 1D or 2D, got {rank}D instead")
-        states = () if hx is None else hx if isinstance(hx, tuple) else (hx,)
-        for i, state in enumerate(states):
-            if state._raw.ndim not in (1, 2):
-                name = f"hx[{i}]" if isinstance(hx, tuple) else "hidden"
-                raise ValueError(
-                    f"{kind}: Expected {name} to be 1D or 2D, got {state._raw.ndim}D instead"
-                )
-        if rank == 1:
-            input, states = input.unsqueeze(0), tuple(state.unsqueeze(0) for state in states)
-        if not states:
-            shape = input.size(0), self.hidden_size
-            states = (zeros(shape, dtype=input.dtype),) * self._states
-        given = states[0] if self._states == 1 else states
-        result = step(input, given, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        if rank == 2:
-            return result
-        return result.squeeze(0) if self._states == 1 else tuple(r.squeeze(0) for r in result)
-
-    def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + nondefault(self, bias=True)
-
-
-class RNNCell(RNNCellBase):
-    """One step of an RNN (torch.nn.RNNCell)."""
-
-    _gates = 1
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device=None,
-        dtype=None,
-    ) -> None:
-        check_device(device)
-        super().__init__(input_size, hidden_size, bias, dtype=dtype)
-        self.nonlinearity = nonlinearity
-
-    def extra_repr(self) -> str:
-        return super().extra_repr() + nondefault(self, nonlinearity="tanh")
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        is_tanh = self.nonlinearity == "tanh"
-        step = rnn.rnn_tanh_cell if is_tanh else rnn.rnn_relu_cell
-        return self._next(step, input, hx)
+    def _forward_packed(self, data: Tensor, batch_sizes: Any, order, back, hx: Any):
+        if hx is None:
+            hx = self._zero_states(data, batch_sizes[0])
+        else:
+            hx = self.permute_hidden(hx, order)
+        # PyTorch does not check the input of a packed LSTM.
+        output, *states = C.lstm(data, batch_sizes, hx, *self._settings())
+        packed = PackedSequence(output, batch_sizes, order, back)
+        return packed, self.permute_hidden(tuple(states), back)
 
 
-class GRUCell(RNNCellBase):
-    """One step of a GRU (torch.nn.GRUCell)."""
-
-    _gates = 3
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._next(rnn.gru_cell, input, hx)
-
-
-class LSTMCell(RNNCellBase):
-    """One step of an LSTM (torch.nn.LSTMCell)."""
-
-    _gates, _states = 4, 2
-
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None):
-        return self._next(rnn.lstm_cell, input, hx)
+def _check_state_ranks(hx: Any, is_batched: bool) -> None:
+    dims, kind = (3, "batched") if is_batched else (2, "unbatched")
+    if hx[0].dim() != dims or hx[1].dim() != dims:
+        raise RuntimeError(
+            f"For {kind} {dims}-D input, hx and cx should also be {dims}-D but got "
+            f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+        )

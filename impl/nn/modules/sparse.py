@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from impl.core.devices import check_device
+from typing import Any
+
 from impl.core.grad_mode import no_grad
+from impl.core.registry import C
 from impl.nn import functional as F
 from impl.nn import init
 from impl.nn.modules.families import nondefault
 from impl.nn.modules.module import Module
-from impl.nn.parameter import Parameter, empty_parameter
+from impl.nn.parameter import Parameter
 from impl.tensor.tensor import Tensor
 
 
@@ -21,12 +23,33 @@ class _Table(Module):
         """Draw the table, and set the row for padding to zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
+            weight: Any = self.weight
             with no_grad():
-                self.weight.select(0, self.padding_idx).fill_(0)
+                weight[self.padding_idx].fill_(0)
+
+    def _row_of_padding(self, padding_idx, name: str):
+        """The row for padding, counted from the first."""
+        rows = self.num_embeddings
+        if padding_idx is None or padding_idx == 0:
+            return padding_idx
+        inside = padding_idx < rows if padding_idx > 0 else padding_idx >= -rows
+        if not inside:
+            raise AssertionError(f"{name} must be within num_embeddings")
+        return padding_idx if padding_idx > 0 else rows + padding_idx
+
+    def _set_weight(self, given, requires_grad: bool, factory: dict[str, Any]) -> None:
+        size = self.num_embeddings, self.embedding_dim
+        if given is None:
+            self.weight = Parameter(C.empty(size, **factory), requires_grad=requires_grad)
+            self.reset_parameters()
+        elif given.shape != size:
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        else:
+            self.weight = Parameter(given, requires_grad=requires_grad)
 
 
 def _check_matrix(embeddings: Tensor) -> None:
-    if embeddings._raw.ndim != 2:
+    if embeddings.dim() != 2:
         raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
 
 
@@ -50,23 +73,13 @@ class Embedding(_Table):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        if padding_idx:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
-        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        if _weight is None:
-            self.weight = empty_parameter((num_embeddings, embedding_dim), dtype)
-            self.weight.requires_grad_(not _freeze)
-            self.reset_parameters()
-        elif [*_weight.shape] == [num_embeddings, embedding_dim]:
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
-        else:
-            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        self.padding_idx = self._row_of_padding(padding_idx, "Padding_idx")
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self._set_weight(_weight, not _freeze, {"device": device, "dtype": dtype})
+        self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
         settings = self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
@@ -85,7 +98,7 @@ class Embedding(_Table):
     ) -> Embedding:
         """A table over given rows, without gradients unless `freeze` is false."""
         _check_matrix(embeddings)
-        rows, columns = embeddings._raw.shape
+        rows, columns = embeddings.shape
         settings = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
         return cls(rows, columns, *settings, _weight=embeddings, _freeze=freeze)
 
@@ -118,22 +131,14 @@ class EmbeddingBag(_Table):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type = max_norm, norm_type
-        self.scale_grad_by_freq, self.mode, self.sparse = scale_grad_by_freq, mode, sparse
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.padding_idx = self._row_of_padding(padding_idx, "padding_idx")
+        self._set_weight(_weight, True, {"device": device, "dtype": dtype})
+        self.mode, self.sparse = mode, sparse
         self.include_last_offset = include_last_offset
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.padding_idx = padding_idx
-        if _weight is None:
-            self.weight = empty_parameter((num_embeddings, embedding_dim), dtype)
-            self.reset_parameters()
-        else:
-            self.weight = Parameter(_weight)
 
     def forward(
         self,
@@ -160,7 +165,7 @@ class EmbeddingBag(_Table):
     ) -> EmbeddingBag:
         """A table over given rows, without gradients unless `freeze` is false."""
         _check_matrix(embeddings)
-        rows, columns = embeddings._raw.shape
+        rows, columns = embeddings.shape
         settings = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings
         made = cls(rows, columns, *settings, include_last_offset, padding_idx)
         made.weight.requires_grad = not freeze

@@ -11,9 +11,9 @@ import inspect
 import warnings
 from typing import Any
 
-from impl.core.devices import check_device
-from impl.factories.creation import full
+from impl.core.registry import C
 from impl.nn import functional as F
+from impl.nn.attention_masks import canonical_mask, canonical_padding
 from impl.nn.init import xavier_uniform_
 from impl.nn.modules.activation import GELU, ReLU
 from impl.nn.modules.attention import MultiheadAttention
@@ -33,9 +33,10 @@ def _activation(activation):
     return getattr(F, activation)
 
 
-def square_subsequent_mask(size: int, dtype=None) -> Tensor:
+def square_subsequent_mask(size: int, device=None, dtype=None) -> Tensor:
     """The causal mask (size, size): minus infinity above the diagonal, zero elsewhere."""
-    return full((size, size), float("-inf"), dtype=dtype).triu(diagonal=1)
+    full = C.full((size, size), float("-inf"), dtype=dtype, device=device)
+    return C.triu(full, diagonal=1)
 
 
 class _Layer(Module):
@@ -57,19 +58,19 @@ class _Layer(Module):
         device=None,
         dtype=None,
     ) -> None:
-        check_device(device)
         super().__init__()
+        factory = {"device": device, "dtype": dtype}
         for name in ("self_attn", "multihead_attn")[: self._norms - 1]:
             attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, dtype=dtype
+                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory
             )
             setattr(self, name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, dtype=dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
         self.norm_first = norm_first
         for i in range(1, self._norms + 1):
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
             setattr(self, f"norm{i}", norm)
         for i in range(1, self._norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
@@ -113,6 +114,11 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
+        src_key_padding_mask = canonical_padding(
+            src_key_padding_mask, src_mask, src, "src_", "src_mask"
+        )
+        src_mask = canonical_mask(src_mask, src, "src_mask")
+
         def attended(x):
             given = src_mask, src_key_padding_mask, is_causal, self.dropout1
             return self._attended(self.self_attn, x, x, *given)
@@ -169,11 +175,12 @@ class _Stack(Module):
     def _is_causal(self, x: Tensor, mask: Any, claimed: bool | None) -> bool:
         """Whether a mask is causal: as `claimed`, or by its values if that is None."""
         first = self.layers[0].self_attn.batch_first
-        length = x.size(1 if first else 0) if x._raw.ndim == 3 else x.size(0)
+        sizes = () if x.is_nested else x.size()
+        length = sizes[1 if first and len(sizes) != 2 else 0]
         if claimed is not None or mask is None:
             return claimed is True
-        causal = square_subsequent_mask(length, mask.dtype)
-        return mask.shape == causal.shape and bool((mask == causal).all())
+        causal = square_subsequent_mask(length, mask.device, mask.dtype)
+        return mask.size() == causal.size() and bool((mask == causal).all())
 
     def _passed(self, x: Tensor, *memory: Tensor, **settings: Any) -> Tensor:
         for layer in self.layers:
@@ -232,6 +239,8 @@ class TransformerEncoder(_Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
+        src_key_padding_mask = canonical_padding(src_key_padding_mask, mask, src, "src_", "mask")
+        mask = canonical_mask(mask, src, "mask")
         return self._passed(
             src,
             src_mask=mask,
@@ -294,11 +303,12 @@ class Transformer(Module):
         dtype=None,
     ) -> None:
         super().__init__()
+        factory = {"device": device, "dtype": dtype}
         settings = d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps
         more = batch_first, norm_first, bias, device, dtype
 
         def norm() -> LayerNorm:
-            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
 
         if custom_encoder is None:
             layer: Module = TransformerEncoderLayer(*settings, *more)
@@ -309,7 +319,7 @@ class Transformer(Module):
             custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm())
         self.decoder = custom_decoder
         for parameter in self.parameters():
-            if parameter._raw.ndim > 1:
+            if parameter.dim() > 1:
                 xavier_uniform_(parameter)
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -327,8 +337,8 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        batch = 0 if self.batch_first else 1
-        if src._raw.ndim == 3 and src.size(batch) != tgt.size(batch):
+        is_batched, batch = src.dim() == 3, 0 if self.batch_first else 1
+        if src.size(batch) != tgt.size(batch) and is_batched:
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
@@ -349,4 +359,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None) -> Tensor:
         """The causal mask (sz, sz): minus infinity above the diagonal, zero elsewhere."""
-        return square_subsequent_mask(sz, dtype)
+        return square_subsequent_mask(sz, device, dtype)

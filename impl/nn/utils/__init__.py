@@ -2,11 +2,15 @@
 
 from impl.nn.utils import parametrizations, parametrize, rnn, stateless
 from impl.nn.utils.clip_grad import (
+    _clip_grads_with_norm_ as clip_grads_with_norm_,
+)
+from impl.nn.utils.clip_grad import (
+    _get_total_norm as get_total_norm,
+)
+from impl.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value_,
-    clip_grads_with_norm_,
-    get_total_norm,
 )
 from impl.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from impl.nn.utils.fusion import (

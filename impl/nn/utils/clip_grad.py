@@ -5,8 +5,9 @@ from __future__ import annotations
 import types
 import warnings
 
+from impl.core.deprecation import deprecated
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, C
 from impl.factories.creation import tensor as unpack_tensor
 from impl.operators.linalg.norms import vector_norm
 from impl.tensor.tensor import Tensor
@@ -16,8 +17,14 @@ def _listed(tensors) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
+def _gradients(parameters) -> list[Tensor]:
+    if isinstance(parameters, Tensor):
+        parameters = [parameters]
+    return [p.grad for p in parameters if p.grad is not None]
+
+
 @no_grad()
-def get_total_norm(
+def _get_total_norm(
     tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
     """The norm of all tensors as one vector, computed from the norms of each.
@@ -28,6 +35,7 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return unpack_tensor(0.0)
+    _ = tensors[0].device  # torch groups the tensors by it
     norms = FUNCTIONS["stack"]([vector_norm(t, norm_type) for t in tensors])
     total = vector_norm(norms, norm_type)
     if error_if_nonfinite and not total.isfinite():
@@ -55,12 +63,16 @@ def clip_grad_norm_(
         warnings.warn(
             "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4
         )
-    gradients = [p._grad for p in parameters if p._grad is not None]
-    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-    clip_grads_with_norm_(parameters, max_norm, total)
+    gradients = _gradients(parameters)
+    total = _get_total_norm(gradients, norm_type, error_if_nonfinite)
+    _clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
 
+@deprecated(
+    "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+    "`torch.nn.utils.clip_grad_norm_`."
+)
 def clip_grad_norm(
     parameters,
     max_norm: float,
@@ -69,24 +81,19 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> Tensor:
     """`clip_grad_norm_` by its old name, deprecated (torch.nn.utils.clip_grad_norm)."""
-    warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
-        "`torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-        stacklevel=2,
-    )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 @no_grad()
-def clip_grads_with_norm_(
+def _clip_grads_with_norm_(
     parameters, max_norm: float, total_norm, foreach: bool | None = None
 ) -> None:
     """Scale gradients in place by max_norm / total_norm, a 0-dim tensor, if that is below 1
     (torch.nn.utils.clip_grads_with_norm_)."""
-    gradients = [p._grad for p in _listed(parameters) if p._grad is not None]
+    gradients = _gradients(parameters)
+    max_norm = float(max_norm)
     if gradients:
-        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        factor = C.clamp(max_norm / (total_norm + 1e-6), max=1.0)
         for gradient in gradients:
             gradient.mul_(factor)
 
@@ -99,7 +106,7 @@ def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None)
     Raises RuntimeError without gradients.
     """
     clip_value = float(clip_value)
-    gradients = [p._grad for p in _listed(parameters) if p._grad is not None]
+    gradients = _gradients(parameters)
     if not gradients:
         raise RuntimeError(
             "Expected !nested_tensorlist[0].empty() to be true, but got false.  (Could this error "

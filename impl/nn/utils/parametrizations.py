@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, C
 from impl.nn import functional as F
 from impl.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from impl.nn.modules.module import Module
@@ -179,7 +179,7 @@ class _WeightNorm(Module):
         return FUNCTIONS["_weight_norm"](weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor):
-        return FUNCTIONS["norm_except_dim"](weight, 2, self.dim), weight
+        return C.norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from typing import Any
 
+from impl.core.deprecation import deprecated
 from impl.nn.modules.module import Module
 from impl.tensor.tensor import Tensor
 
 _MISSING: Any = object()
 
 
+@deprecated(
+    "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
+    "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
+    "which is a drop-in replacement."
+)
 def functional_call(
     module: Module,
     parameters_and_buffers: dict[str, Tensor],
@@ -22,13 +27,6 @@ def functional_call(
     strict: bool = False,
 ):
     """`torch.func.functional_call` under its deprecated name; FutureWarning."""
-    warnings.warn(
-        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
-        "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
-        "which is a drop-in replacement.",
-        FutureWarning,
-        stacklevel=2,
-    )
     return called(
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, C
 from impl.nn.modules.module import Module
 from impl.nn.parameter import Parameter
 from impl.nn.utils.norm_hooks import refuse_lazy, refuse_second, remove
@@ -54,7 +54,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     weight = getattr(module, name)
     refuse_lazy(weight, WeightNorm, "weight")
     del module._parameters[name]
-    norms = FUNCTIONS["norm_except_dim"](weight, 2, hook.dim)
+    norms = C.norm_except_dim(weight, 2, hook.dim)
     module.register_parameter(f"{name}_g", Parameter(norms.data))
     module.register_parameter(f"{name}_v", Parameter(weight.data))
     setattr(module, name, hook.compute_weight(module))

@@ -146,7 +146,7 @@ for _name, _target in {
 def type_(self, dtype=None, non_blocking=False, **kwargs):
     """The name of the tensor's legacy type, or a cast to a dtype, type or type's name.
 
-    Raises ValueError for an unknown name (torch.Tensor.type).
+    Raises ValueError for an unknown name or type, TypeError for another object (torch.Tensor.type).
     """
     if dtype is None:
         return f"torch.{self.dtype.legacy}Tensor"
@@ -155,7 +155,13 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
         if dtype not in names:
             raise ValueError(f"invalid type: '{dtype}'")
         return cast(self, names[dtype].numpy)
-    target = dtype if isinstance(dtype, dtypes.dtype) else dtype.dtype
+    target = dtype
+    if isinstance(dtype, type):
+        target = self.dtype if dtype is Tensor else getattr(dtype, "dtype", None)
+        if not isinstance(target, dtypes.dtype):
+            raise ValueError(f"invalid type: '{dtype.__name__}'")
+    if not isinstance(target, dtypes.dtype):
+        raise TypeError("dtype must be a type, str, or dtype object")
     return cast(self, target.numpy)
 
 

@@ -250,6 +250,11 @@ def _check(input, weight, bias, running_mean, running_var, training) -> None:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
+    _check_counts(input, weight, bias, running_mean, running_var, training)
+
+
+def _check_counts(input, weight, bias, running_mean, running_var, training) -> None:
+    shape = input._raw.shape
     if not input._raw.size:
         return  # ATen looks at nothing else then
     count = shape[1] if len(shape) > 1 else 0
@@ -302,6 +307,7 @@ def instance_norm(
     weight, bias, mean, var = (
         v if v is None else v.repeat(shape[0]) for v in (weight, bias, running_mean, running_var)
     )
+    _check_counts(rows, weight, bias, mean, var, use_input_stats)
     result = native_batch_norm(rows, weight, bias, mean, var, use_input_stats, momentum, eps)[0]
     for running, repeated in ((running_mean, mean), (running_var, var)):
         if running is not None and repeated is not None:

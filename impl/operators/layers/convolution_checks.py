@@ -75,7 +75,10 @@ def _other_rank(given, weight: str, rank: int) -> RuntimeError:
     )
 
 
-def _check_numbers(stride, padding, dilation, output_padding, groups) -> None:
+_AXES = ("depth", "height", "width")
+
+
+def _check_numbers(stride, padding, dilation, output_padding, groups, transposed) -> None:
     if any(n < 0 for n in padding):
         raise RuntimeError("negative padding is not supported")
     if any(n < 0 for n in output_padding):
@@ -85,10 +88,43 @@ def _check_numbers(stride, padding, dilation, output_padding, groups) -> None:
     if any(n < 0 for n in dilation):
         raise RuntimeError("dilation should be greater than zero")
     if any(n == 0 for n in dilation):
-        shown = [*(1,) * (len(dilation) == 1), *dilation]  # torch prepends a unit dimension
+        numbers = _with_height(dilation)
+        shown: object = [*numbers]
+        if transposed:
+            shown = _by_axis("dilation", numbers, ", ")
         raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
+
+
+def _with_height(numbers) -> tuple[int, ...]:
+    """Numbers for each dimension, of which torch makes at least two by a unit dimension."""
+    return (*(1,) * (len(numbers) == 1), *numbers)
+
+
+def _by_axis(name: str, numbers, separator: str) -> str:
+    axes = _AXES[-len(numbers) :]
+    return separator.join(f"{name}_{a}: {n}" for a, n in zip(axes, numbers, strict=True))
+
+
+def _check_kernel(weight, dilation, transposed: bool) -> None:
+    """Raise RuntimeError for a kernel without elements, in the words of the kernel of ATen that
+    would be called."""
+    sizes = _with_height(weight[2:])
+    if 0 not in sizes:
+        return
+    if transposed and len(sizes) == 3:
+        raise RuntimeError(
+            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x "
+            f"kernel_width) tensor expected for weight, but got: {weight}"
+        )
+    if transposed or (len(sizes) == 2 and set(dilation) == {1}):
+        shown = " " + _by_axis("kernel", sizes, " ")
+    elif set(dilation) == {1}:
+        shown = f": {' x '.join(map(str, sizes))} (TxHxW)"
+    else:
+        shown = f" {[*sizes]}"
+    raise RuntimeError(f"kernel size should be greater than zero, but got{shown}")
 
 
 def check_empty(shape) -> None:
@@ -104,7 +140,7 @@ def check_shapes(
     input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ) -> None:
     """Raise RuntimeError for settings and shapes (of raw values) that do not fit together."""
-    _check_numbers(stride, padding, dilation, output_padding, groups)
+    _check_numbers(stride, padding, dilation, output_padding, groups, transposed)
     given, kernel = [*input.shape], [*weight.shape]
     if len(kernel) != len(given):
         raise _other_rank(given, f"{len(kernel)}-dimensional weight {kernel}", len(kernel))
@@ -136,6 +172,8 @@ def check_shapes(
         _check_transposed(given, kernel, stride, padding, dilation, output_padding)
     else:
         _check_fits(given, kernel, padding, dilation)
+    if input.size:
+        _check_kernel(kernel, dilation, transposed)
 
 
 def _check_fits(given, kernel, padding, dilation) -> None:
@@ -154,18 +192,10 @@ def _check_transposed(given, kernel, stride, padding, dilation, output_padding) 
         given, kernel = [*given[:2], 1, given[2]], [*kernel[:2], 1, kernel[2]]
         stride, dilation = (1, *stride), (1, *dilation)
         padding, output_padding = (0, *padding), (0, *output_padding)
-    axes = ("depth", "height", "width")[-len(stride) :]
     numbers = zip(output_padding, stride, dilation, strict=True)
     if any(o >= s and o >= d for o, s, d in numbers):
-        shown = " ".join(
-            f"{name}_{axis}: {n}"
-            for name, values in (
-                ("output_padding", output_padding),
-                ("stride", stride),
-                ("dilation", dilation),
-            )
-            for axis, n in zip(axes, values, strict=True)
-        )
+        settings = {"output_padding": output_padding, "stride": stride, "dilation": dilation}
+        shown = " ".join(_by_axis(name, values, " ") for name, values in settings.items())
         raise RuntimeError(
             f"output padding must be smaller than either stride or dilation, but got {shown}"
         )

@@ -7,6 +7,7 @@ J. L. Ba et al., 2016; B. Zhang and R. Sennrich, NeurIPS 2019. The derivatives a
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
@@ -246,6 +247,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     (torch.rms_norm)."""
     normalized_shape = tuple(normalized_shape)
     check_layer(input, normalized_shape, weight, None, separator="")
+    last = suggested(input._raw.shape, input.stride()) is not contiguous_format
+    if weight is not None and weight.dtype is not input.dtype and not (last or input.is_complex()):
+        warnings.warn(
+            f"Mismatch dtype between input and weight: input dtype = {input.dtype.c_name}, weight "
+            f"dtype = {weight.dtype.c_name}, Cannot dispatch to fused implementation.",
+            stacklevel=4,
+        )
     refuse_integers(input._raw, "rms_norm")
     if eps is None:
         eps = float(np.finfo(widened(input._raw).dtype).eps)
@@ -254,5 +262,4 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     wide = input.to(float32) if kind.numpy in REDUCED else input
     result = wide * add_scalar.inplace(wide.pow(2).mean(dims, True), eps).rsqrt()
     made = (result if weight is None else result * weight).to(kind)
-    last = suggested(input._raw.shape, input.stride()) is not contiguous_format
     return made if last else made.contiguous()

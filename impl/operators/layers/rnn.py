@@ -95,7 +95,7 @@ def _is_projected(hx) -> bool:
     return hx[0]._raw.shape[2] != hx[1]._raw.shape[2]
 
 
-def lstm(input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
+def _plain_lstm(input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
     """An LSTM over (L, N, input), or (N, L, input) if `batch_first`: output and two last states.
 
     For each layer and direction, `params` holds two weights; with `has_biases`, two biases; and, if
@@ -127,9 +127,9 @@ def _stacked(lasts):
     return stack([h for h, _ in lasts], 0), stack([c for _, c in lasts], 0)
 
 
-def packed_lstm(data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional):
+def _packed_lstm(data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional):
     """An LSTM over packed sequences (steps, input): packed output and two last states; see
-    `lstm`."""
+    `_plain_lstm`."""
     states = list(zip(hx[0].unbind(0), hx[1].unbind(0), strict=True))
     run = partial(packed_direction, lstm_step, batch_sizes._raw.tolist())
     each = (4 if has_biases else 2) + _is_projected(hx)
@@ -137,8 +137,8 @@ def packed_lstm(data, batch_sizes, hx, params, has_biases, num_layers, p, train,
     return output, *_stacked(lasts)
 
 
-def simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
-    """A layer with one state: "GRU", "RNN_TANH" or "RNN_RELU"; see `lstm`."""
+def _simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
+    """A layer with one state: "GRU", "RNN_TANH" or "RNN_RELU"; see `_plain_lstm`."""
     if batch_first:
         input = input.transpose(0, 1)
     run = partial(direction, STEPS[mode])
@@ -151,7 +151,7 @@ def simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirectio
     return output, FUNCTIONS["stack"](lasts, 0)
 
 
-def packed_simple(
+def _packed_simple(
     mode, data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional
 ):
     """A layer with one state over packed sequences: packed output and last states."""
@@ -173,12 +173,11 @@ def _lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirection
     """
     if isinstance(hx, Tensor):
         rest = has_biases, num_layers, dropout, train, bidirectional, batch_first
-        return packed_lstm(input, hx, params, *rest)
+        return _packed_lstm(input, hx, params, *rest)
     if len(hx) != 2:
         raise RuntimeError("lstm expects two hidden states")
-    return lstm(
-        input, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
-    )
+    settings = has_biases, num_layers, dropout, train, bidirectional, batch_first
+    return _plain_lstm(input, tuple(hx), params, *settings)
 
 
 def _named(name: str, mode: str) -> None:
@@ -187,8 +186,8 @@ def _named(name: str, mode: str) -> None:
     ):
         settings = has_biases, num_layers, dropout, train, bidirectional, batch_first
         if isinstance(params, Tensor):  # the overload for packed sequences
-            return packed_simple(mode, input, hx, params, *settings)
-        return simple(mode, input, hx, params, *settings)
+            return _packed_simple(mode, input, hx, params, *settings)
+        return _simple(mode, input, hx, params, *settings)
 
     layers.__doc__ = f"Recurrent layers with one state: output and last states (torch.{name})."
     function(name, method=False)(layers)

@@ -23,7 +23,7 @@ def cond(A, p=None, *, out=None):
     smallest (torch.linalg.cond).
 
     `p` is 2 or -2 (any matrices), 1, -1, inf, -inf, "fro" or "nuc" (square ones; inf where they
-    have no inverse). Raises RuntimeError for others.
+    have no inverse). Raises ValueError for others.
     """
     result = _condition_number(A, 2 if p is None else p)
     return result if out is None else copy_out("linalg_cond", out, result)
@@ -32,10 +32,12 @@ def cond(A, p=None, *, out=None):
 def _condition_number(A: Tensor, p) -> Tensor:
     if A._raw.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if isinstance(p, complex):
+        raise ValueError("linalg.cond: Expected a non-complex scalar as the order of norm.")
     known = p in ("fro", "nuc") if isinstance(p, str) else abs(p) in (1, 2, math.inf)
     if not known:
         shown = p if isinstance(p, str) else f"{p:g}"
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {shown}")
+        raise ValueError(f"linalg.cond got an invalid norm type: {shown}")
     if not A._raw.size:
         return new(np.zeros(A._raw.shape[:-2], real_of(A.dtype).numpy))
     if p in (2, -2):

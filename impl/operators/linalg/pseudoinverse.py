@@ -6,13 +6,15 @@ nonlinear least squares problems whose variables separate" (1973).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from impl.core.dtypes import COMPLEX, FLOATING, REDUCED, real_of
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.autocast import fp32, lowering
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import copy_out, store
+from impl.dispatch.out import check_out, copy_out, fit, store, warn_resized
 from impl.operators.linalg import lapack
 from impl.operators.linalg.eigenvalues import eigvalsh, linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd, svdvals
@@ -164,6 +166,18 @@ def pinverse(input, rcond=1e-15):
 # -- ranks --------------------------------------------------------------------------------------
 
 
+def _warn_of_tolerances(batch, shape, out) -> None:
+    """Warn where the tolerances broadcast the ranks: torch resizes an output, its own if there is
+    no `out=`, to the shape of the batch, and then again."""
+    if shape == batch:
+        return
+    if out is not None:
+        check_out("linalg_matrix_rank", out, False)
+        fit(out, batch)
+    elif math.prod(batch):
+        warn_resized(batch, shape)
+
+
 @fp32
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values of each matrix exceed the tolerances of `pinv`, an int64 of shape
@@ -185,6 +199,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     else:
         ranks = np.zeros(A._raw.shape[:-2], np.int64)
     result = new(np.asarray(ranks))
+    _warn_of_tolerances(A._raw.shape[:-2], result._raw.shape, out)
     if out is not None:
         return store("linalg_matrix_rank", out, result)
     result._storage.version = 1  # torch writes the sum into it

@@ -149,7 +149,7 @@ def ravel(input):
     return input.contiguous().view(-1)
 
 
-@function("unflatten")
+@function("unflatten", method=False)
 def unflatten(input, dim, sizes):
     """One dimension split into several, one of which may be -1 (torch.unflatten).
 
