@@ -196,3 +196,8 @@ def test_the_stack_in_an_errors_text_is_not_recorded():
     stack = "\n\nAt:\n  /a/checkpoint.py(390): inner\n  <program T-01.1>(8): f\n  /c.py(1): g\n"
     assert text("ValueError: no" + stack) == "ValueError: no"
     assert text("no\n\nAt:\n  last") == "no\n\nAt:\n  last"
+
+
+def test_the_order_of_a_set_in_a_text_is_that_of_its_elements():
+    assert text("got {'b', 'a'} and {'c'}") == "got {'a', 'b'} and {'c'}"
+    assert text("a dict {'b': 1, 'a': 2}") == "a dict {'b': 1, 'a': 2}"

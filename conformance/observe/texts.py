@@ -10,12 +10,16 @@ _TRIGGERED = re.compile(r"\s*\(Triggered internally at .*?\)\s*\Z", re.DOTALL)
 _FORWARD_CALL = "Traceback of forward call that "
 _FRAMES = re.compile(rf"(?<={_FORWARD_CALL})([^:\n]*:).*", re.DOTALL)
 
+# A set of texts, whose order is that of hashes.
+_SET = re.compile(r"\{'[^'{}]*'(?:, '[^'{}]*')+\}")
+
 # The stack that pybind11 adds to what Python code raised under it.
 _STACK = re.compile(r"\n\nAt:\n(?:  [^\n]*\(\d+\): [^\n]*(?:\n|$))+")
 
 
 def text(value: Any) -> str:
-    """Return `str(value)` without addresses and stacks, which differ by process; never raises."""
+    """Return `str(value)` without addresses, stacks and orders of sets, which differ by process;
+    never raises."""
     try:
         plain = value if type(value) is str else str(value)
     except Exception as error:
@@ -28,8 +32,14 @@ def text(value: Any) -> str:
         plain = _STACK.sub("", plain)
     if "0x" in plain:
         plain = _ADDRESS.sub("0x...", plain)
+    if "{'" in plain:
+        plain = _SET.sub(_sorted, plain)
     # A lone surrogate can be written to no UTF-8 file.
     return plain if plain.isascii() else plain.encode("utf-8", "replace").decode("utf-8")
+
+
+def _sorted(found: re.Match[str]) -> str:
+    return "{" + ", ".join(sorted(found[0][1:-1].split(", "))) + "}"
 
 
 def failure(error: BaseException) -> dict[str, str]:

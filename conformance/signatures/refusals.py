@@ -15,7 +15,7 @@ _WRONG = {
     "float": ("'a'", "None", "1j", "[0.5]"),
     "Number": ("'a'", "None", "[0.5]", "torch.ones(2)"),
     "bool": ("1", "None", "'a'", "torch.tensor(True)"),
-    "dtype": ("1", "'float32'", "np.float32"),
+    "dtype": ("1.5", "'float32'", "np.float32"),
     "str": ("1", "'nothing'", "None"),
     "device": ("1.5", "'nowhere'"),
     "memory_format": ("1", "'contiguous'"),
@@ -46,14 +46,22 @@ def mistyped_calls(signature: Signature) -> list[str]:
     """Calls with one argument of a wrong type, or out of range."""
     arguments, calls = signature.arguments, []
     for parameter in signature.parameters:
-        known = _WRONG if signature.parsed_in_c else _WRONG_IN_PYTHON
-        wrong = ("1",) if parameter.name == "out" else known.get(parameter.kind, ())
+        wrong = _wrong(signature, parameter)
         for value in wrong:
             calls.append(signature.write(arguments | {parameter.name: value}))
         if wrong and not parameter.keyword_only and signature.spellable:
             calls.append(signature.write_keyword(arguments | {parameter.name: wrong[0]}, parameter))
         calls += _out_of_range(signature, parameter)
     return list(dict.fromkeys(calls))
+
+
+def _wrong(signature: Signature, parameter: Parameter) -> tuple[str, ...]:
+    if parameter.name == "out":
+        return ("1",)
+    if parameter.name == "device":  # an integer is the number of a device that may be there
+        return ("1.5", "'nowhere'")
+    known = _WRONG if signature.parsed_in_c else _WRONG_IN_PYTHON
+    return known.get(parameter.kind, ())
 
 
 def _whole(signature: Signature) -> list[str]:
