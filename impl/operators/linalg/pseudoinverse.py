@@ -122,7 +122,8 @@ def pinv_tangent(F, self_t, self, result):
 
 
 # A sum has the layout of its first term, which here is the transpose of a product.
-array_ops.in_columns = lapack.column_major
+# Empty gradients are row-major: TensorIterator permutes no operand that has no elements.
+array_ops.in_columns = lambda value: lapack.column_major(value) if value.size else value
 tensor_ops.in_columns = lambda value: value
 
 linalg_pinv.gradient(
