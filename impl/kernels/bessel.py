@@ -67,7 +67,7 @@ def second_kind(order: int, x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, -np.inf, np.where(x <= 5, near, far))
 
 
-def _left_out(denominator: tuple, z: np.ndarray) -> np.ndarray:
+def _left_out(denominator: list[float], z: np.ndarray) -> np.ndarray:
     """The power that is left out, in parts of the others."""
     return z ** len(denominator) / np.polyval(denominator, z)
 
