@@ -65,6 +65,19 @@ def examiner() -> Any:
     one.close()
 
 
+def test_the_lines_that_mutants_replace_stand_in_their_files() -> None:
+    broken = []
+    for mutant in catalogue():
+        sources: dict[str, str] = {}
+        for edit in mutant.apply.args[0]:  # type: ignore[attr-defined]
+            source = sources.get(edit.file) or (FOLDER.parent / edit.file).read_text()
+            try:
+                sources[edit.file] = edit.apply(source)
+            except EditError as error:
+                broken.append(f"{mutant.name}: {error}")
+    assert not broken
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("area", sorted({mutant.area for mutant in catalogue()}))
 def test_each_mutant_is_shown_by_its_program(area: str, examiner: Examiner) -> None:
