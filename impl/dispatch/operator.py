@@ -14,8 +14,7 @@ from impl.core.dtypes import (
     result_dtype,
 )
 from impl.core.state import STATE
-from impl.core.strides import contiguous_strides, empty_strided, strides_of
-from impl.core.tensor_iterator import elementwise_strides
+from impl.core.strides import strides_of
 from impl.dispatch import fast_path, forward_rules
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
@@ -30,17 +29,18 @@ from impl.dispatch.facts import (
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.out import check_out, warn_cast, write_out
-from impl.dispatch.type_promotion import TypePromotion
+from impl.dispatch.output_layout import OutputLayout
+from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
-from impl.tensor.tensor import Tensor, new, requires_grad
+from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
-class Operator(TypePromotion):
+class Operator(OutputLayout):
     """A primitive operator; calling it applies it to tensors (see `impl.dispatch.definition`)."""
 
     # Which calls the fast path serves: "call", "view", or None. A subclass that changes how the
@@ -50,7 +50,6 @@ class Operator(TypePromotion):
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
     _validate_out = None  # checks the dtype of out= and the raw arguments
-    _layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_in_memory = None  # the kernel over an array that is written itself
 
@@ -119,19 +118,13 @@ class Operator(TypePromotion):
 
     def casts_out(self, casts: bool) -> None:
         """State whether an `out=` of another dtype is cast, as pointwise operators that promote do
-        (TensorIterator's cast_common_dtype_to_outputs)."""
+        (TensorIterator's castcommon_dtype_to_outputs)."""
         self._casts_out = casts
 
     def on_slow_path(self, kernel):
         """Register the kernel for values that the fast path excludes, such as complex numbers."""
         self.kernel = positional(kernel)
         return kernel
-
-    def laid_out_as(self, layouts):
-        """Register the function from the arguments to the (shape, strides) pairs that the layout of
-        an element-wise result follows, by default those of all operands; or to its strides."""
-        self._layouts = layouts
-        return layouts
 
     def in_memory(self, kernel):
         """Register the kernel of a write in place, for operands of one shape, dtype and layout: it
@@ -243,51 +236,6 @@ class Operator(TypePromotion):
             raise RuntimeError(str(error)) from error
         return result if rounded is None else result.astype(rounded)
 
-    def _output(self, raw, raws, strided: bool, args) -> Tensor:
-        if self.elementwise:
-            if strided and raw.ndim:
-                return new(*self._laid_out(raw, args))
-        elif raw.ndim > 1 and self.fresh:
-            return new(raw, strides_of(raw))
-        elif raw.ndim > 1 and not raw.flags.c_contiguous:
-            raw = np.ascontiguousarray(raw)
-        return new(raw)
-
-    def _laid_out(self, raw, args):
-        strides = self._elementwise_strides(raw, args)
-        if strides is None:
-            return np.ascontiguousarray(raw) if raw.ndim else raw, None
-        laid = empty_strided(raw.shape, strides, raw.dtype)
-        owned = np.empty_like(laid)  # as the engine asks of a gradient that it may add to
-        laid = owned if owned.strides == laid.strides else laid
-        laid[...] = raw
-        return laid, strides
-
-    def _elementwise_strides(self, raw, args) -> tuple[int, ...] | None:
-        """The strides of an element-wise result; None for row-major."""
-        if self._layouts is not None:
-            operands = self._layouts(args)
-            if not isinstance(operands, list):
-                return operands
-        else:
-            present = [args[i] for i in self.tensor_positions if args[i] is not None]
-            common = _common_dtype(raw, present)
-            operands = [
-                (a._raw.shape, self._strides_of_operand(a, common))
-                if isinstance(a, Tensor)
-                else ((), ())
-                for a in present
-            ]
-        return elementwise_strides(raw.shape, operands)
-
-    def _strides_of_operand(self, tensor: Tensor, dtype) -> tuple[int, ...]:
-        """A tensor's strides, or if it has to be cast those of its copy."""
-        strides = tensor.stride()
-        if self.promote is None or tensor._raw.dtype == dtype:
-            return strides
-        shape = tensor._raw.shape
-        return elementwise_strides(shape, [(shape, strides)]) or contiguous_strides(shape)
-
     def record(self, args, outputs, mask: int) -> None:
         dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
         if dtype not in DIFFERENTIABLE:
@@ -397,7 +345,7 @@ class Operator(TypePromotion):
         edges = self.edges(args, mask) if unknown and mask else ()
         if self._casts_out:
             present = [args[i] for i in self.tensor_positions if args[i] is not None]
-            warn_cast(out, raw, _common_dtype(raw, present))
+            warn_cast(out, raw, common_dtype(raw, present))
         if self.lays_out:
             write_out(out, raw, strides_of(raw))
         elif self.elementwise and strided and raw.ndim:
@@ -412,11 +360,3 @@ class Operator(TypePromotion):
     def _links_list(self, args) -> bool:
         """Whether a tensor of the list of tensors requires grad."""
         return any(requires_grad(t) for t in args[self.list_position])
-
-
-def _common_dtype(raw, operands) -> np.dtype:
-    """The dtype that the operands of a pointwise operator are cast to: that of the result `raw`,
-    but comparisons return bool."""
-    if raw.dtype != np.bool_:
-        return raw.dtype
-    return result_dtype([a._raw if isinstance(a, Tensor) else a for a in operands]).numpy

@@ -132,3 +132,11 @@ class TypePromotion(DerivativeInfo):
             elif value is not None and dtype in REDUCED:
                 return True
         return False
+
+
+def common_dtype(raw, operands) -> np.dtype:
+    """The dtype that the operands of a pointwise operator are cast to: that of the result `raw`,
+    but comparisons return bool."""
+    if raw.dtype != np.bool_:
+        return raw.dtype
+    return result_dtype([a._raw if isinstance(a, Tensor) else a for a in operands]).numpy
