@@ -65,7 +65,8 @@ class Tally:
         for statements, reason in report.lost:
             self.lost.append((share, statements, reason))
         # All are kept before one is named: an interruption may come with the first line printed.
-        for cause in [found.cause for found in report.found if self._enter(share, found)]:
+        new = [found.cause for found in report.found if self._enter(share, found)]
+        for cause in new:
             self._print(f"new: {cause}")
         self._progress()
 

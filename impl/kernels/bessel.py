@@ -48,10 +48,14 @@ def first_kind(order: int, x: np.ndarray) -> np.ndarray:
     """J of order 0 or 1, in float64."""
     x = np.asarray(x, np.float64)
     size = np.abs(x)
-    near = _FIRST[order](x) * (1 + _left_out(_UP_TO_5[order], size * size))
+    near = _first_up_to_5(order, x)
     phase, error = _error_beyond(order, size)
     far = _FIRST[order](size) - error * np.sin(phase)
     return np.where(size <= 5, near, np.copysign(far, far * x) if order else far)
+
+
+def _first_up_to_5(order: int, x: np.ndarray) -> np.ndarray:
+    return _FIRST[order](x) * (1 + _left_out(_UP_TO_5[order], x * x))
 
 
 def second_kind(order: int, x: np.ndarray) -> np.ndarray:
@@ -61,7 +65,7 @@ def second_kind(order: int, x: np.ndarray) -> np.ndarray:
     logarithm = np.log(x)
     rational = _SECOND[order](x) - 2 / np.pi * (_FIRST[order](x) * logarithm - pole)
     near = rational * (1 + _left_out(_WITHOUT_LOGARITHM[order], x * x))
-    near = near + 2 / np.pi * (first_kind(order, x) * logarithm - pole)
+    near = near + 2 / np.pi * (_first_up_to_5(order, x) * logarithm - pole)
     phase, error = _error_beyond(order, x)
     far = _SECOND[order](x) + error * np.cos(phase)
     return np.where(x == 0, -np.inf, np.where(x <= 5, near, far))

@@ -151,14 +151,19 @@ class RNNBase(_Recurrent):
         """The state in another order of the batch."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
-    def _check_rank(self, input: Tensor) -> bool:
-        """Whether the input is batched; raises ValueError for other numbers of dimensions."""
+    def _as_batch(self, input: Tensor) -> tuple[Tensor, int, bool]:
+        """The input with a batch, the batch's dimension, and whether the input had one.
+
+        Raises ValueError for other numbers of dimensions.
+        """
         if input.dim() not in (2, 3):
             got = f"{input.dim()}D{self._rank_text}"
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {got} instead"
             )
-        return input.dim() == 3
+        is_batched = input.dim() == 3
+        dim = 0 if self.batch_first else 1
+        return input if is_batched else input.unsqueeze(dim), dim, is_batched
 
     def _zero_state(self, input: Tensor, batch: Any, width: int) -> Tensor:
         shape = self.num_layers * self._directions, batch, width
@@ -234,10 +239,7 @@ class _OneState(RNNBase):
     def forward(self, input: Any, hx: Any = None):
         if isinstance(input, PackedSequence):
             return self._forward_packed(*input, hx)
-        is_batched = self._check_rank(input)
-        dim = 0 if self.batch_first else 1
-        if not is_batched:
-            input = input.unsqueeze(dim)
+        input, dim, is_batched = self._as_batch(input)
         if hx is None:
             hx = self._zero_state(input, input.size(dim), self.hidden_size)
         else:
@@ -328,10 +330,7 @@ class LSTM(RNNBase):
     def forward(self, input: Any, hx: Any = None):
         if isinstance(input, PackedSequence):
             return self._forward_packed(*input, hx)
-        is_batched = self._check_rank(input)
-        dim = 0 if self.batch_first else 1
-        if not is_batched:
-            input = input.unsqueeze(dim)
+        input, dim, is_batched = self._as_batch(input)
         if hx is None:
             hx = self._zero_states(input, input.size(dim))
         else:

@@ -18,9 +18,7 @@ def _listed(tensors) -> list[Tensor]:
 
 
 def _gradients(parameters) -> list[Tensor]:
-    if isinstance(parameters, Tensor):
-        parameters = [parameters]
-    return [p.grad for p in parameters if p.grad is not None]
+    return [p.grad for p in _listed(parameters) if p.grad is not None]
 
 
 @no_grad()
