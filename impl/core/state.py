@@ -49,6 +49,8 @@ class _State(threading.local):
     accumulates_all = True  # whether all running GraphTasks accumulate into all leaves
     saved_hooks: tuple = ()  # active (pack_hook, unpack_hook) pairs, the innermost last
     saved_hooks_disabled: str | None = None  # the error message, if disabled
+    node_creation_hooks: tuple = ()  # active hooks, the innermost last
+    creation_hook_runs = False  # whether one of them is running
     autocast: Any = None  # the dtype of eligible operators; see `impl.dispatch.autocast`
     batched = False  # whether a pass has batched gradients; see `impl.tensor.batched_tensor`
     before_write: Any = None  # callback, called with a tensor before each in-place write

@@ -32,6 +32,7 @@ from impl.dispatch.out import check_out, warn_cast, write_out
 from impl.dispatch.output_layout import OutputLayout
 from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
+from impl.graph.node_creation_hooks import created
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
 from impl.tensor.tensor import Tensor, requires_grad
@@ -249,6 +250,8 @@ class Operator(OutputLayout):
             output._node = node
             output._nr = number
         self.save_outputs(node, args, outputs)
+        if STATE.node_creation_hooks:
+            created(node)
 
     def _apply_list(self, args):
         position = self.list_position
@@ -268,6 +271,8 @@ class Operator(OutputLayout):
                     gradient_edge(t) if f else None for t, f in zip(tensors, flags, strict=True)
                 ]
                 outputs[0]._node = self.node(args, outputs, 1, edges)
+                if STATE.node_creation_hooks:
+                    created(outputs[0]._node)
         forward_rules.propagate(self, args, outputs)
         return outputs[0]
 
@@ -318,8 +323,10 @@ class Operator(OutputLayout):
         recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
         node = self.node(recorded, None, mask, edges, (target,))
         write.write(target, result)
-        inplace.rebase_history(target, node)
+        history = inplace.rebase_history(target, node)
         self.save_outputs(node, args, (target,))
+        if STATE.node_creation_hooks:
+            created(history)
         tangent.write()
         return target
 
@@ -354,7 +361,9 @@ class Operator(OutputLayout):
             write_out(out, raw)
         forward_grad.refuse_out(self.name, (*args, out))
         if edges and out._raw.dtype in DIFFERENTIABLE:
-            inplace.rebase_history(out, self.node(args, None, mask, edges, (out,)))
+            history = inplace.rebase_history(out, self.node(args, None, mask, edges, (out,)))
+            if STATE.node_creation_hooks:
+                created(history)
         return out
 
     def _links_list(self, args) -> bool:

@@ -17,6 +17,7 @@ from impl.dispatch.definition import public_function
 from impl.dispatch.operator import Operator
 from impl.graph.edge import gradient_edge
 from impl.graph.input_metadata import tensor_meta
+from impl.graph.node_creation_hooks import created
 from impl.tape import inplace
 from impl.tensor import batched_tensor
 from impl.tensor.aliases import alias
@@ -64,6 +65,8 @@ class ViewOperator(Operator):
             for number, result in enumerate(results):
                 result._node = node
                 result._nr = number
+            if STATE.node_creation_hooks:
+                created(node)
         forward_rules.propagate(self, (tensor, *args), results)
         return tuple(results) if self.multiple else results[0]
 
@@ -124,6 +127,8 @@ class ViewOperator(Operator):
             tensor._node, tensor._nr = node, 0
             if tensor._view is not None:
                 tensor._view.version = tensor._storage.version
+            if STATE.node_creation_hooks:
+                created(node)
         tangent.write()
         return tensor
 

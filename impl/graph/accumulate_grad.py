@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import weakref
 
+from impl.core.state import STATE
 from impl.graph import anomaly_mode
 from impl.graph.input_metadata import tensor_meta
 from impl.graph.node import Node
+from impl.graph.node_creation_hooks import created
 
 
 class AccumulateGrad(Node):
@@ -55,4 +57,6 @@ def grad_accumulator(leaf) -> AccumulateGrad:
     if reference is None or (node := reference()) is None:
         node = AccumulateGrad(leaf)
         leaf._grad_accumulator = weakref.ref(node)
+        if STATE.node_creation_hooks:
+            created(node)
     return node

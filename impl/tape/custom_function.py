@@ -18,6 +18,7 @@ from impl.core import messages
 from impl.core.state import STATE
 from impl.graph.edge import gradient_edge
 from impl.graph.node import Node
+from impl.graph.node_creation_hooks import created
 from impl.tape import custom_function_outputs
 from impl.tape.saved_variable import as_saved_variable, unpack_tensor
 from impl.tensor.tensor import Tensor, new, requires_grad
@@ -355,6 +356,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             STATE.grad_mode, STATE.forward = modes
         results = returned if isinstance(returned, tuple) else (returned,)
         outputs = custom_function_outputs.outputs(node, tensors, results, recorded, split)
+        if recorded and STATE.node_creation_hooks:
+            created(node)
         return tuple(outputs) if isinstance(returned, tuple) else outputs[0]
 
 

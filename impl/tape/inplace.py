@@ -35,8 +35,9 @@ def check_view(target: Tensor) -> None:
         raise RuntimeError(messages.VIEW_LEAF_INPLACE)
 
 
-def rebase_history(target: Tensor, node: Node, number: int = 0) -> None:
-    """Set output `number` of `node` as the grad_fn of `target` after a write (rebase_history).
+def rebase_history(target: Tensor, node: Node, number: int = 0) -> Node:
+    """Set output `number` of `node` as the grad_fn of `target` after a write (rebase_history);
+    returns the node that has become the new history.
 
     For a view, the base gets a CopySlices node, which applies `node` to the slice of the gradient;
     the grad_fn of the view is then regenerated from the base.
@@ -44,12 +45,14 @@ def rebase_history(target: Tensor, node: Node, number: int = 0) -> None:
     view = target._view
     if view is None:
         set_history(target, node, number)
-        return
-    set_history(view.base, CopySlices(view.base, target, node))
+        return node
+    history = CopySlices(view.base, target, node)
+    set_history(view.base, history)
     target.grad_fn  # noqa: B018  regenerates the grad_fn of the view
     if target._retains_grad:
         hooks.move_hooks(target._node, target)
     target._hooks = None
+    return history
 
 
 def set_history(tensor: Tensor, node: Node, number: int = 0) -> None:

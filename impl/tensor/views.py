@@ -16,6 +16,7 @@ from impl.core.registry import OPERATORS
 from impl.core.state import STATE
 from impl.graph import hooks
 from impl.graph.edge import gradient_edge
+from impl.graph.node_creation_hooks import created
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import Geometry, geometry
 from impl.tensor.tensor import Tensor, requires_grad
@@ -145,6 +146,8 @@ def regenerate_grad_fn(tensor: Tensor, record: ViewMeta) -> None:
             1,
             (gradient_edge(record.base),),
         )
+        if STATE.node_creation_hooks:
+            created(node)
     hooks.move_hooks(node, tensor)
     tensor._node = node
     tensor._nr = 0
