@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
+from impl.core import messages
 from impl.engine.backward import grad
+
+_NOT_BROADCAST = re.compile(r"operands could not be broadcast together with shapes ((?:\([\d,]*\) ?)+)")
+
+
+def refuse_shapes(error: BaseException) -> None:
+    """Raise torch's RuntimeError in the place of NumPy's error for shapes that do not broadcast,
+    as values have that a hook on saved tensors replaced."""
+    if isinstance(error, ValueError) and (found := _NOT_BROADCAST.match(str(error))):
+        shapes = [tuple(map(int, re.findall(r"\d+", s))) for s in found[1].split()]
+        raise RuntimeError(messages.broadcast(shapes)) from None
 
 
 def summed(first, second):

@@ -10,6 +10,7 @@ from impl.core import messages
 from impl.core.registry import tensor_ops_no_grad
 from impl.core.state import FAST_PATH
 from impl.core.strides import is_permuted, strides_of
+from impl.dispatch.formula_helpers import refuse_shapes
 from impl.dispatch.gradient_plan import (
     CONJUGATE,
     GRADIENT,
@@ -75,7 +76,11 @@ class OperatorNode(Node):
             and any(type(v) is np.ndarray and is_permuted(v) for v in (*grads, *values))
         ):
             return self._evaluate_laid_out(grads, values, form, wanted)
-        return self._apply(form.F, grads, values, wanted)
+        try:
+            return self._apply(form.F, grads, values, wanted)
+        except ValueError as error:
+            refuse_shapes(error)
+            raise
 
     def _apply(self, F, grads, values, wanted) -> list:
         """The results of the formulas on gradients and saved values, all arrays or all tensors."""

@@ -9,6 +9,7 @@ from typing import Any
 from impl.core import messages
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.storage import Storage
+from impl.dispatch.formula_helpers import refuse_shapes
 from impl.dispatch.gradient_plan import (
     CONJUGATE,
     GRADIENT,
@@ -38,6 +39,7 @@ SCOPE = {
     "Storage": Storage,
     "Tensor": Tensor,
     "both": both,
+    "refuse_shapes": refuse_shapes,
     "unpack_array": unpack_array,
     "unpack_list": _unpack_list,
     "unpack_tensor": unpack_tensor,
@@ -52,7 +54,8 @@ def backward(plan, edges: int, real: bool):
     single edge, its gradient alone), and frees the saved variables unless `keep`. `wanted` says of
     each edge whether it is needed (None: all). `real` promises that nothing saved is complex.
     """
-    lines = ["def compiled_backward(node, grad, keep, wanted):", *_saved(plan)]
+    head = ["def compiled_backward(node, grad, keep, wanted):", *_saved(plan)]
+    lines = []
     for i, (kind, _) in enumerate(plan.reads):
         value = f"s{i}"
         if kind in (INPUT, OUTPUT):
@@ -82,8 +85,20 @@ def backward(plan, edges: int, real: bool):
     else:
         lines.append(f"    if wanted is None: return [{', '.join(results)}]")
         lines.append(f"    return [{', '.join(selected)}]")
-    exec("\n".join(lines), scope)
+    exec("\n".join([*head, *_guarded(lines)]), scope)
     return scope["compiled_backward"]
+
+
+def _guarded(lines: list[str]) -> list[str]:
+    """The lines, in a statement that gives a node its saved values back where a formula fails."""
+    return [
+        "    try:",
+        *(f"    {line}" for line in lines),
+        "    except BaseException as error:",
+        "        node._saved = saved",
+        "        refuse_shapes(error)",
+        "        raise",
+    ]
 
 
 def recorded_backward(plan, edges: int, real: bool):
