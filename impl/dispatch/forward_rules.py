@@ -333,14 +333,10 @@ def propagate(op, args, outputs) -> None:
 
 def refuse(op, args) -> None:
     """Raise NotImplementedError if an operand has a tangent and the operator has no rule."""
-    if not forward_grad.is_entered():
+    if not (forward_grad.is_entered() and forward_grad.is_seen()):
         return
-    rule = rule_of(op)
-    if (
-        isinstance(rule, Unsupported)
-        and forward_grad.is_seen()
-        and (tangents := _tangents(op, args))
-    ):
+    tangents = _tangents(op, args)
+    if tangents and isinstance(rule := rule_of(op), Unsupported):
         rule(ForwardCall(op, args, tangents))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 
 from impl.core import messages
+from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import method_of
+from impl.core.dtypes import BY_NUMPY
 from impl.core.state import FAST_PATH, STATE
 from impl.engine import dependencies, fast_backward, fast_recording
 from impl.engine.accumulation import accumulate
@@ -72,7 +74,7 @@ def run_backward(
 
 
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, form) -> list:
-    roots = []
+    roots = _roots(tensors, cotangents, form)
     task = GraphTask(form, keep_graph)
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:
@@ -80,22 +82,6 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         STATE.grad_mode = bool(create_graph)
         STATE.graph_task = task
         STATE.accumulates_all = STATE.accumulates_all and inputs is None
-        for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
-            edge = edge_of(tensor)
-            if edge is None:
-                raise RuntimeError(
-                    f"element {i} of tensors does not require grad and does not have a grad_fn"
-                )
-            if cotangent is None:
-                raise RuntimeError(
-                    f"element {i} of gradients tuple is None, but the corresponding Tensor "
-                    "requires grad"
-                )
-            lowered = form.to_array(cotangent)
-            dtype = edge[0]._dtype_of(edge[1])
-            if dtype is not None and cotangent._raw.dtype != dtype:
-                lowered = form.cast(lowered, dtype)
-            roots.append((edge, lowered))
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         if accumulate and create_graph:
@@ -112,6 +98,34 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         return task.captured
     finally:
         STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all = previous
+
+
+def _roots(tensors, cotangents, form) -> list:
+    """The edges where the pass begins, each with its gradient in the dtype of the root.
+
+    A cast is recorded in the caller's grad mode, and shows where the root is also an input.
+    """
+    roots = []
+    for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
+        edge = edge_of(tensor)
+        if edge is None:
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
+        if cotangent is None:
+            raise RuntimeError(
+                f"element {i} of gradients tuple is None, but the corresponding Tensor "
+                "requires grad"
+            )
+        dtype = edge[0]._dtype_of(edge[1])
+        if dtype is None or cotangent._raw.dtype == dtype:
+            gradient = form.to_array(cotangent)
+        elif cotangent.requires_grad:
+            gradient = form.to_array(cotangent.to(BY_NUMPY[dtype]))
+        else:
+            gradient = form.cast(form.to_array(cotangent), dtype)
+        roots.append((edge, gradient))
+    return roots
 
 
 def edge_of(tensor):

@@ -20,6 +20,8 @@ class _MultiHandle(RemovableHandle):
         for handle in self.handles:
             handle.remove()
 
+    __repr__ = object.__repr__
+
 
 def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHandle:
     """Call `fn` in every pass with the gradients of `tensors`.

@@ -48,7 +48,7 @@ class Level:
     def _alias(self, value: Any) -> Tensor:
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
-        if value.requires_grad:
+        if value.requires_grad and not value.is_inference():
             with enable_grad():
                 alias = alias_view(value)
             if not self.aliases:

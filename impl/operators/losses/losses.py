@@ -60,8 +60,10 @@ def mse_loss(self: Array, target: Array, reduction) -> Array:
 
 @operator(node="MseLossBackwardBackward0", **SECOND)
 def mse_loss_backward(grad_output: Array, self: Array, target: Array, reduction) -> Array:
+    """The slope of mse_loss, in the dtype of `self`: ATen writes it into zeros_like(self)."""
     difference = self - target
-    return difference * share(difference, reduction, 2) * grad_output
+    slope = difference * share(difference, reduction, 2) * grad_output
+    return slope.astype(self.dtype, copy=False)
 
 
 mse_loss.gradient(
@@ -146,11 +148,12 @@ def _smoothed(self, target, beta):
 def smooth_l1_loss_backward(
     grad_output: Array, self: Array, target: Array, reduction, beta
 ) -> Array:
+    """The slope of smooth_l1_loss, in the dtype of `self`: ATen writes it into zeros_like(self)."""
     x = self - target
     each = share(x, reduction)
     inner = each * x * grad_output / x.dtype.type(beta)
     outer = np.where(x >= beta, each * grad_output, inner)
-    return np.where(x <= -beta, -each * grad_output, outer)
+    return np.where(x <= -beta, -each * grad_output, outer).astype(self.dtype, copy=False)
 
 
 @operator(**SECOND, autocast="fp32")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dims import wrap_dims
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import summed
-from impl.operators.reductions.reductions import mean_of, reduced_size, sum_backward
+from impl.operators.reductions.reductions import reduced_size, sum_backward
 from impl.operators.reductions.variance import (
     real_dtype,
     spread,
     std_backward,
     var_backward,
     var_tangent,
-    variance,
+    variance_and_mean,
 )
 
 
@@ -26,8 +25,8 @@ from impl.operators.reductions.variance import (
     method=False,
 )
 def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
-    value = variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
-    return value, mean_of(self, wrap_dims(dim, self.ndim), keepdim)
+    value, mean = variance_and_mean(self, dim, correction, keepdim)
+    return value.astype(real_dtype(self.dtype)), mean.astype(self.dtype)
 
 
 @operator(
@@ -38,8 +37,8 @@ def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     method=False,
 )
 def std_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
-    value = np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))
-    return value, mean_of(self, wrap_dims(dim, self.ndim), keepdim)
+    value, mean = variance_and_mean(self, dim, correction, keepdim)
+    return np.sqrt(value).astype(real_dtype(self.dtype)), mean.astype(self.dtype)
 
 
 def _of_mean(F, grad, shape, dim, keepdim):

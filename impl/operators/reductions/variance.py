@@ -10,8 +10,7 @@ import numpy as np
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
 from impl.dispatch.definition import Array, function, operator
-from impl.kernels.reduced_precision import widened
-from impl.operators.reductions.reductions import mean_of, reduced_size, restore
+from impl.operators.reductions.reductions import reduced_size, restore
 
 
 def _correction(dim, correction, unbiased):
@@ -25,18 +24,43 @@ def _degrees_of_freedom(count: int, correction) -> float:
     return count - (1 if correction is None else correction)
 
 
-def variance(raw, dim, correction, keepdim):
-    """The variance of an array over `dim`, of half and bfloat16 in float32."""
+def variance_and_mean(raw, dim, correction, keepdim) -> tuple:
+    """The variance of an array over `dim` and its mean, both in double precision.
+
+    ATen's WelfordOps accumulate in double whatever the dtype is, and the parts of a complex number
+    apart: its variance is the sum of theirs.
+    """
+    if raw.dtype.kind == "c":
+        real, real_mean = variance_and_mean(raw.real, dim, correction, keepdim)
+        imag, imag_mean = variance_and_mean(raw.imag, dim, correction, keepdim)
+        mean = np.empty(np.shape(real_mean), np.complex128)
+        mean.real, mean.imag = real_mean, imag_mean
+        return real + imag, mean
     dims = wrap_dims(dim, raw.ndim)
-    wide = widened(raw)
-    mean = mean_of(wide, dims, True)
+    wide = raw.astype(np.float64)
+    count = reduced_size(raw.shape, dim)
+    mean = np.sum(wide, axis=dims, keepdims=True) / np.float64(count)
     deviation = wide - mean
-    squares = deviation * deviation
-    if raw.dtype.kind == "c":  # distances squared, which are real
-        squares = deviation.real**2 + deviation.imag**2
-    total = np.sum(squares, axis=dims, keepdims=keepdim)
-    divisor = max(_degrees_of_freedom(reduced_size(raw.shape, dim), correction), 0)
-    return total / total.dtype.type(divisor)
+    divisor = max(_degrees_of_freedom(count, correction), 0)
+    value = np.sum(deviation * deviation, axis=dims, keepdims=keepdim) / np.float64(divisor)
+    infinite = np.isinf(mean)
+    if infinite.any():
+        mean = np.where(infinite & ~_ends_infinite(wide, dims), np.nan, mean)
+    return value, mean if keepdim else mean.reshape(np.shape(value))
+
+
+def _ends_infinite(wide, dims):
+    """Whether only the last element that is reduced is infinite: Welford's running mean is nan
+    where an element follows an infinity."""
+    dims = tuple(range(wide.ndim)) if dims is None else dims
+    infinite = np.isinf(wide)
+    last = tuple(slice(-1, None) if d in dims else slice(None) for d in range(wide.ndim))
+    return infinite[last] & (np.sum(infinite, axis=dims, keepdims=True) == 1)
+
+
+def variance(raw, dim, correction, keepdim):
+    """The variance of an array over `dim`, in double precision."""
+    return variance_and_mean(raw, dim, correction, keepdim)[0]
 
 
 @operator(node="VarBackward0", function=False, method=False, layout_sensitive=True)
