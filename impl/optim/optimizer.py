@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -116,8 +117,28 @@ class Optimizer(Hooked):
                 with enable_grad():
                     loss = closure()
             for group in self.param_groups:
-                self._update(as_numbers(group))
+                with self._uncounted(group):
+                    self._update(as_numbers(group))
         return loss
+
+    @contextmanager
+    def _uncounted(self, group: dict[str, Any]) -> Iterator[None]:
+        """Give the parameters of a fused group and their state back the versions that they had:
+        fused kernels write without incrementing version counters."""
+        if not group.get("fused"):
+            yield
+            return
+        before = {t._storage: t._storage.version for t in self._written(group)}
+        yield
+        for tensor in self._written(group):
+            tensor._storage.version = before.get(tensor._storage, 0)
+
+    def _written(self, group: dict[str, Any]) -> Iterator[Tensor]:
+        """The parameters of a group and the tensors of their state, but for the counts of steps."""
+        for param in group["params"]:
+            yield param
+            kept = self.state.get(param, {})
+            yield from (v for k, v in kept.items() if k != "step" and isinstance(v, Tensor))
 
     def _update(self, group: dict[str, Any]) -> None:
         """Step the parameters of one group."""

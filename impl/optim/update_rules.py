@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
+from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.optim.optimizer import (
     Kept,
@@ -59,7 +60,12 @@ class SGD(UpdateRule):
                     buffer = state["momentum_buffer"] = grad.detach().clone()
                 else:
                     buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-                grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+                if not group["nesterov"]:
+                    grad = buffer
+                elif group["foreach"]:  # in place, whether that is the parameter's `.grad` or not
+                    grad.add_(buffer, alpha=momentum)
+                else:
+                    grad = grad.add(buffer, alpha=momentum)
             if isinstance(lr, Tensor):  # to be differentiated
                 param.addcmul_(grad, lr, value=-1)
             else:
@@ -190,6 +196,12 @@ class Rprop(UpdateRule):
             factor[factor.lt(0)] = shrink
             factor[factor.eq(0)] = 1
             step_size.mul_(factor).clamp_(*group["step_sizes"])
+            if group["foreach"]:
+                # `prev` becomes the gradient: written, negated and corrected in place.
+                grad = prev.copy_(-grad).neg_() if group["maximize"] else prev.copy_(grad)
+                grad.copy_(FUNCTIONS["where"](factor.eq(shrink), 0, grad))
+                param.addcmul_(grad.sign(), step_size, value=-1)
+                continue
             grad = grad.clone()
             grad[factor.eq(shrink)] = 0
             param.addcmul_(grad.sign(), step_size, value=-1)
@@ -220,13 +232,17 @@ class ASGD(UpdateRule):
     def _update(self, group) -> None:
         lr, lambd = float(group["lr"]), group["lambd"]
         for step, param, grad, eta, mu, average in self._each(group, decay_real=True):
-            rate = eta.item()
-            param.mul_(1 - lambd * rate)
-            param.add_(grad, alpha=-rate)
-            if mu.item() == 1:
-                average.copy_(param)
+            if group["foreach"]:
+                param.addcmul_(grad.add(param, alpha=lambd), eta, value=-1)
+                average.addcmul_(param.sub(average), mu)
             else:
-                average.add_(param.sub(average).mul_(mu))
+                rate = eta.item()
+                param.mul_(1 - lambd * rate)
+                param.add_(grad, alpha=-rate)
+                if mu.item() == 1:
+                    average.copy_(param)
+                else:
+                    average.add_(param.sub(average).mul_(mu))
             t = step.item()
             eta.copy_(creation.tensor(lr / ((1 + lambd * lr * t) ** group["alpha"])))
             mu.copy_(creation.tensor(1 / max(1, t - group["t0"])))

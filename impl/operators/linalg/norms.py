@@ -32,7 +32,9 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32."""
     kind = raw.dtype
     size = np.abs(widened(raw))
-    if order == math.inf:
+    if order != 0 and all(raw.shape[d] == 1 for d in axes or range(raw.ndim)):
+        result = np.sum(size, axis=axes, keepdims=keepdim)  # of one element each: its size
+    elif order == math.inf:
         result = np.max(size, axis=axes, keepdims=keepdim)
     elif order == -math.inf:
         result = np.min(size, axis=axes, keepdims=keepdim)
