@@ -326,6 +326,20 @@ def test_a_difference_that_rounding_makes_is_no_finding():
     assert not is_rounding(program, wrong, expected, lambda p: trace(p, oracle))
 
 
+def test_texts_differ_by_rounding_where_only_their_numbers_do():
+    source = "x = torch.tensor([0.1, 0.2])\ny = str(((x * 1e7).floor() - 1e7 * x).sum())\n"
+    oracle = backends.find("impl")
+    program = named(source.splitlines(), "")
+    expected = trace(program, oracle)
+    text = expected.steps[1].changed["y"]["value"]
+    number = float(text[7:-1])
+    step = Divergence(1, 3, "y", "value", text, f"tensor({number + 1e-8})", None)
+    assert is_rounding(program, step, expected, lambda p: trace(p, oracle))
+    for got in (f"Tensor({number + 1e-8})", "tensor(1e6)", text):
+        wrong = dataclasses.replace(step, got=got)
+        assert not is_rounding(program, wrong, expected, lambda p: trace(p, oracle)), got
+
+
 def test_coverage_counts_the_lines_that_a_program_reaches_first():
     coverage = Coverage("impl")
     program = named(["x = torch.ones(2, requires_grad=True)", "(x * 2).sum().backward()"], "")

@@ -13,6 +13,9 @@ from conformance.observe.trace import Observation, Trace
 from conformance.program.program import Program
 
 _FLOAT = re.compile(r"(?<![\w.'])\d+\.\d+(?:e[+-]?\d+)?")
+_NUMBER = re.compile(r"(?<!\w)[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)")
+CHANGES = (1, -1, 2, -2)
+"""By how many roundings the inputs are changed: several, since chaos may hide in one."""
 SHARE = 1 / 8
 """The part of a difference that a change of the inputs has to make to explain it."""
 
@@ -20,16 +23,17 @@ SHARE = 1 / 8
 def is_rounding(
     program: Program, divergence: Divergence, expected: Trace, oracle: Callable[[Program], Trace]
 ) -> bool:
-    """Whether the oracle's own value moves as much when all inputs grow or shrink by a rounding.
+    """Whether the oracle's own value moves as much when all inputs grow or shrink by a rounding
+    or two.
 
     Equal inputs stay equal, and zeros stay zero, so no convention at a kink is explained away.
     """
     difference = _distance(divergence.expected, divergence.got, divergence.index)
-    if difference is None:
+    if not difference:  # none, or that of two zeros
         return False
     eps = _eps(expected)
-    for sign in (1, -1):
-        changed = _FLOAT.sub(lambda m: repr(float(m[0]) * (1 + sign * eps)), program.source)  # noqa: B023
+    for times in CHANGES:
+        changed = _FLOAT.sub(lambda m: repr(float(m[0]) * (1 + times * eps)), program.source)  # noqa: B023
         if changed == program.source:
             return False
         moved = oracle(replace(program, source=changed))
@@ -77,7 +81,10 @@ def _followed(seen: Observation | None, path: str) -> Any:
 
 
 def _distance(one: Any, other: Any, index: int | None) -> float | None:
-    """How far two numbers, or elements of two lists, lie apart; None where they are none."""
+    """How far two numbers, elements of two lists, or numbers in two texts lie apart; None where
+    they are none."""
+    if isinstance(one, str) and isinstance(other, str):
+        return _distance_of_texts(one, other)
     if isinstance(one, list) and isinstance(other, list) and index is not None:
         if len(one) != len(other) or index >= len(one):
             return None
@@ -91,3 +98,14 @@ def _distance(one: Any, other: Any, index: int | None) -> float | None:
         return None
     distance = abs(numbers[0] - numbers[1])
     return distance if distance == distance else float("inf")
+
+
+def _distance_of_texts(one: str, other: str) -> float | None:
+    """The largest difference of two numbers in the same place of texts that are otherwise equal,
+    but for spaces."""
+    around = ["".join(_NUMBER.sub("#", text).split()) for text in (one, other)]
+    if around[0] != around[1]:
+        return None
+    pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
+    distances = [abs(float(a) - float(b)) for a, b in pairs if a != b]
+    return max((float("inf") if d != d else d for d in distances), default=None)
