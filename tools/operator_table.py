@@ -20,7 +20,7 @@ F = torch.nn.functional
 EXCLUDED = re.compile(
     r"^_|empty|^resize|cudnn|miopen|mkldnn|fbgemm|quant|^q_|sparse|crow_|ccol_|col_ind|row_ind|"
     r"int_repr|pin_memory|record_stream|from_file|^share_memory|storage|^seed|vulkan|xpu|^cuda$|"
-    r"^cpu$|ipu|hpu|mtia|^module_load|reinforce|grouped_mm|scaled_mm|linear_cross_entropy|"
+    r"^cpu$|ipu|hpu|mtia|^module_load|reinforce|grouped_mm|scaled_mm|scaled_addmm|linear_cross_entropy|"
     r"handle_torch_function|boolean_dispatch|assert_int|has_torch_function|as_subclass|"
     r"^to_mkl|^Module$|^Optimizer$|^Container$|^lobpcg$|^pca_lowrank$|^svd_lowrank$|^align_|^names$|^rename|refine_names|unflatten_names"
 )
