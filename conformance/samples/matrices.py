@@ -144,6 +144,13 @@ MATRICES = (
                 "batch", "torch.nn.functional.linear({x}, {weight}, {bias})", (2, 2, 2), x=(2, 2, 3)
             ),
             case("one-feature", "torch.nn.functional.linear({x}, {weight})", (2, 1), weight=(1, 3)),
+            case(
+                "strided-bias",
+                "torch.nn.functional.linear({x}, {weight}, {bias}[::2])",
+                (2, 2, 2),
+                x=(2, 2, 3),
+                bias=(4,),
+            ),
         ),
     ),
 )

@@ -83,6 +83,7 @@ def group_norm() -> Operator:
             case("a-group-each", f"{f}({{x}}, 4, {{weight}}, {{bias}})", (2, 4, 2)),
             case("rows", f"{f}({{x}}, 2, {{weight}}, {{bias}})", (3, 4), x=(3, 4)),
             case("groups-do-not-divide", f"{f}({{x}}, 3)", raises=True),
+            case("no-places", f"{f}({{x}}, 2, {{weight}}, {{bias}})", raises=True, x=(2, 4, 0)),
             case("weight-differs", f"{f}({{x}}, 2, {{weight}})", raises=True, weight=(2,)),
         ),
     )

@@ -24,6 +24,7 @@ from impl.operators.products.matmul import matrices
 from impl.operators.products.products import matmul_of, require_tensor
 from impl.operators.views.shape import unsafe_view
 from impl.operators.views.transposition import t
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor, dense_meta, new
 
 
@@ -60,7 +61,8 @@ def _composed(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         rows = tensor_ops.view(input, (math.prod(shape[:-1]), shape[-1]))
         result = addmm(bias, rows, turned, 1, 1)
         return unsafe_view(result, (*shape[:-1], result._raw.shape[1]))
-    return matmul_of(input, turned).add_(bias)
+    product = matmul_of(input, turned)
+    return product.add_(bias) if forward_grad.fw_grad(bias) is None else product.add(bias)
 
 
 _ALL, _PARAMETERS = 0b111, 0b101  # the bits of addmm's operands that require grad: bias, input, t
