@@ -103,7 +103,8 @@ class DerivativeInfo:
 
         `statement` is a formula for the only output, "linear" (the operator itself is applied to
         the tangents), "reapplied" (so too, in place as well, with the arguments in `more`),
-        "zeroed" (an operator that exists in place only overwrites), or "unsupported"; otherwise
+        "zeroed" (an operator that exists in place only overwrites), "unsupported", or "unknown"
+        (of an operator without any derivative in derivatives.yaml); otherwise
         `more` holds a formula for each output. `writes` is for an operator that exists in place
         only and whose formula writes the target's tangent itself (None if there is none yet).
         """

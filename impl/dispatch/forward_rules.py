@@ -198,11 +198,14 @@ def _known(op) -> Callable:
         return Reapplied()
     if stated == "reapplied":
         return Reapplied(True, **more)
+    if stated == "unknown":
+        return Unsupported(messages.FORWARD_UNKNOWN.format(op.name))
     if stated == "unsupported":
         text = messages.FORWARD_UNSUPPORTED.format(more["name"])
         return Unsupported(text + messages.FORWARD_INVITATION if "invited" in more else text + ".")
     if op.node_name == "NotImplemented":
-        return Unsupported(messages.FORWARD_UNKNOWN.format(op.formulas[0][1].operator))
+        operator = op.formulas[0][1].operator if op.formulas else op.name
+        return Unsupported(messages.FORWARD_UNKNOWN.format(operator))
     if stated == "zeroed":
         return Formulas({"result": lambda F, self_t: self_t.zero_()})
     if stated is not None:
@@ -296,7 +299,9 @@ def _tensors(args):
 def _tangents(op, args) -> Values:
     """The tangents of the operands that have one; of a list of tensors, a list."""
     found: Values = {}
-    for _, i in op.grad_inputs:
+    # Of an operator without any derivative all operands count.
+    unknown = op.forward_statement[0] == "unknown"
+    for i in op.tensor_positions if unknown else [i for _, i in op.grad_inputs]:
         tangent = forward_grad.fw_grad(args[i]) if isinstance(args[i], Tensor) else None
         if tangent is not None:
             found[i] = tangent

@@ -8,12 +8,13 @@ graph of the second derivative.
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
 from impl.core.ownership import is_unshared
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import array_ops, tensor_ops, tensor_ops_no_grad
 from impl.core.state import STATE
 from impl.core.storage import address, owner_of
 from impl.core.strides import element_strides, empty_strided, strides_of
@@ -216,7 +217,7 @@ class RecordingGradients:
     The methods are those of `ArrayGradients`; a tensor needs no lowering and no lifting.
     """
 
-    F = tensor_ops
+    F: Any = tensor_ops
     records = True
 
     unpack = staticmethod(unpack_tensor)
@@ -260,7 +261,9 @@ class TensorGradients(RecordingGradients):
     arrays.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, records: bool) -> None:
+        """`records`: whether the pass does, which decides the formulas that branch on it."""
+        self.F = tensor_ops if records else tensor_ops_no_grad
         self.given: list[Tensor] = []  # the caller's tensors
 
     def unpack(self, value, node):
@@ -288,7 +291,8 @@ def gradient_form(records: bool, on_tensors: bool = False):
     """How a pass takes gradients and formulas, which `records` or not; if that is asked, on tensors
     in any case."""
     if forward_grad.is_used():
-        return TensorGradients()
+        return TensorGradients(records)
     if records:
         return RECORDING
-    return TensorGradients() if on_tensors or STATE.autocast is not None else ArrayGradients()
+    on_tensors = on_tensors or STATE.autocast is not None
+    return TensorGradients(False) if on_tensors else ArrayGradients()

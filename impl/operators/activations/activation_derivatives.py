@@ -294,8 +294,14 @@ def silu_backward(grad_output: Array, self: Array) -> Array:
     return grad_output * sigmoid * (1 + self * (1 - sigmoid))
 
 
+silu_backward.forward("unknown")
+
+
 @operator(**HIDDEN)
 @rounded_once
 def mish_backward(grad_output: Array, self: Array) -> Array:
     tanh = np.tanh(np.log1p(np.exp(self)))
     return grad_output * (tanh + self * expit(self) * (1 - tanh * tanh))
+
+
+mish_backward.forward("unknown")

@@ -256,6 +256,7 @@ smooth_l1_loss_backward.gradient(
         -_smooth_curvature(F, grad, grad_output, self, target, reduction, beta)
     ),
 )
+huber_loss_backward.forward("unsupported", name="huber_loss_backward", invited=True)
 huber_loss_backward.gradient(
     grad_output=lambda F, grad, self, target, reduction, delta: F.reduced_gradient(
         F.huber_loss_backward(grad, self, target, NONE, delta), self, reduction

@@ -92,6 +92,7 @@ def _soft_curvature(F, grad, grad_output, self, target, reduction):
     return F.div_scalar(bent, F.numel(self)) if reduction == MEAN else bent
 
 
+soft_margin_loss_backward.forward("unsupported", name="soft_margin_loss_backward", invited=True)
 soft_margin_loss_backward.gradient(
     grad_output=_soft_of_cotangent,
     self=of_mean(_soft_curvature),

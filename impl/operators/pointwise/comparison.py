@@ -133,6 +133,7 @@ def _bitwise(name: str, compute, kernel: str, doc: str, bools: bool = True) -> N
     primitive.__name__ = name
     settings: dict[str, Any] = {"promote": "arithmetic", "elementwise": True}
     op = operator(node="NotImplemented", function=False, method=False, **settings)(primitive)
+    op.forward("unknown")
     publish(name, op, op, op, doc=doc)
 
 
@@ -164,6 +165,7 @@ def bitwise_not(self: Array) -> Array:
 
 
 bitwise_not.checks_out(same_dtype_out)
+bitwise_not.forward("unknown")
 
 
 # -- whole tensors -----------------------------------------------------------------------------

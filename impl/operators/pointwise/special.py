@@ -195,6 +195,9 @@ def logit_backward(grad_output: Array, self: Array, eps) -> Array:
     return np.where((x < eps) | (x > 1 - eps), 0, slope).astype(grad.dtype)
 
 
+logit_backward.forward("unknown")
+
+
 @logit.gradients("self")
 def _of_probability(F, grad, self, eps):
     if not F.records:
