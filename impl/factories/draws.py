@@ -12,6 +12,7 @@ from impl.core.registry import FUNCTIONS
 from impl.dispatch.not_implemented import not_implemented
 from impl.factories.generator import BLOCK, Generator, default_generator
 from impl.kernels import libm
+from impl.kernels.casting import limits
 from impl.kernels.fused_multiply_add import fused
 from impl.kernels.vectorized import largest
 from impl.tensor.tensor import Tensor
@@ -112,6 +113,11 @@ def draw_integers(tensor: Tensor, low: int, high: int, generator: Generator | No
         )
     if tensor._raw.dtype.kind == "b" and high > 2:
         raise RuntimeError(f"to - 1 is out of bounds for {tensor.dtype.name}")
+    if tensor._raw.dtype.kind in "iu":
+        least, most = limits(tensor._raw.dtype)
+        for name, number in (("from", low), ("to - 1", high - 1)):
+            if not least <= number <= most:
+                raise RuntimeError(f"{name} is out of bounds for {tensor.dtype.c_name}")
     if tensor._raw.dtype.kind == "c":
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types"

@@ -58,6 +58,11 @@ def storable(value, dtype: np.dtype):
     return np.asarray(value).astype(dtype)[()]
 
 
+def limits(dtype: np.dtype) -> tuple:
+    """The least and the largest number of an integer or float dtype."""
+    return _LIMITS[dtype]
+
+
 def limit(value, dtype: np.dtype):
     """A number that limits elements of `dtype`; one that bounds integers may lie beyond them.
 

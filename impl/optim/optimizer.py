@@ -165,9 +165,12 @@ class Optimizer(Hooked):
             before(self)
         numbers: dict[int, int] = {}
         groups = []
+        begin = 0
         for group in self.param_groups:
-            for param in group["params"]:
-                numbers.setdefault(id(param), len(numbers))
+            # A parameter that a group lists twice has the number of its last place there.
+            places = enumerate(group["params"], begin)
+            numbers |= {id(param): i for i, param in places if id(param) not in numbers}
+            begin += len(group["params"])
             packed = {k: v for k, v in group.items() if k != "params"}
             packed["params"] = [numbers[id(param)] for param in group["params"]]
             groups.append(packed)

@@ -260,9 +260,9 @@ class Tensor(TensorBase, metaclass=_TensorType):
             )
         return self._array()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None):  # without `copy`, as torch's: NumPy warns, and copies itself
         array = self.numpy()
-        return array if dtype is None else array.astype(dtype)
+        return array if dtype is None else array.astype(dtype, copy=False)
 
     def __bool__(self) -> bool:
         if self._raw.size == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from impl.core import dtypes
 from impl.core.dtypes import FLOATING
+from impl.core.grad_mode import no_grad
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.batching_rules import by_example
@@ -84,9 +85,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     for x in (x1, x2):
         if x1._raw.shape != x2._raw.shape:
             x = tensor_ops.expand(x, shape)
-        x = x if x.dtype is common else x.to(common)
         length = vector_norm(x, 2, (dim,), True).clone()
-        bounded = length.detach()
-        bounded.clamp_min_(eps)
+        with no_grad():  # the gradient passes as if there were no bound, the tangent does not
+            length.clamp_min_(eps)
         directions.append(x / length)
     return (directions[0] * directions[1]).sum((dim,))

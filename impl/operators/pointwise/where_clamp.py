@@ -10,13 +10,13 @@ import ml_dtypes
 import numpy as np
 
 from impl.core import messages
-from impl.core.dtypes import BY_NUMPY, WIDE, bfloat16, bool_, result_dtype
+from impl.core.dtypes import BY_NUMPY, INTEGRAL, WIDE, bfloat16, bool_, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import named_out, same_dtype_out
-from impl.kernels.casting import filled, storable
+from impl.kernels.casting import filled, limits, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
 from impl.operators.pointwise.halved_ties import (
@@ -303,6 +303,26 @@ _MIN_NUMBER, _MIN_TENSOR = _one_bound("min")
 _MAX_NUMBER, _MAX_TENSOR = _one_bound("max")
 
 
+def _saturated(input: Tensor, min, max) -> tuple:
+    """The bounds of integers as numbers of their dtype: one that no element can pass is the limit.
+
+    Raises RuntimeError for a bound that no element can meet.
+    """
+    if input.dtype.category != INTEGRAL or not {type(min), type(max)} <= {int, type(None)}:
+        return min, max
+    low, high = limits(input._raw.dtype)
+    for which, bound in (("min", min), ("max", max)):
+        if bound is not None and (bound > high if which == "min" else bound < low):
+            raise RuntimeError(
+                f"Clamp {which} value {bound:g} is outside the representable range of "
+                f"{input.dtype.legacy}"
+            )
+    return (
+        low if min is not None and min < low else min,
+        high if max is not None and max > high else max,
+    )
+
+
 def _clamp_overload(input, min, max):
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -320,39 +340,45 @@ def clamp(input, min=None, max=None, *, out=None):
     tensor shares with it. Raises RuntimeError without any bound.
     """
     op = _clamp_overload(input, min, max)
+    min, max = _saturated(input, min, max)
     return op(input, min, max) if out is None else op.call_out(out, (input, min, max))
 
 
 @function()
 def clamp_(input, min=None, max=None):
     """`clamp` in place."""
-    return _clamp_overload(input, min, max).inplace(input, min, max)
+    op = _clamp_overload(input, min, max)
+    return op.inplace(input, *_saturated(input, min, max))
 
 
 @function()
 def clamp_min(input, min, *, out=None):
     """The larger of `input` and `min`, NaN if one is (torch.clamp_min)."""
     op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
+    min, _ = _saturated(input, min, None)
     return op(input, min) if out is None else op.call_out(out, (input, min))
 
 
 @function()
 def clamp_min_(input, min):
     """`clamp_min` in place."""
-    return (_MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER).inplace(input, min)
+    op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
+    return op.inplace(input, _saturated(input, min, None)[0])
 
 
 @function()
 def clamp_max(input, max, *, out=None):
     """The smaller of `input` and `max`, NaN if one is (torch.clamp_max)."""
     op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
+    _, max = _saturated(input, None, max)
     return op(input, max) if out is None else op.call_out(out, (input, max))
 
 
 @function()
 def clamp_max_(input, max):
     """`clamp_max` in place."""
-    return (_MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER).inplace(input, max)
+    op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
+    return op.inplace(input, _saturated(input, None, max)[1])
 
 
 alias("clamp", "clip")

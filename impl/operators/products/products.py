@@ -7,6 +7,7 @@ composed as in ATen (LinearAlgebra.cpp).
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import warnings
 
@@ -105,7 +106,7 @@ def _folds(left: Tensor, right: Tensor) -> bool:
     """Whether the larger operand's batch becomes rows of one matrix, rather than a bmm.
 
     Always when the smaller operand requires grad (a bmm would expand its gradient needlessly), else
-    when the fold is a view.
+    when the fold is a view, whatever the strides of dimensions of size one are.
     """
     left_larger = left._raw.ndim >= right._raw.ndim
     large, small = (left, right) if left_larger else (right, left)
@@ -120,7 +121,8 @@ def _folds(left: Tensor, right: Tensor) -> bool:
     shape, strides = [*large._raw.shape], [*large.stride()]
     if not left_larger:
         shape[-2:], strides[-2:] = shape[:-3:-1], strides[:-3:-1]
-    return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(len(shape) - 2))
+    rows = [(n, step) for n, step in zip(shape[:-1], strides[:-1], strict=True) if n != 1]
+    return all(step == below * n for (_, step), (n, below) in itertools.pairwise(rows))
 
 
 def _folded(left: Tensor, right: Tensor) -> Tensor:

@@ -177,7 +177,7 @@ def adjoint(input):
     """The last two dimensions swapped, conjugated if complex (torch.adjoint)."""
     if not input._raw.ndim:
         _warn_of_scalar("adjoint()", "Consider using x.conj().")
-        return input
+        return input.conj() if input.is_complex() else input
     _require_matrix("adjoint()", input)
     result = tensor_ops.transpose(input, -2, -1)
     return result.conj() if input.is_complex() else result
