@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 
-from impl.core.dtypes import FLOATING, dtype, float32, float64, get_default_dtype
+from impl.core.dtypes import FLOATING, REDUCED, dtype, float32, float64, get_default_dtype
 from impl.core.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
@@ -337,11 +337,29 @@ class UpdateRule(Optimizer):
             self._check_capture(group)
             state["step"] += 1
             kept = [None if name is None else state[name] for name in names]
-            if decay_real:
-                param, grad = as_real(param, grad)
-            if "weight_decay" in self.defaults:
-                grad = decayed(group, param, grad, lr)
-            yield state["step"], *as_real(param, grad, *kept)
+            with computed(group, param, grad, kept) as (param, grad, kept):
+                if decay_real:
+                    param, grad = as_real(param, grad)
+                if "weight_decay" in self.defaults:
+                    grad = decayed(group, param, grad, lr)
+                yield state["step"], *as_real(param, grad, *kept)
+
+
+@contextmanager
+def computed(
+    group: dict[str, Any], param: Tensor, grad: Tensor, kept: list[Tensor | None]
+) -> Iterator[tuple[Tensor, Tensor, list]]:
+    """The tensors with which a step of a parameter computes: those that were given, or their
+    copies in float32 where a fused kernel updates half precision, which rounds what it writes."""
+    if not (group.get("fused") and param.dtype.numpy in REDUCED):
+        yield param, grad, kept
+        return
+    written = [param, *kept]
+    wide = [None if t is None else t.float() for t in written]
+    yield wide[0], grad.float(), wide[1:]
+    for tensor, result in zip(written, wide, strict=True):
+        if tensor is not None:
+            tensor.copy_(result)
 
 
 def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:

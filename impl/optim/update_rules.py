@@ -15,6 +15,7 @@ from impl.optim.optimizer import (
     Kept,
     UpdateRule,
     check_fused,
+    computed,
     decayed,
     differentiated,
     filled,
@@ -52,24 +53,29 @@ class SGD(UpdateRule):
             lr = lr.squeeze()
         for param, grad in differentiated(group):  # no step count; complex numbers stay complex
             check_fused(group, param)
-            grad = decayed(group, param, grad)
-            if momentum != 0:
-                state = self.state[param]
-                buffer = state.get("momentum_buffer")
-                if buffer is None:
-                    buffer = state["momentum_buffer"] = grad.detach().clone()
+            state, kind = self.state[param], param.dtype
+            with computed(group, param, grad, [state.get("momentum_buffer")]) as given:
+                param, grad, (buffer,) = given
+                grad = decayed(group, param, grad)
+                if momentum != 0:
+                    if buffer is None:
+                        buffer = grad.detach().clone()
+                        state["momentum_buffer"] = buffer if buffer.dtype is kind else buffer.to(kind)
+                    else:
+                        buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+                    grad = self._direction(group, grad, buffer)
+                if isinstance(lr, Tensor):  # to be differentiated
+                    param.addcmul_(grad, lr, value=-1)
                 else:
-                    buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-                if not group["nesterov"]:
-                    grad = buffer
-                elif group["foreach"]:  # in place, whether that is the parameter's `.grad` or not
-                    grad.add_(buffer, alpha=momentum)
-                else:
-                    grad = grad.add(buffer, alpha=momentum)
-            if isinstance(lr, Tensor):  # to be differentiated
-                param.addcmul_(grad, lr, value=-1)
-            else:
-                param.add_(grad, alpha=-lr)
+                    param.add_(grad, alpha=-lr)
+
+    def _direction(self, group, grad: Tensor, buffer: Tensor) -> Tensor:
+        """What a step with momentum subtracts, but for the rate."""
+        if not group["nesterov"]:
+            return buffer
+        if group["foreach"]:  # in place, whether that is the parameter's `.grad` or not
+            return grad.add_(buffer, alpha=group["momentum"])
+        return grad.add(buffer, alpha=group["momentum"])
 
 
 class Adagrad(UpdateRule):

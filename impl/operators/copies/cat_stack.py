@@ -38,8 +38,7 @@ def cat(tensors: list[Array], dim=0) -> Array:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     d = result_dtype(tensors).numpy
     solid = [(i, t) for i, t in enumerate(tensors) if not _is_legacy_empty(t.shape)]
-    if not solid:
-        wrap_dim(dim, 1)
+    if not solid:  # ATen does not look at the dimension
         return np.empty(0, d)
     first = solid[0][1].shape
     dim = wrap_dim(dim, len(first))

@@ -76,11 +76,11 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """
     if repeats is None:
         counts = input._raw
-        if counts.dtype.kind != "i":
+        if CATEGORY[counts.dtype] != INTEGRAL:
             raise not_implemented("repeat_interleave_cpu", input.dtype)
         if counts.ndim != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _indices_of(np.repeat(np.arange(counts.size), counts))
+        return new(np.repeat(np.arange(counts.size), counts).astype(counts.dtype))
     if dim is None:
         input = input.flatten()
         dim = 0

@@ -45,7 +45,8 @@ def renorm(self: Array, p, dim, maxnorm) -> Array:
     require_identity(self, float(p), axes)
     length = raw_norm(self.astype(_accumulation(self.dtype)), float(p), axes, True)
     factor = np.where(length > maxnorm, maxnorm / (length + 1e-7), 1.0)
-    return self * factor.astype(length.dtype if self.dtype.kind == "c" else self.dtype)
+    kind = self.dtype
+    return (self * factor.astype(length.dtype if kind.kind == "c" else kind)).astype(kind)
 
 
 def _renorm_backward(F, grad, value, p, dim, maxnorm):

@@ -255,9 +255,9 @@ def _contracted(a, b, of_a, of_b):
     for i, j in zip(of_a, of_b, strict=True):
         n, m = a.size(i), b.size(j)
         if m == 1:
-            left = left.sum(i, True)
+            left = left.sum(i, True, dtype=left.dtype)
         elif n == 1:
-            right = right.sum(j, True)
+            right = right.sum(j, True, dtype=right.dtype)
         elif n != m:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {n} in dim {i} and "

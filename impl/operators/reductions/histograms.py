@@ -77,7 +77,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         values = np.zeros_like(values)  # ATen clears the counts before it reads the elements
     within = values[(values >= kind(low)) & (values <= kind(high))]
     places = ((within - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(np.int64)
-    counts = np.bincount(np.minimum(places, bins - 1), minlength=bins).astype(values.dtype)
+    # An overflow in half precision converts to the least integer, which counts as the first bin.
+    counts = np.bincount(np.clip(places, 0, bins - 1), minlength=bins).astype(values.dtype)
     if out is None:
         return new(counts)
     if out.dtype is not input.dtype:
