@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 import impl
-from impl.optim.optimizer import UpdateRule
+from impl.optim.update_rule import UpdateRule
 
 NAMES = sorted(set(impl.optim.__all__) - {"Optimizer", "lr_scheduler", "swa_utils"})
 # Optimizers that torch.optim itself is the module of, which take no complex parameters.

@@ -7,8 +7,9 @@ from typing import Any
 from impl.core.grad_mode import enable_grad, no_grad
 from impl.core.registry import FUNCTIONS
 from impl.optim.line_search import strong_wolfe
-from impl.optim.optimizer import Optimizer, as_real
+from impl.optim.optimizer import Optimizer
 from impl.optim.options import check_option
+from impl.optim.update_rule import as_real
 from impl.tensor.tensor import Tensor
 
 

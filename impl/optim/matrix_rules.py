@@ -12,8 +12,9 @@ from impl.core.registry import FUNCTIONS
 from impl.factories import creation
 from impl.factories.type_info import finfo
 from impl.functional import norm
-from impl.optim.optimizer import Optimizer, differentiated, step_dtype
+from impl.optim.optimizer import Optimizer
 from impl.optim.options import check_option
+from impl.optim.update_rule import differentiated, step_dtype
 from impl.tensor.tensor import Tensor
 
 

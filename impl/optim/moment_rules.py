@@ -8,12 +8,8 @@ from __future__ import annotations
 from operator import itemgetter
 
 from impl.core.registry import FUNCTIONS
-from impl.optim.optimizer import (
-    Kept,
-    Optimizer,
-    UpdateRule,
-    one,
-)
+from impl.optim.optimizer import Optimizer
+from impl.optim.update_rule import Kept, UpdateRule, one
 from impl.tensor.tensor import Tensor
 
 _TENSOR = "{} as a Tensor is not supported for capturable=False and foreach=True"

@@ -1,26 +1,23 @@
-"""`Optimizer`, the base of all optimizers, and `UpdateRule`, which loops over parameters."""
+"""`Optimizer`, the base of all optimizers."""
 
 from __future__ import annotations
 
 import copy
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
-from impl.core.dtypes import FLOATING, REDUCED, dtype, float32, float64, get_default_dtype
+from impl.core.dtypes import FLOATING
 from impl.core.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
-from impl.core.registry import FUNCTIONS
-from impl.factories import creation
 from impl.factories.type_info import typename
 from impl.optim.optimizer_hooks import (
     Hooked,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from impl.optim.options import check_option
 from impl.tensor.tensor import Tensor
 
 
@@ -236,149 +233,6 @@ def _cast(param: Tensor, value, key=None):
     return value
 
 
-def step_dtype() -> dtype:
-    """The dtype of step counts: float32, or float64 if that is the default dtype."""
-    return float64 if get_default_dtype() is float64 else float32
-
-
-def as_real(*tensors):
-    """Views of complex tensors as pairs of real numbers; real tensors as they are."""
-    return [t if t is None or not t.is_complex() else FUNCTIONS["view_as_real"](t) for t in tensors]
-
-
-def zeros(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
-    """Initial value of a moving average."""
-    return FUNCTIONS["zeros_like"](param)
-
-
-def one(optimizer, group: dict[str, Any], param: Tensor) -> Tensor:
-    """Initial value of a product or a weight."""
-    return creation.tensor(1.0)
-
-
-def filled(like: Tensor, value) -> Tensor:
-    """A tensor of one number; of a complex tensor both parts are that number."""
-    return FUNCTIONS["full_like"](like, complex(value, value) if like.is_complex() else value)
-
-
-class Kept(NamedTuple):
-    """A tensor in the state of each parameter: its name and its value before the first step.
-
-    It is kept only in groups for which `only_if` holds, if that is given.
-    """
-
-    name: str
-    first: Callable[[Any, dict[str, Any], Any], Tensor] = zeros
-    only_if: Callable[[dict[str, Any]], Any] | None = None
-
-
-class UpdateRule(Optimizer):
-    """Base of the optimizers that update each parameter by itself, by a formula in `_update`."""
-
-    #: Names of the options, in the order of torch's defaults (which a state_dict shows).
-    _options: str
-    #: Options whose range is checked, in the order of the checks.
-    _checked: str
-    #: Tensors in the state of each parameter, after the count "step".
-    _state: tuple[Kept, ...]
-    #: For the loop and for `foreach`: which tensors have to be on an accelerator that can capture
-    #: graphs, with `capturable`, and whether XLA is among these.
-    _captured = "params and state_steps", "params and state_steps"
-    _captured_by_xla = True, False
-
-    def _defaults(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Check the constructor's arguments and return the options in torch's order."""
-        for name in self._checked.split():
-            check_option(name, options[name])
-        if options.get("fused"):
-            if options["differentiable"]:
-                raise RuntimeError("`fused` does not support `differentiable`")
-            if options["foreach"]:
-                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-        return {name: options[name] for name in self._options.split()}
-
-    def _check_capture(self, group: dict[str, Any]) -> None:
-        """Raise AssertionError for options of a group that its gradients do not allow here."""
-        foreach, fused = group.get("foreach"), group.get("fused")
-        if foreach and group.get("differentiable"):
-            raise AssertionError("_foreach ops don't support autograd")
-        if group.get("capturable") and not fused:
-            devices = ["cuda", "xpu", "hpu", "privateuseone"]
-            devices += ["xla"] * self._captured_by_xla[bool(foreach)]
-            raise AssertionError(
-                f"If capturable=True, {self._captured[bool(foreach)]} must be on supported "
-                f"devices: {devices}."
-            )
-
-    def _begin(self, group: dict[str, Any], param: Tensor) -> dict[str, Any]:
-        """Fill the state of a parameter before its first step."""
-        check_fused(group, param)
-        state = self.state[param]
-        kind = float32 if group.get("fused") else step_dtype()
-        state["step"] = creation.tensor(0.0, dtype=kind)
-        for name, first, only_if in self._state:
-            if only_if is None or only_if(group):
-                state[name] = first(self, group, param)
-        return state
-
-    def _each(self, group: dict[str, Any], lr=None, decay_real: bool = False) -> Iterator[tuple]:
-        """Yield the terms of the formula for each parameter of the group that has a gradient.
-
-        These are the step, counted; the parameter; its gradient with weight decay; and the tensors
-        of its state, None for one that this group does not keep. Complex tensors are viewed as
-        pairs of real numbers, before the weight decay with `decay_real`, else after it. `lr` is the
-        learning rate of a decoupled weight decay.
-        """
-        names = [
-            name if only_if is None or only_if(group) else None for name, _, only_if in self._state
-        ]
-        for param, grad in differentiated(group):
-            state = self.state[param] or self._begin(group, param)
-            self._check_capture(group)
-            state["step"] += 1
-            kept = [None if name is None else state[name] for name in names]
-            with computed(group, param, grad, kept) as (param, grad, kept):
-                if decay_real:
-                    param, grad = as_real(param, grad)
-                if "weight_decay" in self.defaults:
-                    grad = decayed(group, param, grad, lr)
-                yield state["step"], *as_real(param, grad, *kept)
-
-
-@contextmanager
-def computed(
-    group: dict[str, Any], param: Tensor, grad: Tensor, kept: list[Tensor | None]
-) -> Iterator[tuple[Tensor, Tensor, list]]:
-    """The tensors with which a step of a parameter computes: those that were given, or their
-    copies in float32 where a fused kernel updates half precision, which rounds what it writes."""
-    if not (group.get("fused") and param.dtype.numpy in REDUCED):
-        yield param, grad, kept
-        return
-    written = [param, *kept]
-    wide = [None if t is None else t.float() for t in written]
-    yield wide[0], grad.float(), wide[1:]
-    for tensor, result in zip(written, wide, strict=True):
-        if tensor is not None:
-            tensor.copy_(result)
-
-
-def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
-    for param in group["params"]:
-        if param._grad is not None:
-            yield param, -param._grad if group["maximize"] else param._grad
-
-
-def check_fused(group: dict[str, Any], param: Tensor) -> None:
-    """Raise RuntimeError for a parameter without a fused update, if the group asks for one."""
-    if group.get("fused") and param.dtype.category != FLOATING:
-        devices = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
-        raise RuntimeError(
-            "`fused=True` requires all the params to be floating point Tensors of supported "
-            f"devices: {devices} but {param.dtype} and cpu"
-        )
-
-
 def as_numbers(group: dict[str, Any]) -> dict[str, Any]:
     """A group with numbers for options that are tensors, unless these are differentiated."""
     return {
@@ -395,19 +249,6 @@ def _number(value):
     return value
 
 
-def decayed(group: dict[str, Any], param: Tensor, grad: Tensor, lr=None) -> Tensor:
-    """The gradient plus weight_decay · θ; decoupled, the gradient itself, and θ is scaled."""
-    decay = group["weight_decay"]
-    if decay == 0:
-        return grad
-    if group.get("decoupled_weight_decay"):
-        param.mul_(1 - lr * decay)
-        return grad
-    if isinstance(decay, Tensor) and decay.requires_grad:
-        return grad.addcmul_(param.clone(), decay)  # writes `.grad`, as torch does
-    return grad.add(param, alpha=decay)
-
-
 class _RequiredParameter:
     """The mark of an option without a default value."""
 
@@ -420,7 +261,6 @@ required = _RequiredParameter()
 
 __all__ = [
     "Optimizer",
-    "UpdateRule",
     "register_optimizer_step_post_hook",
     "register_optimizer_step_pre_hook",
 ]

@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from impl.core.registry import FUNCTIONS
 from impl.factories import creation
-from impl.optim.optimizer import (
+from impl.optim.update_rule import (
     Kept,
     UpdateRule,
     check_fused,
@@ -60,7 +60,9 @@ class SGD(UpdateRule):
                 if momentum != 0:
                     if buffer is None:
                         buffer = grad.detach().clone()
-                        state["momentum_buffer"] = buffer if buffer.dtype is kind else buffer.to(kind)
+                        state["momentum_buffer"] = (
+                            buffer if buffer.dtype is kind else buffer.to(kind)
+                        )
                     else:
                         buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
                     grad = self._direction(group, grad, buffer)
