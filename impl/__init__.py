@@ -5,8 +5,8 @@ from __future__ import annotations
 import math as _math
 import sys as _sys
 
-from impl import _tensor as _tensor_py
 from impl import (
+    _C,
     amp,
     autograd,
     backends,
@@ -35,6 +35,7 @@ from impl import (
     utils,
     version,
 )
+from impl import _tensor as _tensor_py
 from impl import operators as _operators
 from impl._linalg_utils import _symeig as symeig
 from impl._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve
@@ -123,6 +124,7 @@ from impl.graph.anomaly_mode import (
     set_anomaly_enabled,
 )
 from impl.serialization import load, save
+from impl.tensor import torch_function as _torch_function
 from impl.tensor import views as _views
 from impl.tensor.tensor import Tensor
 
@@ -146,3 +148,4 @@ _publish(
         "nn.functional": nn.functional,
     }
 )
+_torch_function.complete()

@@ -19,6 +19,7 @@ from impl.core.storage import Storage
 from impl.factories.creation import tensor
 from impl.factories.generator import Generator
 from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.torch_function import overrides
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 """The value of a parameter that was not given; no value of a caller is it."""
@@ -114,8 +115,8 @@ class Parameter:
         if value is None and self.nullable:
             return True
         if self._accepts is _is_tensor_list:
-            return _is_tensor_list(value, self.place)
-        return self._accepts(value, self.size)
+            return _is_tensor_list(value, self.place) or overrides(value)
+        return self._accepts(value, self.size) or overrides(value)
 
     def depends_on_value(self, value) -> bool:
         """Whether it takes more than the type of a value to say that it fits."""
@@ -210,7 +211,7 @@ def _is_tensor_list(value, place: int) -> bool:
     if not isinstance(value, tuple | list):
         return False
     for position, element in enumerate(value):
-        if not isinstance(element, Tensor):
+        if not isinstance(element, Tensor) and not overrides(element):
             raise TypeError(
                 f"expected Tensor as element {position} in argument {place}, but got "
                 f"{type_name(element)}"

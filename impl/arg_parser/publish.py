@@ -10,6 +10,7 @@ from impl.core import messages
 from impl.core.registry import NATIVE, C
 from impl.dispatch.out import refuse_gradients
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import asking
 
 HIDDEN = ("_VF", "_nn")
 """Prefixes of functions without a public name."""
@@ -65,7 +66,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 refuse_gradients(call, (*given, *named.values()))
             raise
 
-    return function
+    parser.public = function
+    return asking(function)
 
 
 def _given(a, b, c, more: tuple) -> tuple:

@@ -214,7 +214,7 @@ Tensor.is_signed = lambda self: BY_NUMPY[self._raw.dtype] not in (dtypes.uint8, 
 
 def _contains(self, element) -> bool:
     """Whether any element equals a number or tensor (`element in tensor`)."""
-    if not isinstance(element, (Tensor, bool, int, float, complex)):
+    if not isinstance(element, (Tensor, bool, int, float, complex, np.number)):
         raise RuntimeError(
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."

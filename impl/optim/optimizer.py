@@ -147,7 +147,7 @@ class Optimizer(Hooked):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero in place."""
         for param in chain.from_iterable(group["params"] for group in self.param_groups):
-            gradient = param._grad
+            gradient = param._own_grad
             if gradient is None:
                 continue
             if set_to_none:
@@ -344,8 +344,8 @@ class UpdateRule(Optimizer):
 def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
     for param in group["params"]:
-        if param._grad is not None:
-            yield param, -param._grad if group["maximize"] else param._grad
+        if param._own_grad is not None:
+            yield param, -param._own_grad if group["maximize"] else param._own_grad
 
 
 def check_fused(group: dict[str, Any], param: Tensor) -> None:

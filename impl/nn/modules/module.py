@@ -360,12 +360,12 @@ class Module(Calling, Convertible, Stateful):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set all gradients to None, or to zero in place."""
         for parameter in self.parameters():
-            if parameter._grad is None:
+            if parameter._own_grad is None:
                 continue
             if set_to_none:
                 parameter.grad = None
                 continue
-            gradient = parameter._grad
+            gradient = parameter._own_grad
             if gradient.grad_fn is not None:
                 gradient.detach_()
             else:
