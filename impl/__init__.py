@@ -29,6 +29,7 @@ from impl import (
     return_types,
     serialization,
     special,
+    storage,
     testing,
     torch_version,
     types,
@@ -37,6 +38,14 @@ from impl import (
 )
 from impl import _tensor as _tensor_py
 from impl import operators as _operators
+from impl._checks import (
+    _assert,
+    _check,
+    _check_index,
+    _check_not_implemented,
+    _check_type,
+    _check_value,
+)
 from impl._linalg_utils import _symeig as symeig
 from impl._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve
 from impl.amp import GradScaler
@@ -117,6 +126,8 @@ from impl.factories import tensor_methods as _tensor_methods
 from impl.factories import type_info as _type_info
 from impl.factories.generator import Generator, default_generator
 from impl.factories.printing import set_printoptions
+from impl.factories.storages import LEGACY_STORAGES as _LEGACY_STORAGES
+from impl.factories.storages import TypedStorage, UntypedStorage
 from impl.func.mapping import vmap
 from impl.graph.anomaly_mode import (
     is_anomaly_check_nan_enabled,
@@ -137,6 +148,7 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
 globals().update(_creation.LEGACY_TYPES)
+globals().update(_LEGACY_STORAGES)
 globals().update(_FUNCTIONS)
 globals().update({_name: getattr(functional, _name) for _name in functional.__all__})
 _publish(

@@ -18,6 +18,7 @@ from impl.core.sizes import Size
 from impl.core.storage import Storage
 from impl.factories.creation import tensor
 from impl.factories.generator import Generator
+from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor, requires_grad
 from impl.tensor.torch_function import overrides
 
@@ -246,7 +247,7 @@ _CHECKS = {
     "device": lambda value, size: isinstance(value, device | str) or is_int(value),
     "memory_format": _is_a(memory_format),
     "Generator": _is_a(Generator),
-    "Storage": _is_a(Storage),
+    "Storage": _is_a(Storage, TypedStorage),
     "object": lambda value, size: True,
     "name": _is_a(str),
     "name[]": _is_a(tuple, list),
@@ -323,4 +324,5 @@ _CONVERSIONS = {
     "Number": _number,
     "complex": _number,
     "dtype": _dtype,
+    "Storage": lambda value, parameter, function: value.untyped(),
 }

@@ -1,6 +1,14 @@
 """`torch.autograd`: backward, grad, and the grad modes."""
 
-from impl.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
+from impl.autograd import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    profiler,
+)
 from impl.autograd.gradcheck import gradcheck, gradgradcheck
 from impl.autograd.variable import Variable
 from impl.core.grad_mode import (

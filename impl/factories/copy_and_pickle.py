@@ -97,7 +97,11 @@ def _rebuilt(cls, memory: Storage, d, shape, strides, offset, flag, attributes) 
 
 
 def _packed(self: Storage) -> tuple:
-    return Storage, (self.flat,)
+    return _unpacked, (self.flat,)
+
+
+def _unpacked(flat) -> Storage:
+    return Storage(flat)
 
 
 for _class, _name, _method in (

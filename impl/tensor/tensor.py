@@ -46,7 +46,7 @@ def requires_grad(tensor: Tensor) -> bool:
 PLAIN: set[type] = set()
 
 
-class _TensorType(type):
+class _TensorMeta(type):
     """The metaclass of Tensor (torch._C._TensorMeta)."""
 
     # The methods of the classes that take functions of torch over, by `__torch_function__`.
@@ -70,7 +70,7 @@ class _TensorType(type):
         def __setattr__(cls, name: str, value: Any) -> None: ...
 
 
-class Tensor(TensorBase, metaclass=_TensorType):
+class Tensor(TensorBase, metaclass=_TensorMeta):
     """An n-dimensional array of one dtype with autograd metadata (torch.Tensor).
 
     The modules of `impl.operators` attach the operators. This class has everything else: flags, the
@@ -270,9 +270,9 @@ class Tensor(TensorBase, metaclass=_TensorType):
             )
         return self._array()
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None):
         array = self.numpy()
-        return array if dtype is None else array.astype(dtype)
+        return array if dtype is None else array.astype(dtype, copy=False)
 
     def __bool__(self) -> bool:
         if self._raw.size == 0:

@@ -22,7 +22,7 @@ from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
 from impl.tensor.lazy_conj import LazyConjTensor
-from impl.tensor.tensor import PLAIN, Tensor, _TensorType, blank, copy_fields
+from impl.tensor.tensor import PLAIN, Tensor, _TensorMeta, blank, copy_fields
 
 # The classes that are looked at no further: they have no `__torch_function__`.
 _SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
@@ -198,7 +198,7 @@ class Overridable:
         return iter(self.unbind(0))  # type: ignore[attr-defined]
 
 
-_TensorType._overridable = Overridable
+_TensorMeta._overridable = Overridable
 _DUNDERS = [
     "__abs__",
     "__array__",

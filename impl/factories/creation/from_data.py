@@ -108,6 +108,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
 
 def _as_array(obj, d: dtype | None, device, copy: bool | None) -> Tensor:
     """An object that is no tensor as one; its memory is shared if it has any, unless `copy`."""
+    if isinstance(obj, np.ndarray) and not obj.ndim and obj.dtype.isnative:
+        obj = obj[()]
     if copy is False and isinstance(obj, np.generic):
         raise RuntimeError(
             "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "

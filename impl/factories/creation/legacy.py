@@ -16,6 +16,7 @@ from impl.factories.creation.constants import empty_strided, full
 from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of
 from impl.factories.creation.literals import array_of
 from impl.factories.creation.options import check_place, factory, flagged, listed, one_by_one
+from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor, new
 
 
@@ -73,6 +74,8 @@ def legacy_constructor(
         args = tuple(size)
     if len(args) == 1 and _is_data(args[0]):
         (data,) = args
+        if isinstance(data, TypedStorage):
+            data = data.untyped()
         if isinstance(data, Storage):
             return new(np.empty(0, d.numpy)).set_(data)
         if isinstance(data, Tensor):

@@ -82,7 +82,7 @@ def _inferred(values) -> dtype:
     return dtypes.get_default_dtype() if result is None else result
 
 
-def _stored(flat: list, d: dtype) -> np.ndarray:
+def stored(flat: list, d: dtype) -> np.ndarray:
     """The scalars as an array, each converted as PyTorch's `store_scalar` does."""
     if d.category == dtypes.INTEGRAL:
         return np.array([_whole(value, d) for value in flat], np.int64).astype(d.numpy)
@@ -150,7 +150,7 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
         d = _inferred(data) if shape else _scalar_dtype(data)
     flat: list = []
     _flatten(data, shape, 0, flat)
-    return _stored(flat, d).reshape(shape)
+    return stored(flat, d).reshape(shape)
 
 
 def unsupported(d: np.dtype) -> str:
