@@ -1,4 +1,4 @@
-"""`torch.overrides`: functions of a program's own that classes take over by `__torch_function__`."""
+"""`torch.overrides`: functions of a program's own that other classes may take over."""
 
 from __future__ import annotations
 

@@ -109,7 +109,9 @@ def _of_values(actual: Any, expected: Any, given, equal_nan: bool, checks) -> st
     kinds = {isinstance(value, Tensor) for value in (actual, expected)}
     numbers = all(isinstance(value, (int, float, complex)) for value in (actual, expected))
     if numbers and any(isinstance(value, bool) for value in (actual, expected)):
-        raise RuntimeError(_UNEXPECTED.format(type(actual).__name__, actual, type(expected).__name__, expected))
+        raise RuntimeError(
+            _UNEXPECTED.format(type(actual).__name__, actual, type(expected).__name__, expected)
+        )
     if kinds != {True} and not numbers:
         raise TypeError(
             f"No comparison pair was able to handle inputs of type {type(actual)} and "

@@ -8,7 +8,7 @@ __all__ = ["record_function"]
 
 
 class record_function:
-    """A labelled region, a context manager without effect (torch.autograd.profiler.record_function)."""
+    """A labelled region, a context manager without effect (torch.profiler.record_function)."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name

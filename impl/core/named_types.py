@@ -6,8 +6,8 @@ from __future__ import annotations
 class NamedType(type):
     """The metaclass of a class of PyTorch's extension module.
 
-    The interpreter's own messages show its full name (`'torch.Size' object has no attribute`), while
-    its `__name__` is the last part of it.
+    The interpreter's own messages show its full name (`'torch.Size' object has no attribute`),
+    while its `__name__` is the last part of it.
     """
 
     def __new__(cls, name: str, bases: tuple, body: dict, module: str = "torch") -> NamedType:

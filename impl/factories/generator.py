@@ -16,8 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import lapack
 
-from impl.core.named_types import NamedType
 from impl.core.devices import CPU, check_device
+from impl.core.named_types import NamedType
 from impl.core.registry import FUNCTIONS
 from impl.kernels import float32_math, libm
 from impl.kernels.fused_multiply_add import fused

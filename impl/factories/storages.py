@@ -1,4 +1,4 @@
-"""The surface of storages: `torch.UntypedStorage`, a sequence of bytes, and `torch.TypedStorage`."""
+"""Storages as sequences: `torch.UntypedStorage` of bytes, and `torch.TypedStorage`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _bytes(self: Storage) -> np.ndarray:
     return self.flat.view(np.uint8)
 
 
-def _place(size: int, index: int) -> int:
+def _place(size: int, index) -> int:
     if not -size <= index < size:
         raise IndexError(f"index {index} out of range for storage of size {size}")
     return index
@@ -163,8 +163,7 @@ class _UntypedType(type(Storage)):  # type: ignore[misc]
             return Storage(np.zeros(source, np.uint8))
         if not isinstance(source, Sequence):
             raise RuntimeError(
-                "torch.UntypedStorage(): Expected a sequence type, but got "
-                f"{type(source).__name__}"
+                f"torch.UntypedStorage(): Expected a sequence type, but got {type(source).__name__}"
             )
         for item in source:
             if not isinstance(item, int):

@@ -86,7 +86,7 @@ def _marked(data: Tensor, requires_grad: bool) -> Tensor:
             f"{type(result).__name__} was found instead. To use the type as a Parameter, please "
             "correct the detach() semantics defined by its __torch_dispatch__() implementation."
         )
-    result._is_param = True
+    result._is_param = True  # type: ignore[attr-defined]
     return result
 
 
@@ -236,7 +236,7 @@ def _without_value(cls, requires_grad: bool, device, dtype):
     return result
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc, metaclass]
     """A parameter without a shape yet (torch.nn.UninitializedParameter)."""
 
     cls_to_become = Parameter

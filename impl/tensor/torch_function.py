@@ -199,26 +199,11 @@ class Overridable:
 
 
 _TensorMeta._overridable = Overridable
-_DUNDERS = [
-    "__abs__",
-    "__array__",
-    "__array_wrap__",
-    "__bool__",
-    "__complex__",
-    "__contains__",
-    "__deepcopy__",
-    "__float__",
-    "__format__",
-    "__index__",
-    "__int__",
-    "__invert__",
-    "__len__",
-    "__neg__",
-    "__pos__",
-    "__reduce_ex__",
-    "__repr__",
-    "__reversed__",
-]
+_DUNDERS = (
+    *("__abs__", "__array__", "__array_wrap__", "__bool__", "__complex__", "__contains__"),
+    *("__deepcopy__", "__float__", "__format__", "__index__", "__int__", "__invert__"),
+    *("__len__", "__neg__", "__pos__", "__reduce_ex__", "__repr__", "__reversed__"),
+)
 _PRIVATE = ("_base", "_grad", "_is_view", "_version")
 
 

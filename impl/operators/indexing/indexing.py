@@ -222,9 +222,9 @@ def getitem(self, index):
     step that is not positive.
     """
     kind = type(index)
-    if (type(self) is not Tensor or kind not in _USUAL) and STATE.torch_function:
-        if asked := _overriding(self, index):
-            return ask(Tensor.__getitem__, "torch.Tensor.__getitem__", asked, (self, index), {})
+    unusual = type(self) is not Tensor or kind not in _USUAL
+    if unusual and STATE.torch_function and (asked := _overriding(self, index)):
+        return ask(Tensor.__getitem__, "torch.Tensor.__getitem__", asked, (self, index), {})
     if kind is int:
         return _select(self, 0, index, 0)
     if kind is slice:

@@ -13,7 +13,7 @@ from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
 from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
 from impl.tensor.tensor import Tensor, new
-from impl.tensor.torch_function import ask, asking, overriding
+from impl.tensor.torch_function import ask, asking, overrides, overriding
 
 _OPERANDS = (Tensor, bool, int, float, complex)
 _USUAL = set(_OPERANDS)
@@ -60,6 +60,8 @@ def binary(call, name: str, operands=_OPERANDS):
 
 def _asked(name: str, asked: list, *operands):
     target = _ASKED_FOR.get(name, name)
+    if name == "__eq__" and not overrides(operands[0]):
+        target = "eq"
     try:
         return ask(getattr(Tensor, target), f"torch.Tensor.{target}", asked, operands, {})
     except TypeError:
