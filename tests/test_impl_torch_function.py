@@ -106,6 +106,35 @@ def test_copies_of_a_derived_class():
         copy.deepcopy(own)
 
 
+class Renewed(torch.Tensor):
+    """A class whose new_empty keeps it."""
+
+    def new_empty(self, *size, **options):
+        return self.as_subclass(torch.Tensor).new_empty(*size, **options).as_subclass(Renewed)
+
+
+class Unwrapping(torch.Tensor):
+    """A class that computes with plain tensors."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        plain = [a.as_subclass(torch.Tensor) if isinstance(a, cls) else a for a in args]
+        return func(*plain, **(kwargs or {}))
+
+
+def test_a_class_that_is_deepcopied_or_unwrapped():
+    """With a new_empty of its own; as_subclass asks no class."""
+    copied = copy.deepcopy(Renewed([1.0, 2.0]))
+    assert type(copied) is Renewed and copied.tolist() == [1, 2]
+    assert type(Unwrapping([1.0]) + 1) is torch.Tensor
+
+
+def test_a_conjugated_derived_class_is_resolved():
+    """Its values are those of the conjugate."""
+    own = Own(torch.ones(2, dtype=torch.complex64) * 1j).conj()
+    assert type(own) is Own and own.tolist() == [-1j, -1j]
+
+
 def test_a_parameter_of_a_derived_class_keeps_it():
     """It counts as a parameter all the same."""
     parameter = torch.nn.Parameter(Own([1.0]))

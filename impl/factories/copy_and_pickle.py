@@ -52,7 +52,8 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
-    if type(self) is not Tensor and overrides(self):
+    own = overrides(self)
+    if own and type(self.new_empty([])) is not type(self):
         raise RuntimeError(_NEW_EMPTY)
     memory = self.untyped_storage()
     copied = memo.setdefault(_STORAGES, {})
@@ -60,6 +61,8 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         copied[memory._cdata] = Storage(memory.flat.copy()), memory
     result = _over(copied[memory._cdata][0].sharing(), self._raw.dtype, *geometry(self))
     result._requires_grad = self._requires_grad
+    if own:
+        result = of_class(result, type(self))
     memo[id(self)] = result
     result._own_grad = copy.deepcopy(self._own_grad, memo)
     for name, value in _own_attributes(self).items():

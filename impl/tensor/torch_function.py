@@ -17,16 +17,17 @@ import numpy as np
 
 from impl.core.devices import device
 from impl.core.dtypes import dtype
-from impl.core.registry import method_of, tensor_ops
+from impl.core.registry import FUNCTIONS, method_of, tensor_ops
 from impl.core.sizes import Size
 from impl.core.state import STATE
 from impl.core.tensor_impl import TensorBase
+from impl.tensor.batched_tensor import Batched
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import PLAIN, Tensor, _TensorMeta, blank, copy_fields
 
-# The classes that are looked at no further: they have no `__torch_function__`.
+# The classes that are looked at no further: they have no `__torch_function__` of a program.
 _SILENT = {bool, int, float, complex, str, NoneType, slice, dict, type(...), np.ndarray}
-_SILENT |= {device, dtype, Size, type}
+_SILENT |= {device, dtype, Size, type, LazyConjTensor, Batched}
 _NO_SUBCLASS = (
     "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. "
     "Make sure your class inherits from Tensor."
@@ -151,15 +152,17 @@ def _converted(result, cls):
 def as_subclass(self, cls) -> Any:
     """A view of the whole tensor that has a class derived from Tensor (Tensor.as_subclass)."""
     _check_class(cls)
-    return of_class(tensor_ops.alias(self), cls)
+    with DisableTorchFunctionSubclass():
+        return of_class(tensor_ops.alias(self), cls)
 
 
 def _make_subclass(cls, data, require_grad: bool = False) -> Any:
     """A detached alias of another class (torch.Tensor._make_subclass)."""
     _check_class(cls)
-    result = of_class(data.detach(), cls)
-    result.requires_grad = require_grad
-    return result
+    with DisableTorchFunctionSubclass():
+        result = of_class(data.detach(), cls)
+        result.requires_grad = require_grad
+        return result
 
 
 Tensor._make_subclass = staticmethod(_make_subclass)
@@ -178,8 +181,8 @@ def of_class(tensor: Tensor, cls: type) -> Any:
     """A new tensor that nothing else holds, as one of another class."""
     if cls is Tensor:
         return tensor
-    if isinstance(tensor, LazyConjTensor):
-        raise NotImplementedError("a tensor of a subclass that is conjugated when it is read")
+    if isinstance(tensor, LazyConjTensor):  # whose own class has the bits: they are resolved
+        tensor = FUNCTIONS["resolve_neg"](FUNCTIONS["resolve_conj"](tensor))
     result = blank(cls)
     copy_fields(result, tensor)
     return result
