@@ -135,6 +135,8 @@ def test_dlpack_shares_memory():
     view, again = np.from_dlpack(x), torch.from_dlpack(x)
     x.add_(1)
     assert view.tolist() == again.tolist() == [1, 2, 3]
+    torch.from_dlpack(x.__dlpack__())[0] = 9
+    assert x.tolist() == [9, 2, 3]
     assert torch.from_dlpack(np.arange(2)).tolist() == [0, 1]
     with pytest.raises(BufferError, match="Can't export tensors that require gradient"):
         np.from_dlpack(torch.ones(1, requires_grad=True))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.registry import method_of
+from impl.core.storage import Memory, address
 from impl.factories.creation.from_data import from_numpy
 from impl.factories.creation.options import check_place, publish
 from impl.tensor.lazy_conj import conj_neg_bits
@@ -75,7 +76,10 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     check_place(device)
     if not hasattr(ext_tensor, "__dlpack__"):
         ext_tensor = _Exporter(ext_tensor)
-    return from_numpy(np.from_dlpack(ext_tensor, copy=copy))
+    array = np.from_dlpack(ext_tensor, copy=copy)
+    if not array.flags.writeable:  # as NumPy has it for a capsule of the first protocol
+        array = np.asarray(Memory(array, address(array), array.shape, array.strides))
+    return from_numpy(array)
 
 
 def to_dlpack(tensor: Tensor):
