@@ -5,8 +5,8 @@ from __future__ import annotations
 import math as _math
 import sys as _sys
 
-from impl import _tensor as _tensor_py
 from impl import (
+    _C,
     amp,
     autograd,
     backends,
@@ -29,13 +29,23 @@ from impl import (
     return_types,
     serialization,
     special,
+    storage,
     testing,
     torch_version,
     types,
     utils,
     version,
 )
+from impl import _tensor as _tensor_py
 from impl import operators as _operators
+from impl._checks import (
+    _assert,
+    _check,
+    _check_index,
+    _check_not_implemented,
+    _check_type,
+    _check_value,
+)
 from impl._linalg_utils import _symeig as symeig
 from impl._linalg_utils import cholesky, eig, lstsq, matrix_rank, qr, solve
 from impl.amp import GradScaler
@@ -116,6 +126,8 @@ from impl.factories import tensor_methods as _tensor_methods
 from impl.factories import type_info as _type_info
 from impl.factories.generator import Generator, default_generator
 from impl.factories.printing import set_printoptions
+from impl.factories.storages import LEGACY_STORAGES as _LEGACY_STORAGES
+from impl.factories.storages import TypedStorage, UntypedStorage
 from impl.func.mapping import vmap
 from impl.graph.anomaly_mode import (
     is_anomaly_check_nan_enabled,
@@ -123,6 +135,7 @@ from impl.graph.anomaly_mode import (
     set_anomaly_enabled,
 )
 from impl.serialization import load, save
+from impl.tensor import torch_function as _torch_function
 from impl.tensor import views as _views
 from impl.tensor.tensor import Tensor
 
@@ -135,6 +148,7 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
 globals().update(_creation.LEGACY_TYPES)
+globals().update(_LEGACY_STORAGES)
 globals().update(_FUNCTIONS)
 globals().update({_name: getattr(functional, _name) for _name in functional.__all__})
 _publish(
@@ -146,3 +160,4 @@ _publish(
         "nn.functional": nn.functional,
     }
 )
+_torch_function.complete()

@@ -1,13 +1,23 @@
-"""`torch.overrides`: questions about objects that take part in functions of torch."""
+"""`torch.overrides`: functions of a program's own that other classes may take over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from impl.core.state import STATE
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import disabled, kept_getters, overrides
 
-__all__ = ["has_torch_function", "is_tensor_like"]
+__all__ = [
+    "get_default_nowrap_functions",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "wrap_torch_function",
+]
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -17,6 +27,73 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether functions have to ask one of the arguments: no, as impl asks none of them
+    """Whether the class of one of the arguments takes functions over
     (torch.overrides.has_torch_function)."""
-    return False
+    return STATE.torch_function and any(map(overrides, relevant_args))
+
+
+def has_torch_function_unary(arg: Any) -> bool:
+    """`has_torch_function` of one argument."""
+    return STATE.torch_function and overrides(arg)
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """`has_torch_function` of arguments that are given one by one."""
+    return has_torch_function(args)
+
+
+def handle_torch_function(
+    public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """What the first of the arguments' classes returns that takes a function over
+    (torch.overrides.handle_torch_function).
+
+    Raises TypeError where all of them return NotImplemented.
+    """
+    asked: list = []
+    for value in relevant_args:
+        kind = type(value)
+        if any(type(other) is kind for other in asked):
+            continue
+        if getattr(kind, "__torch_function__", disabled) is not disabled:
+            derived = (i for i, other in enumerate(asked) if issubclass(kind, type(other)))
+            asked.insert(next(derived, len(asked)), value)
+    types = tuple(map(type, asked))
+    for value in asked:
+        result = value.__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(
+        f"no implementation found for '{public_api.__module__}.{public_api.__name__}' on types "
+        f"that implement __torch_function__: {list(types)}"
+    )
+
+
+def wrap_torch_function(dispatcher: Callable) -> Callable:
+    """Decorator of a function that classes may take over; `dispatcher` returns the arguments whose
+    classes are asked (torch.overrides.wrap_torch_function)."""
+
+    def inner(func: Callable) -> Callable:
+        @functools.wraps(func)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant_args = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant_args):
+                return handle_torch_function(wrapped, relevant_args, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return wrapped
+
+    return inner
+
+
+def get_default_nowrap_functions() -> set[Callable]:
+    """The getters whose results keep their class in `Tensor.__torch_function__`
+    (torch.overrides.get_default_nowrap_functions)."""
+    return set(kept_getters())
+
+
+def is_tensor_method_or_property(func: Callable) -> bool:
+    """Whether a function is a method of tensors, or the getter of a property
+    (torch.overrides.is_tensor_method_or_property)."""
+    name = func.__name__
+    return name == "__get__" or getattr(Tensor, name, None) is func

@@ -18,6 +18,7 @@ from types import ModuleType
 
 import impl
 from impl import version
+from impl.torch_version import TorchVersion
 
 # The layers below the public names: torch has no modules of these names.
 _INNER = frozenset(
@@ -90,7 +91,7 @@ def bind() -> None:
             sys.modules["torch" + name[4:]] = module
     sys.meta_path.insert(0, _FINDER)
     _own.update(version=impl.__version__, module=impl.Tensor.__module__)
-    impl.__version__ = version.__version__
+    impl.__version__ = TorchVersion(version.__version__)
     # Programs tell a tensor's library by the module of its class.
     impl.Tensor.__module__ = "torch"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,15 @@ _TOLERANCES = {
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
+
+
+_UNEXPECTED = (
+    "Originating a NumberPair() at item  with\n\n{}(): {}\n\nand\n\n{}(): {}\n\nresulted in the "
+    "unexpected exception above. If you are a user and see this message during normal operation "
+    "please file an issue at https://github.com/pytorch/pytorch/issues. If you are a developer and "
+    "working on the comparison functions, please except the previous error and raise an expressive "
+    "`ErrorMeta` instead."
+)
 
 
 def assert_close(
@@ -87,10 +95,23 @@ def _at(said: str, key: Any) -> str:
 
 
 def _of_values(actual: Any, expected: Any, given, equal_nan: bool, checks) -> str | None:
-    if actual is None and expected is None:
-        return None
+    if actual is None or expected is None:
+        return None if actual is expected else f"None mismatch: {actual} is not {expected}"
+    if all(isinstance(value, (bool, np.bool_)) for value in (actual, expected)):
+        same = bool(actual) is bool(expected)
+        return None if same else f"Booleans mismatch: {bool(actual)} is not {bool(expected)}"
+    actual, expected = (
+        value.item() if isinstance(value, np.number) else value for value in (actual, expected)
+    )
+    related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
+    if related and isinstance(actual, np.ndarray):
+        actual, expected = as_tensor(actual), as_tensor(expected)
     kinds = {isinstance(value, Tensor) for value in (actual, expected)}
-    numbers = all(isinstance(value, Number) for value in (actual, expected))
+    numbers = all(isinstance(value, (int, float, complex)) for value in (actual, expected))
+    if numbers and any(isinstance(value, bool) for value in (actual, expected)):
+        raise RuntimeError(
+            _UNEXPECTED.format(type(actual).__name__, actual, type(expected).__name__, expected)
+        )
     if kinds != {True} and not numbers:
         raise TypeError(
             f"No comparison pair was able to handle inputs of type {type(actual)} and "

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from impl.torch_version import TorchVersion
-
 __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
 
 # The programs of `impl.run` see it as `torch.__version__`.
-__version__ = TorchVersion("2.15.0+impl")
+__version__ = "2.15.0+impl"
 
 debug = False
 git_version = "unknown"

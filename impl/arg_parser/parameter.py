@@ -18,7 +18,9 @@ from impl.core.sizes import Size
 from impl.core.storage import Storage
 from impl.factories.creation import tensor
 from impl.factories.generator import Generator
+from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor, requires_grad
+from impl.tensor.torch_function import overrides
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 """The value of a parameter that was not given; no value of a caller is it."""
@@ -114,8 +116,8 @@ class Parameter:
         if value is None and self.nullable:
             return True
         if self._accepts is _is_tensor_list:
-            return _is_tensor_list(value, self.place)
-        return self._accepts(value, self.size)
+            return _is_tensor_list(value, self.place) or overrides(value)
+        return self._accepts(value, self.size) or overrides(value)
 
     def depends_on_value(self, value) -> bool:
         """Whether it takes more than the type of a value to say that it fits."""
@@ -210,7 +212,7 @@ def _is_tensor_list(value, place: int) -> bool:
     if not isinstance(value, tuple | list):
         return False
     for position, element in enumerate(value):
-        if not isinstance(element, Tensor):
+        if not isinstance(element, Tensor) and not overrides(element):
             raise TypeError(
                 f"expected Tensor as element {position} in argument {place}, but got "
                 f"{type_name(element)}"
@@ -245,7 +247,7 @@ _CHECKS = {
     "device": lambda value, size: isinstance(value, device | str) or is_int(value),
     "memory_format": _is_a(memory_format),
     "Generator": _is_a(Generator),
-    "Storage": _is_a(Storage),
+    "Storage": _is_a(Storage, TypedStorage),
     "object": lambda value, size: True,
     "name": _is_a(str),
     "name[]": _is_a(tuple, list),
@@ -322,4 +324,5 @@ _CONVERSIONS = {
     "Number": _number,
     "complex": _number,
     "dtype": _dtype,
+    "Storage": lambda value, parameter, function: value.untyped(),
 }

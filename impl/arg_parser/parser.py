@@ -6,11 +6,14 @@ import functools
 import inspect
 import warnings
 from importlib import resources
+from typing import Any
 
 from impl.arg_parser.messages import invalid_combination
 from impl.arg_parser.parameter import MISSING, NUMPY_NAMES, Parameter, in_64_bits
 from impl.arg_parser.signature import Mismatch, Signature
 from impl.core.sizes import Size
+from impl.core.state import STATE
+from impl.tensor.torch_function import ask, overriding
 
 _CONTAINERS = (tuple, list, Size)
 _NUMPY_KEYWORDS = {other for names in NUMPY_NAMES.values() for other in names}
@@ -39,6 +42,7 @@ class ArgParser:
         self.call = call
         self.texts = texts
         self.method = method
+        self.public: Any = call  # the function that the parser stands before
         self.takes_nothing = texts == [""]  # METH_NOARGS, in C
         # A legacy constructor, for which a sequence may be data although it passes for sizes.
         self.converts = not getattr(call, "reads_sequences", False)
@@ -87,11 +91,14 @@ class ArgParser:
             signature, found = self._matched(rest, named)
         except Mismatch as error:
             raise TypeError(*error.args) from None
+        asked = overriding((*own, *(v for p, v in found.items() if p.kind != "object")))
+        if asked and STATE.torch_function:
+            return ask(self.public, self._title(), asked, args, named)
         values = found
         if self.converts:
             values = {p: p.converted(v, self.name) for p, v in found.items()}
         if self._spelled_alike(named) and all(values[p] is found[p] for p in found):
-            lasting = not any(p.depends_on_value(v) for p, v in found.items())
+            lasting = not asked and not any(p.depends_on_value(v) for p, v in found.items())
             if not signature.deprecated and self._binds(args, named):
                 if lasting:
                     self._accept(key)
@@ -101,6 +108,9 @@ class ArgParser:
                     self.gathered.add(key)
                 return self.call(*own, rest, **named)
         return self._call(signature, own, values)
+
+    def _title(self) -> str:
+        return f"torch.{'Tensor.' if self.method else ''}{self.name}"
 
     def refuse_long_integers(self, args: tuple, named: dict) -> None:
         """Raise torch's error for an integer beyond 64 bits, after the call has failed.

@@ -10,6 +10,16 @@ from impl.core import messages
 from impl.core.registry import NATIVE, C
 from impl.dispatch.out import refuse_gradients
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import asking
+
+# Parsed functions whose signatures are no strings of the library that the table is made from.
+_UNLISTED = {
+    "frombuffer": [
+        "object buffer, *, dtype dtype, int count=-1, int offset=0, bool requires_grad=False"
+    ],
+    "Tensor.map_": ["Tensor other, object callable"],
+    "Tensor.map2_": ["Tensor x, Tensor y, object callable"],
+}
 
 HIDDEN = ("_VF", "_nn")
 """Prefixes of functions without a public name."""
@@ -18,7 +28,7 @@ HIDDEN = ("_VF", "_nn")
 def publish(namespaces: dict) -> None:
     """Put a parser before each function of the modules, by the prefix of their names, that torch
     has signatures of, and before the methods of tensors; the functions are those of `C`, too."""
-    for name, texts in signatures().items():
+    for name, texts in {**signatures(), **_UNLISTED}.items():
         prefix, _, short = name.rpartition(".")
         owner = Tensor if prefix == "Tensor" else namespaces.get(prefix)
         call = NATIVE.get(short) if prefix in HIDDEN else getattr(owner, short, None)
@@ -65,7 +75,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
                 refuse_gradients(call, (*given, *named.values()))
             raise
 
-    return function
+    parser.public = function
+    return asking(function)
 
 
 def _given(a, b, c, more: tuple) -> tuple:

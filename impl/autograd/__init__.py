@@ -1,6 +1,14 @@
 """`torch.autograd`: backward, grad, and the grad modes."""
 
-from impl.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph
+from impl.autograd import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    profiler,
+)
 from impl.autograd.gradcheck import gradcheck, gradgradcheck
 from impl.autograd.variable import Variable
 from impl.core.grad_mode import (
@@ -54,6 +62,7 @@ __all__ = [
     "is_multithreading_enabled",
     "is_view_replay_enabled",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

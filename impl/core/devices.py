@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from impl.core.named_types import NamedType
+
 _LISTED = (
     "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
     "mps, meta, hpu, mtia, privateuseone"
@@ -12,7 +14,7 @@ _TYPES = frozenset(_LISTED.split(", "))
 _NAME = re.compile(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?")
 
 
-class device:
+class device(metaclass=NamedType):
     """A device type and an optional index: `device("cuda:1")`, `device("cuda", 1)`.
 
     It is also a context manager, which has no effect for the CPU and raises for other devices.

@@ -7,10 +7,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from impl.core.named_types import NamedType
+
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
 
-class dtype:
+class dtype(metaclass=NamedType):
     """An element type, printed as torch prints it (`torch.float32`)."""
 
     __module__ = "impl"
@@ -53,9 +55,6 @@ class dtype:
 
     def __reduce__(self) -> str:
         return self.name  # a global of the public module
-
-
-dtype.__name__ = "torch.dtype"  # appears in Python's own error messages
 
 
 bool_ = dtype("bool", np.bool_, BOOL, "Bool", "bool")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.named_types import NamedType
 from impl.core.strides import element_strides, empty_strided
 
 
-class layout:
+class layout(metaclass=NamedType):
     """The layout of a tensor (torch.layout); here always `torch.strided`."""
 
     __module__ = "impl"
@@ -19,7 +20,7 @@ class layout:
         return f"torch.{self._name}"
 
 
-class memory_format:
+class memory_format(metaclass=NamedType):
     """The strides of a copy (torch.memory_format): row-major, preserved, or channels innermost."""
 
     __module__ = "impl"

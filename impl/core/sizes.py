@@ -8,9 +8,10 @@ import math
 import operator as _python
 
 from impl.core import messages
+from impl.core.named_types import NamedType
 
 
-class Size(tuple):
+class Size(tuple, metaclass=NamedType):
     """A tensor's sizes, a tuple of ints (torch.Size). Raises TypeError for other elements."""
 
     __module__ = "impl"

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.named_types import NamedType
+
 
 def _keep_freed_memory() -> None:
     """Have the C library keep the memory of temporary arrays, up to 64 MB.
@@ -20,7 +22,7 @@ def _keep_freed_memory() -> None:
 _keep_freed_memory()
 
 
-class Storage:
+class Storage(metaclass=NamedType, module="torch.storage"):
     """A buffer shared by a tensor, its views and its detached aliases, with one version counter.
 
     `buffer` identifies the memory: two storages over the same buffer alias each other but have
@@ -28,6 +30,9 @@ class Storage:
     until it is shared or written, because arithmetic on scalars is many times cheaper than on 0-d
     arrays.
     """
+
+    __module__ = "impl.storage"
+    __qualname__ = "UntypedStorage"
 
     version = 0
     _flat: Any = None
@@ -80,12 +85,18 @@ class Storage:
         return self.flat.nbytes
 
 
-class MovedStorage(Storage):
+class MovedStorage(Storage, module="torch.storage"):
     """A storage after `move`: its buffer is not the array of the tensor that created it."""
 
+    __module__ = "impl.storage"
+    __qualname__ = "UntypedStorage"
 
-class Replaced(Storage):
+
+class Replaced(Storage, module="torch.storage"):
     """The storage after an assignment to `.data`: new memory, the old version counter."""
+
+    __module__ = "impl.storage"
+    __qualname__ = "UntypedStorage"
 
     def __init__(self, memory: Storage, origin: Storage) -> None:
         self._origin = origin

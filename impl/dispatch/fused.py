@@ -34,7 +34,8 @@ def view_of(source: Tensor, base: Tensor, raw, strides, recorded=True) -> Tensor
     view = new(raw, strides)
     if source._offset:
         view._offset = source._offset
-    view._memory = memory = source._memory or source._storage
+    memory = source._storage if source._memory is None else source._memory
+    view._memory = memory
     view._view = ViewMeta(base, DEFAULT if recorded else NO_GRAD, memory.version)
     return view
 

@@ -44,9 +44,9 @@ def accumulate(form, leaf: Tensor, gradient, version: int) -> None:
             else:
                 _accumulate_dual(leaf, gradient)
             return
-        held = leaf._grad
+        held = leaf._own_grad
         if held is None:
-            leaf._grad = _first(form, leaf, gradient, version)
+            leaf._own_grad = _first(form, leaf, gradient, version)
         else:
             value = held._raw + gradient
             memory_overlap.check_memory(held, ())
@@ -105,12 +105,12 @@ def _copied(copy, strides) -> Tensor:
 
 
 def _accumulate_recorded(leaf: Tensor, gradient: Tensor) -> None:
-    held = leaf._grad
+    held = leaf._own_grad
     if held is not None:
-        leaf._grad = held + gradient
+        leaf._own_grad = held + gradient
         _warn_of_layout(leaf)
     else:
-        leaf._grad = tensor_ops.clone_for_leaf(gradient, leaf)
+        leaf._own_grad = tensor_ops.clone_for_leaf(gradient, leaf)
 
 
 def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
@@ -118,16 +118,16 @@ def _accumulate_dual(leaf: Tensor, gradient: Tensor) -> None:
 
     Tangents survive an addition but not the first assignment, which detaches.
     """
-    if leaf._grad is not None:
-        leaf._grad.add_(gradient)
+    if leaf._own_grad is not None:
+        leaf._own_grad.add_(gradient)
         _warn_of_layout(leaf)
         return
     if is_unshared(gradient, frames=2) and _obeys(
         gradient.stride(), leaf._raw.shape, leaf.stride()
     ):
-        leaf._grad = gradient.detach()
+        leaf._own_grad = gradient.detach()
     else:
-        leaf._grad = tensor_ops.clone_for_leaf(gradient.detach(), leaf)
+        leaf._own_grad = tensor_ops.clone_for_leaf(gradient.detach(), leaf)
 
 
 def _strides(gradient) -> tuple[int, ...]:
@@ -150,9 +150,9 @@ def _obeys(own, shape, strides) -> bool:
 def _warn_of_layout(leaf: Tensor) -> None:
     """Warn when a `.grad` the user gave has another layout than the leaf asks for."""
     shape, strides = leaf._raw.shape, leaf.stride()
-    if leaf._strides is None and leaf._grad._strides is None:
+    if leaf._strides is None and leaf._own_grad._strides is None:
         return
-    own = leaf._grad.stride()
+    own = leaf._own_grad.stride()
     if is_dense(shape, strides):
         obeys = all(a == b for a, b, n in zip(own, strides, shape, strict=True) if n != 1)
     else:

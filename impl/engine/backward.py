@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from impl.core import messages
 from impl.core.grad_mode import enable_grad, no_grad
 from impl.core.registry import FUNCTIONS
+from impl.core.state import STATE
 from impl.engine import batched_gradients, execution, seeds
 from impl.engine.dependencies import reachable
 from impl.graph.edge import GradientEdge
 from impl.tensor import batched_tensor, forward_grad
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import ask, overriding
 
 
 def backward(
@@ -84,6 +86,17 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     roots = _roots(outputs)
+    if STATE.torch_function and (asked := overriding((roots, inputs))):
+        named = {
+            "grad_outputs": grad_outputs,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "only_inputs": only_inputs,
+            "allow_unused": allow_unused,
+            "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }
+        return ask(grad, "torch.autograd.grad", asked, (roots, inputs), named)
     targets = _edge_nodes(inputs, "grad")
     if not only_inputs:
         warnings.warn(messages.ONLY_INPUTS, FutureWarning, stacklevel=2)

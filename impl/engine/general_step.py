@@ -172,11 +172,11 @@ class GeneralStep:
         for number, reference in (node._retains_grad_of or {}).items():
             tensor, gradient = reference(), self._to_tensor(grads[number])
             if tensor is not None and gradient is not None:
-                held = tensor._grad
+                held = tensor._own_grad
                 if held is None:
-                    tensor._grad = gradient.clone(memory_format=contiguous_format)
+                    tensor._own_grad = gradient.clone(memory_format=contiguous_format)
                 else:
-                    tensor._grad = held + gradient
+                    tensor._own_grad = held + gradient
 
     def _call_pre_hooks(self, node, grads: list) -> None:
         arrived = tuple(self._incoming(node, i, g) for i, g in enumerate(grads))

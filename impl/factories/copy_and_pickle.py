@@ -10,11 +10,19 @@ from impl.core.strides import contiguous_strides, strided
 from impl.core.tensor_impl import TensorBase
 from impl.tensor.geometry import elements, geometry
 from impl.tensor.tensor import Tensor, new, requires_grad
+from impl.tensor.torch_function import of_class, overrides
 
 _UNCOPIABLE = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
     "the moment.  If you were attempting to deepcopy a module, this may be because of a "
     "torch.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
+)
+_NEW_EMPTY = (
+    "The default implementation of __deepcopy__() for non-wrapper subclasses only works for "
+    "subclass types that implement new_empty() and for which that function returns another "
+    "instance of the same subclass. You should either properly implement new_empty() for your "
+    "subclass or override __deepcopy__() if it is intended behavior for new_empty() to return an "
+    "instance of a different type."
 )
 _STORAGES = "impl.storages"  # the key of the copied storages in deepcopy's memo
 
@@ -44,14 +52,19 @@ def deep(self: Tensor, memo: dict) -> Tensor:
         return memo[id(self)]
     if not self.is_leaf or self._node is not None:
         raise RuntimeError(_UNCOPIABLE)
+    own = overrides(self)
+    if own and type(self.new_empty([])) is not type(self):
+        raise RuntimeError(_NEW_EMPTY)
     memory = self.untyped_storage()
     copied = memo.setdefault(_STORAGES, {})
     if memory._cdata not in copied:
         copied[memory._cdata] = Storage(memory.flat.copy()), memory
     result = _over(copied[memory._cdata][0].sharing(), self._raw.dtype, *geometry(self))
     result._requires_grad = self._requires_grad
+    if own:
+        result = of_class(result, type(self))
     memo[id(self)] = result
-    result._grad = copy.deepcopy(self._grad, memo)
+    result._own_grad = copy.deepcopy(self._own_grad, memo)
     for name, value in _own_attributes(self).items():
         setattr(result, name, copy.deepcopy(value, memo))
     return result
@@ -76,18 +89,22 @@ def reduced(self: Tensor, protocol) -> tuple:
 
 
 def _rebuilt(cls, memory: Storage, d, shape, strides, offset, flag, attributes) -> Tensor:
-    if cls is Tensor:
-        tensor = _over(memory, d.numpy, shape, strides, offset)
+    tensor = _over(memory, d.numpy, shape, strides, offset)
+    if overrides(tensor := of_class(tensor, cls)) or cls is Tensor:
         tensor._requires_grad = flag
     else:
-        tensor = cls(_over(memory, d.numpy, shape, strides, offset), flag)
+        tensor = cls(tensor, flag)
     for name, value in attributes.items():
         setattr(tensor, name, value)
     return tensor
 
 
 def _packed(self: Storage) -> tuple:
-    return Storage, (self.flat,)
+    return _unpacked, (self.flat,)
+
+
+def _unpacked(flat) -> Storage:
+    return Storage(flat)
 
 
 for _class, _name, _method in (

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from impl.core.devices import CPU, check_device
+from impl.core.named_types import NamedType
 from impl.core.registry import FUNCTIONS
 from impl.kernels import float32_math, libm
 from impl.kernels.fused_multiply_add import fused
@@ -29,7 +30,7 @@ BLOCK = 65536
 """Numbers that are drawn at once: intermediate values stay in the cache."""
 
 
-class Generator:
+class Generator(metaclass=NamedType, module="torch._C"):
     """A random number generator with its own seed and state (torch.Generator)."""
 
     __module__ = "impl"

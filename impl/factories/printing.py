@@ -210,7 +210,8 @@ def text(tensor, contents: str | None = None) -> str:
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
     body = body if contents is None else contents
-    return _with_suffixes(prefix + body, suffixes, len(prefix))
+    shown = _with_suffixes(prefix + body, suffixes, len(prefix))
+    return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
 
 
 def _with_suffixes(body: str, suffixes, indent: int) -> str:

@@ -10,6 +10,7 @@ from impl.factories.creation.from_data import from_numpy
 from impl.factories.creation.legacy import legacy_constructor
 from impl.factories.printing import text
 from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import of_class
 
 
 @method_of(Tensor)
@@ -33,7 +34,9 @@ def __array_wrap__(self, array) -> Tensor:
     return from_numpy(array.astype(np.uint8) if array.dtype == np.bool_ else array)
 
 
-@method_of(type(Tensor))
-def _construct(cls, *args) -> Tensor:
-    """`Tensor(...)`: a tensor of the default dtype."""
-    return legacy_constructor(get_default_dtype(), *args)
+def _new(cls, *args, **named) -> Tensor:
+    """`Tensor(...)`: a tensor of the default dtype, of a class derived from Tensor."""
+    return of_class(legacy_constructor(get_default_dtype(), *args, any_dtype=True, **named), cls)
+
+
+Tensor.__new__ = _new  # type: ignore[method-assign, assignment]

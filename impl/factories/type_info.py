@@ -7,8 +7,10 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, dtype
+from impl.core.named_types import NamedType
 from impl.core.registry import FUNCTIONS
 from impl.core.storage import Storage
+from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor
 
 
@@ -76,7 +78,7 @@ def is_signed(input) -> bool:
 @_publish
 def is_storage(obj) -> bool:
     """Whether an object is a storage (torch.is_storage)."""
-    return isinstance(obj, Storage)
+    return isinstance(obj, (Storage, TypedStorage))
 
 
 @_publish
@@ -132,7 +134,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category
 
 
-class _Limits:
+class _Limits(metaclass=NamedType):
     """Limits of a dtype, which are equal for equal dtypes."""
 
     dtype: str
@@ -140,7 +142,16 @@ class _Limits:
     def __eq__(self, other) -> bool:
         return type(other) is type(self) and other.dtype == self.dtype
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+def _check_dtype(name: str, value) -> None:
+    if not isinstance(value, dtype):
+        raise TypeError(
+            f"{name}(): argument 'type' (position 1) must be torch.dtype, not "
+            f"{type(value).__name__}"
+        )
 
 
 class finfo(_Limits):
@@ -153,6 +164,7 @@ class finfo(_Limits):
 
     def __init__(self, type: dtype | None = None) -> None:
         d = dtypes.get_default_dtype() if type is None else type
+        _check_dtype("finfo", d)
         if d.category < FLOATING:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -179,6 +191,7 @@ class iinfo(_Limits):
     __module__ = "impl"
 
     def __init__(self, type: dtype) -> None:
+        _check_dtype("iinfo", type)
         if type is dtypes.bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != dtypes.INTEGRAL:
@@ -214,7 +227,7 @@ Tensor.is_signed = lambda self: BY_NUMPY[self._raw.dtype] not in (dtypes.uint8, 
 
 def _contains(self, element) -> bool:
     """Whether any element equals a number or tensor (`element in tensor`)."""
-    if not isinstance(element, (Tensor, bool, int, float, complex)):
+    if not isinstance(element, (Tensor, bool, int, float, complex, np.number)):
         raise RuntimeError(
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."

@@ -12,6 +12,9 @@ from impl.graph import anomaly_mode
 from impl.graph.hooks import register_node_hook
 from impl.graph.input_metadata import InputMetadata, tensor_meta
 
+# How the other attributes begin that `dir` lists.
+_SHOWN = ("__", "_saved_", "_raw_saved_", "_input_metadata", "_sequence_nr", "_forward_cls")
+
 next_sequence = itertools.count().__next__
 
 
@@ -55,6 +58,10 @@ class Node:
     _makes_gradient = False  # whether no outgoing gradient aliases an incoming one
     _tangent: Any = None  # {output number: tangent} of saved outputs; see `note_on_node`
     _versions: Any = None  # {edge: version} of outgoing gradients that the formula wrote in place
+
+    def __dir__(self):
+        """The names that nodes have in torch."""
+        return [n for n in super().__dir__() if not n.startswith("_") or n.startswith(_SHOWN)]
 
     def __init__(self) -> None:
         self._sequence = next_sequence()

@@ -15,17 +15,37 @@ from impl.factories.creation import empty
 from impl.factories.printing import text
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import PLAIN, Tensor, blank, copy_fields, new
+from impl.tensor.torch_function import disabled, overrides
 
 
-class Parameter(Tensor):
-    """A detached alias of `data` that requires grad (torch.nn.Parameter).
+class _ParameterType(type(Tensor)):  # type: ignore[misc]
+    """Tensors with the mark `_is_param` are instances of `Parameter`."""
 
-    Raises RuntimeError for integers unless `requires_grad=False`.
+    def __instancecheck__(cls, instance) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and _is_marked(instance)
+
+
+def _is_marked(tensor: Tensor) -> bool:
+    return getattr(tensor, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
+    """A detached alias of `data` that requires grad (torch.nn.Parameter); data of a program's own
+    class keeps its class.
+
+    Raises RuntimeError for integers unless `requires_grad=False`, and where `detach` changes the
+    class.
     """
+
+    __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = new(np.empty(0, get_default_dtype().numpy))
+        if overrides(data):
+            return _marked(data, requires_grad)
         source = data.detach()
         if isinstance(source, LazyConjTensor):
             raise NotImplementedError("a Parameter over memory that is conjugated when it is read")
@@ -57,6 +77,19 @@ class Parameter(Tensor):
 PLAIN.add(Parameter)
 
 
+def _marked(data: Tensor, requires_grad: bool) -> Tensor:
+    result = data.detach().requires_grad_(requires_grad)
+    if type(result) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+            f"detach() returns an instance of the same type, but return type "
+            f"{type(result).__name__} was found instead. To use the type as a Parameter, please "
+            "correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    result._is_param = True  # type: ignore[attr-defined]
+    return result
+
+
 def empty_parameter(size, wanted: Any = True, *, device=None, dtype=None) -> Any:
     """A parameter without initial values; None unless `wanted`."""
     return Parameter(C.empty(size, device=device, dtype=dtype)) if wanted else None
@@ -73,6 +106,8 @@ class _BufferType(type(Tensor)):  # type: ignore[misc]
 class Buffer(Tensor, metaclass=_BufferType):
     """A detached alias of `data`, which a module registers as a buffer when it is assigned; it is
     part of the state if `persistent` (torch.nn.Buffer)."""
+
+    __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, data: Any = None, *, persistent: bool = True):
         if data is None:
@@ -201,7 +236,7 @@ def _without_value(cls, requires_grad: bool, device, dtype):
     return result
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc, metaclass]
     """A parameter without a shape yet (torch.nn.UninitializedParameter)."""
 
     cls_to_become = Parameter
@@ -215,6 +250,8 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer without a shape yet (torch.nn.UninitializedBuffer)."""
+
+    __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
         result = _without_value(cls, requires_grad, device, dtype)

@@ -45,7 +45,7 @@ class LBFGS(Optimizer):
         """All gradients as one real vector; zeros for a parameter without a gradient."""
         parts = []
         for param in self._params:
-            gradient = param._grad
+            gradient = param._own_grad
             if gradient is None:
                 gradient = param.new_zeros(param.numel())
             (real,) = as_real(gradient.view(-1))

@@ -139,7 +139,7 @@ class Muon(Optimizer):
     def _update(self, group) -> None:
         lr, momentum = group["lr"], group["momentum"]
         for param in group["params"]:
-            grad = param._grad
+            grad = param._own_grad
             if grad is None:
                 continue
             if param.is_complex():

@@ -144,7 +144,7 @@ class Optimizer(Hooked):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero in place."""
         for param in chain.from_iterable(group["params"] for group in self.param_groups):
-            gradient = param._grad
+            gradient = param._own_grad
             if gradient is None:
                 continue
             if set_to_none:

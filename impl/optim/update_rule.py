@@ -143,8 +143,8 @@ def computed(
 def differentiated(group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each parameter that has a gradient, with the gradient, negated if `maximize` is on."""
     for param in group["params"]:
-        if param._grad is not None:
-            yield param, -param._grad if group["maximize"] else param._grad
+        if param._own_grad is not None:
+            yield param, -param._own_grad if group["maximize"] else param._own_grad
 
 
 def check_fused(group: dict[str, Any], param: Tensor) -> None:

@@ -187,7 +187,7 @@ class Rprop(UpdateRule):
     _checked = "lr etas"
     _state = (
         Kept("prev"),
-        Kept("step_size", lambda self, group, param: filled(param._grad, float(group["lr"]))),
+        Kept("step_size", lambda self, group, param: filled(param._own_grad, float(group["lr"]))),
     )
     _captured_by_xla = True, True
 

@@ -46,15 +46,23 @@ def requires_grad(tensor: Tensor) -> bool:
 PLAIN: set[type] = set()
 
 
-class _TensorType(type):
-    """The metaclass of Tensor: `Tensor(...)` is torch's legacy constructor, of default dtype."""
+class _TensorMeta(type):
+    """The metaclass of Tensor (torch._C._TensorMeta)."""
 
-    _construct: Any  # set by `impl.factories.tensor_methods`
+    # The methods of the classes that take functions of torch over, by `__torch_function__`.
+    _overridable: type | None = None  # set by `impl.tensor.torch_function`
 
-    def __call__(cls, *args, **kwargs):
-        if "__init__" in cls.__dict__ or cls is not Tensor:
-            return super().__call__(*args, **kwargs)
-        return cls._construct(*args)
+    def mro(cls) -> list[type]:
+        order = super().mro()
+        if cls._overridable is not None and not cls._is_plain(order):
+            order.insert(order.index(Tensor), cls._overridable)
+        return order
+
+    def _is_plain(cls, order: list[type]) -> bool:
+        """Whether the class that defines `__torch_function__` disables it."""
+        own = (vars(kind) for kind in order)
+        handler = next((v["__torch_function__"] for v in own if "__torch_function__" in v), None)
+        return isinstance(handler, staticmethod)
 
     if TYPE_CHECKING:  # operators are attached by name
 
@@ -62,7 +70,7 @@ class _TensorType(type):
         def __setattr__(cls, name: str, value: Any) -> None: ...
 
 
-class Tensor(TensorBase, metaclass=_TensorType):
+class Tensor(TensorBase, metaclass=_TensorMeta):
     """An n-dimensional array of one dtype with autograd metadata (torch.Tensor).
 
     The modules of `impl.operators` attach the operators. This class has everything else: flags, the
@@ -72,7 +80,7 @@ class Tensor(TensorBase, metaclass=_TensorType):
     __module__ = "impl"
     __slots__ = ()
 
-    _grad: Any = None
+    _own_grad: Any = None
     _grad_dtype: Any = ...  # Ellipsis: the dtype of the tensor; None: any dtype
     _grad_accumulator: Any = None
     _hooks: Any = None
@@ -148,14 +156,14 @@ class Tensor(TensorBase, metaclass=_TensorType):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient. On a non-leaf that does not retain it, a warning and None."""
-        if self._grad is None and not self._retains_grad and self._node is not None:
+        if self._own_grad is None and not self._retains_grad and self._node is not None:
             warnings.warn(messages.NON_LEAF_GRAD, UserWarning, stacklevel=2)
-        return self._grad
+        return self._own_grad
 
     @grad.setter
     def grad(self, value) -> None:
         if value is None:
-            self._grad = None
+            self._own_grad = None
             return
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -173,11 +181,13 @@ class Tensor(TensorBase, metaclass=_TensorType):
                 f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor are "
                 "the same size"
             )
-        self._grad = value
+        self._own_grad = value
 
     @grad.deleter
     def grad(self) -> None:
-        self._grad = None
+        self._own_grad = None
+
+    _grad = grad
 
     @property
     def grad_dtype(self) -> Any:

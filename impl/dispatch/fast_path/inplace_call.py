@@ -57,7 +57,7 @@ class InplaceCall(FastCall):
         alike = self._alike(tensors) if plain else "False"
         fits = "r.shape == r0.shape and r.dtype is r0.dtype"
         self._add(f"if not {alike} and not ({fits}): return {self.general}")
-        self._add("memory = input._memory or input._storage")
+        self._add("memory = input._storage if input._memory is None else input._memory")
         self._add("if path:")
         self.indent += 1
         if 0 not in edges:  # No formula for the written operand; the slow path raises.

@@ -50,7 +50,7 @@ class FastViewCall(FastCall):
         """Look up which part of the memory is shown, and how."""
         self._add("r0 = input._raw")
         self._add("if type(r0) is not ndarray: r0 = input._array()")
-        self._add("memory = input._memory or input._storage")
+        self._add("memory = input._storage if input._memory is None else input._memory")
         self._add("flat, dtype = memory._flat, r0.dtype")
         self._add("if flat is None: flat = memory.flat")
         self._add(f"if flat.dtype is not dtype or dtype.kind != 'f': return {self.general}")

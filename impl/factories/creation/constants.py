@@ -78,6 +78,11 @@ def scalar_tensor(s, *, dtype=None):
 @factory
 def empty_strided(size, stride, *, dtype=None):
     """A tensor with the given strides whose contents are unspecified (torch.empty_strided)."""
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(stride)})"
+        )
     return _strided(tuple(size), tuple(stride), type_of(dtype))
 
 

@@ -14,6 +14,7 @@ from impl.core.strides import contiguous_strides, element_strides, extent
 from impl.factories.creation.literals import array_of, unsupported
 from impl.factories.creation.options import check_place, flagged, publish
 from impl.tensor.tensor import Tensor, blank, new
+from impl.tensor.torch_function import DisableTorchFunctionSubclass
 
 COPY_WARNING = (
     "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -36,6 +37,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING.format("torch.tensor"), UserWarning, stacklevel=2)
         return flagged("tensor", copy_of(data, dtype), requires_grad)
+    if isinstance(data, np.ndarray):
+        check_place(device, pin_memory)
+        return flagged("tensor", array_copy(data, dtype), requires_grad)
     raw = array_of(data, dtype)
     check_place(device, pin_memory)
     return flagged("tensor", new(raw if raw.ndim else raw[()]), requires_grad)
@@ -43,8 +47,21 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 def copy_of(source: Tensor, d: dtype | None) -> Tensor:
     """A copy of a tensor without its history, in dtype `d` if given."""
-    result = source.detach().clone()
-    return result if d is None else result.to(d)
+    with DisableTorchFunctionSubclass():
+        result = source.detach().clone()
+        return result if d is None else result.to(d)
+
+
+def array_copy(array: np.ndarray, d: dtype | None) -> Tensor:
+    """A copy of an array as a tensor with its strides where they are dense, in dtype `d` if given.
+
+    Raises as `from_numpy`.
+    """
+    dense = array.flags.c_contiguous and array.ndim and array.size and 1 not in array.shape
+    if dense and array.dtype in BY_NUMPY:
+        return new(array.copy() if d is None else array.astype(d.numpy))
+    shared = from_numpy(array)
+    return shared.to(d or shared.dtype, copy=True)
 
 
 @publish
@@ -56,8 +73,9 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     check_place(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
-    if isinstance(data, np.ndarray) and (dtype is None or dtype.numpy == data.dtype):
-        return from_numpy(data)
+    if isinstance(data, np.ndarray):
+        shared = from_numpy(data)
+        return shared if dtype is None else shared.to(dtype)
     return new(array_of(data, dtype))
 
 
@@ -70,12 +88,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     `copy` is False and it has to be copied.
     """
     if not isinstance(obj, Tensor):
-        if copy is False and not isinstance(obj, np.ndarray):
-            raise ValueError("can't alias arbitrary sequence into a tensor.")
-        result = as_tensor(obj, dtype, device)
-        if copy and isinstance(obj, np.ndarray) and np.shares_memory(result._raw, obj):
-            result = result.clone()
-        return flagged("asarray", result, bool(requires_grad))
+        return flagged("asarray", _as_array(obj, dtype, device, copy), bool(requires_grad))
     if requires_grad is None:
         requires_grad = obj.requires_grad
         if requires_grad:
@@ -93,6 +106,62 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     return result.requires_grad_(False) if result.is_leaf else result.detach()
 
 
+def _as_array(obj, d: dtype | None, device, copy: bool | None) -> Tensor:
+    """An object that is no tensor as one; its memory is shared if it has any, unless `copy`."""
+    if isinstance(obj, np.ndarray) and not obj.ndim and obj.dtype.isnative:
+        obj = obj[()]
+    if copy is False and isinstance(obj, np.generic):
+        raise RuntimeError(
+            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+        )
+    check_place(device)
+    memory = obj if isinstance(obj, np.ndarray) else _memory_of(obj, d)
+    if memory is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return as_tensor(obj, d, device)
+    shared = from_numpy(memory)
+    if copy is False and d not in (None, shared.dtype):
+        kinds = shared.dtype.legacy, d.legacy
+        raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*kinds))
+    return shared if d is None and not copy else shared.to(d or shared.dtype, copy=bool(copy))
+
+
+def _memory_of(obj, d: dtype | None) -> np.ndarray | None:
+    """The memory of an object with Python's buffer protocol, None for any other."""
+    if isinstance(obj, np.generic):
+        return None
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        return None
+    kind = np.dtype(view.format) if d is None else d.numpy
+    check_buffer(view.nbytes, kind.itemsize, -1, 0)
+    return np.frombuffer(obj, kind)
+
+
+def check_buffer(size: int, item: int, count: int, offset: int) -> None:
+    """Raise ValueError unless `count` elements of `item` bytes, -1 for as many as there are, can be
+    read from byte `offset` on of a buffer of `size` bytes."""
+    if size == 0 or count == 0:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({size} bytes) minus 1"
+        )
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({item})"
+        )
+    if count > 0 and offset + count * item > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must "
+            f"not be greater than actual buffer length ({size} bytes)"
+        )
+
+
 @publish
 def from_numpy(ndarray) -> Tensor:
     """A tensor over the memory of an array: writes on either side are seen on the other.
@@ -102,6 +171,11 @@ def from_numpy(ndarray) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
     if ndarray.dtype not in BY_NUMPY:
         raise TypeError(unsupported(ndarray.dtype))
     if any(s < 0 for s in ndarray.strides):

@@ -13,9 +13,10 @@ from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_of
 from impl.core.storage import Storage
 from impl.factories.creation.constants import empty_strided, full
-from impl.factories.creation.from_data import COPY_WARNING, copy_of
+from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of
 from impl.factories.creation.literals import array_of
 from impl.factories.creation.options import check_place, factory, flagged, listed, one_by_one
+from impl.factories.storages import TypedStorage
 from impl.tensor.tensor import Tensor, new
 
 
@@ -53,14 +54,18 @@ def new_tensor(
         warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
         return flagged("new_tensor", copy_of(data, dtype or self.dtype), requires_grad)
     check_place(device, pin_memory)
+    if isinstance(data, np.ndarray):
+        return flagged("new_tensor", array_copy(data, dtype or self.dtype), requires_grad)
     return flagged("new_tensor", new(array_of(data, dtype or self.dtype)), requires_grad)
 
 
-def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Tensor:
+def legacy_constructor(
+    d: dtype, *args, device=None, size=None, data=None, any_dtype: bool = False
+) -> Tensor:
     """`torch.FloatTensor(...)`: data if a sequence is given, else uninitialised sizes.
 
-    Raises TypeError for a number that is no size, and for a tensor of another dtype; RuntimeError
-    for another device.
+    An array's memory is shared, and so is a tensor's. Raises TypeError for a number that is no
+    size, and for a tensor of another dtype unless `any_dtype`; RuntimeError for another device.
     """
     if device is not None:
         _check_cpu(device)
@@ -69,17 +74,19 @@ def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Te
         args = tuple(size)
     if len(args) == 1 and _is_data(args[0]):
         (data,) = args
+        if isinstance(data, TypedStorage):
+            data = data.untyped()
         if isinstance(data, Storage):
             return new(np.empty(0, d.numpy)).set_(data)
         if isinstance(data, Tensor):
-            if data.dtype is not d:
+            if data.dtype is not d and not any_dtype:
                 raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")
             return tensor_ops.alias(data)
         if isinstance(data, tuple) and hasattr(data, "numel"):  # a torch.Size gives sizes
             return new(np.empty(data, d.numpy))
-        if not hasattr(data, "__len__"):
-            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-        return new(array_of(data, d))
+        if not hasattr(data, "__getitem__") or isinstance(data, np.generic):
+            raise TypeError(f"new(): data must be a sequence (got {_name_of(type(data))})")
+        return as_tensor(data, d)
     if not args:
         return new(np.empty(0, d.numpy))
     return new(np.empty(sizes_of(args), d.numpy))
@@ -87,9 +94,13 @@ def legacy_constructor(d: dtype, *args, device=None, size=None, data=None) -> Te
 
 def _is_data(value) -> bool:
     """Whether the only argument is data, not a size."""
-    if isinstance(value, (bool, Tensor, np.ndarray)):
-        return True
-    return not hasattr(value, "__index__")
+    if isinstance(value, np.ndarray):
+        return value.ndim != 0 or value.dtype.kind not in "iu"
+    return isinstance(value, (bool, Tensor)) or not hasattr(value, "__index__")
+
+
+def _name_of(kind: type) -> str:
+    return f"numpy.{kind.__name__}" if issubclass(kind, np.generic) else kind.__name__
 
 
 def _check_cpu(place) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from operator import index
 
 import numpy as np
 
@@ -13,10 +15,11 @@ from impl.tensor.tensor import Tensor
 
 
 def _is_sequence(data) -> bool:
-    """Whether data is nested: a list, an array, or any other sequence, such as a deque."""
-    if isinstance(data, (list, tuple, range, np.ndarray, Tensor)):
+    """Whether data is nested: a list, an array, or any other sequence, such as a deque; a tensor
+    among the elements stands for a number."""
+    if isinstance(data, (list, tuple, range, np.ndarray)):
         return True
-    if isinstance(data, (bool, int, float, complex, np.generic, str, bytes, dict)):
+    if isinstance(data, (bool, int, float, complex, np.generic, str, bytes, dict, Tensor)):
         return False
     return hasattr(data, "__len__") and hasattr(data, "__getitem__")
 
@@ -24,10 +27,6 @@ def _is_sequence(data) -> bool:
 def _shape_of(data) -> tuple[int, ...]:
     shape = []
     while _is_sequence(data):
-        if isinstance(data, Tensor):
-            if data._raw.ndim:
-                shape += data._raw.shape
-            break
         if isinstance(data, np.ndarray):
             shape += data.shape
             break
@@ -43,32 +42,24 @@ def _shape_of(data) -> tuple[int, ...]:
 def _flatten(data, shape, depth: int, flat: list) -> None:
     """Collect the scalars of nested data. Raises ValueError for ragged data."""
     if depth == len(shape):
-        if isinstance(data, Tensor):
-            if data._raw.size != 1:
-                raise ValueError("only one element tensors can be converted to Python scalars")
-            flat.append(data._raw.reshape(())[()])
-        elif isinstance(data, (list, tuple)):
-            raise TypeError(f"must be real number, not {type(data).__name__}")
-        else:
-            flat.append(data)
+        flat.append(data)
         return
     if isinstance(data, str):
         raise ValueError("too many dimensions 'str'")
     if not hasattr(data, "__len__") or (isinstance(data, (Tensor, np.ndarray)) and not data.ndim):
-        raise TypeError(f"not a sequence: {type(data).__name__}")
+        raise TypeError("not a sequence")
     if len(data) != shape[depth]:
         raise ValueError(
             f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
         )
-    alone = depth == 0 and len(shape) == 1
-    if isinstance(data, Tensor) and not (alone and data._raw.size == 1):
-        raise ValueError("only one element tensors can be converted to Python scalars")
     for item in data:
         _flatten(item, shape, depth + 1, flat)
 
 
 def _scalar_dtype(value) -> dtype:
-    if isinstance(value, np.generic):
+    if isinstance(value, Tensor):
+        return value.dtype
+    if isinstance(value, (np.generic, np.ndarray)):
         return BY_NUMPY[value.dtype]
     if isinstance(value, complex) and dtypes.get_default_dtype() is dtypes.bfloat16:
         raise RuntimeError("invalid default scalar type for complex")
@@ -78,37 +69,53 @@ def _scalar_dtype(value) -> dtype:
         return dtypes.dtype_of_number(value)
     if isinstance(value, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
+    if _is_sequence(value):
+        return _inferred(value)
     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
-def _inferred(flat: list) -> dtype:
+def _inferred(values) -> dtype:
     result = None
-    for value in flat:
+    for value in values:
         d = _scalar_dtype(value)
         result = d if result is None else dtypes.JOIN[result, d]
     return dtypes.get_default_dtype() if result is None else result
 
 
-_REAL_NUMBERS = (dtypes.INTEGRAL, dtypes.FLOATING)
-
-
-def _stored(flat: list, d: dtype) -> np.ndarray:
-    for value in flat:
-        if isinstance(value, (complex, np.complexfloating)) and d.category in _REAL_NUMBERS:
-            if d.category == dtypes.INTEGRAL:
-                raise TypeError("'complex' object cannot be interpreted as an integer")
-            raise TypeError("must be real number, not complex")
-        if value is None or isinstance(value, str):
-            raise TypeError(f"must be real number, not {type(value).__name__}")
+def stored(flat: list, d: dtype) -> np.ndarray:
+    """The scalars as an array, each converted as PyTorch's `store_scalar` does."""
     if d.category == dtypes.INTEGRAL:
-        flat = [_whole(value, d) for value in flat]
-        return np.array(flat, np.int64).astype(d.numpy)
+        return np.array([_whole(value, d) for value in flat], np.int64).astype(d.numpy)
+    if d is dtypes.bool_:
+        return np.array([_truth(value) for value in flat], np.bool_)
+    convert = _complex if d.category == dtypes.COMPLEX else _real
+    values = [value if type(value) is float else convert(value) for value in flat]
     if d.numpy.kind == "V":
-        return np.array(flat, np.float64).astype(np.float32).astype(d.numpy)
-    return np.array([value != 0 for value in flat] if d is dtypes.bool_ else flat, d.numpy)
+        return np.array(values, np.float64).astype(np.float32).astype(d.numpy)
+    return np.array(values, d.numpy)
+
+
+def _real(value) -> float:
+    if isinstance(value, np.generic) and value.dtype.kind == "c":
+        raise TypeError("must be real number, not complex")
+    return math.ldexp(value, 0)  # which reads it as PyFloat_AsDouble does
+
+
+def _complex(value) -> complex:
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
+    return complex(value) if hasattr(value, "__complex__") else _real(value)
+
+
+def _truth(value) -> bool:
+    return bool(value != 0 if isinstance(value, (float, complex, np.generic)) else index(value))
 
 
 def _whole(value, d: dtype) -> int:
+    if isinstance(value, (complex, np.complexfloating)):
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    if not isinstance(value, (int, float, np.generic)):
+        value = index(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if not in_range(value, d.numpy):
@@ -139,11 +146,11 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
             stacklevel=3,
         )
     shape = _shape_of(data)
+    if d is None:
+        d = _inferred(data) if shape else _scalar_dtype(data)
     flat: list = []
     _flatten(data, shape, 0, flat)
-    if d is None:
-        d = _inferred(flat)
-    return _stored(flat, d).reshape(shape)
+    return stored(flat, d).reshape(shape)
 
 
 def unsupported(d: np.dtype) -> str:

@@ -49,12 +49,19 @@ def arange(start, end=None, step=1, *, dtype=None):
     if any(isinstance(v, complex) for v in (start, end, step)):
         kind = dtypes.float64.numpy
         start, end, step = (storable(v, kind).item() for v in (start, end, step))
+    for value in (start, end, step):
+        if type(value) is int:
+            storable(value, dtypes.int64.numpy)  # raises where it is out of range
+    if not all(map(math.isfinite, (start, end, step))):
+        _check_step(start, end, step)
     if dtype is dtypes.int64:  # for which alone the count, too, is that of whole numbers
         start, end, step = (int(v) for v in (start, end, step))
     _check_step(start, end, step)
     whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
     d = dtype or (dtypes.int64 if whole else dtypes.get_default_dtype())
     count = math.ceil((end - start) / step)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
     if d.category == dtypes.FLOATING:
         steps = np.arange(count, dtype=np.float64)
         return (start + step * steps).astype(d.numpy)
@@ -62,8 +69,12 @@ def arange(start, end=None, step=1, *, dtype=None):
 
 
 def _check_step(start, end, step) -> None:
+    if not math.isfinite(step):
+        raise RuntimeError(f"step must be finite but got {step:g}")
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 

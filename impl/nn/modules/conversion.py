@@ -38,10 +38,10 @@ class Convertible:
             with no_grad():
                 converted = fn(parameter)
             parameter.data = converted
-            if parameter._grad is not None:
+            if parameter._own_grad is not None:
                 with no_grad():
-                    gradient = fn(parameter._grad)
-                parameter._grad.data = gradient
+                    gradient = fn(parameter._own_grad)
+                parameter._own_grad.data = gradient
         for name, buffer in self._buffers.items():
             if is_lazy(buffer):
                 buffer.convert(fn)

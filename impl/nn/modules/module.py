@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from impl.nn.modules.calling import Calling
 from impl.nn.modules.conversion import Convertible
@@ -58,12 +58,15 @@ class Module(Calling, Convertible, Stateful):
     """
 
     training: bool
+    call_super_init = False  # whether `__init__` passes its arguments on to the next class
+    dump_patches = False
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
 
     def __init__(self, *args, **kwargs) -> None:
-        if args or kwargs:
+        if (args or kwargs) and not self.call_super_init:
             why = f"takes 1 positional argument but {len(args) + 1} were given"
             if kwargs:
                 why = f"got an unexpected keyword argument '{next(iter(kwargs))}'"
@@ -76,6 +79,11 @@ class Module(Calling, Convertible, Stateful):
         set_attribute("_modules", {})
         self._init_hooks()
         self._init_state_hooks()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def compile(self, *args, **kwargs) -> None:
+        """Nothing: calls are not compiled (torch.nn.Module.compile)."""
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(
@@ -360,12 +368,12 @@ class Module(Calling, Convertible, Stateful):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set all gradients to None, or to zero in place."""
         for parameter in self.parameters():
-            if parameter._grad is None:
+            if parameter._own_grad is None:
                 continue
             if set_to_none:
                 parameter.grad = None
                 continue
-            gradient = parameter._grad
+            gradient = parameter._own_grad
             if gradient.grad_fn is not None:
                 gradient.detach_()
             else:

@@ -165,6 +165,12 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     return cast(self, target.numpy)
 
 
+@function("to_dense", torch=False)
+def to_dense(self, dtype=None, *, masked_grad=None):
+    """The tensor itself, which is dense already; in another dtype a copy (Tensor.to_dense)."""
+    return self if dtype is None else cast(self, dtype.numpy)
+
+
 @function("cpu", torch=False)
 def cpu(self, memory_format=preserve_format):
     """The tensor itself, which is on the CPU already; in another memory format a copy."""

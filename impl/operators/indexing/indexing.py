@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
+from impl.core.state import STATE
 from impl.factories.creation import array_of
 from impl.operators.copies.copies import copy_, fill_
 from impl.operators.indexing.index_operators import check_mask, from_scalar, index_, put_at
@@ -21,6 +23,7 @@ from impl.operators.indexing.index_writes import index_fill_
 from impl.operators.indexing.masking import masked_fill_
 from impl.operators.views import as_strided
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.torch_function import ask, asking, overriding
 
 _ZERO_DIM = (
     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
@@ -36,12 +39,23 @@ _END = (1 << 63) - 1  # the end of a slice without one
 _LONGEST_SEQUENCE = 32  # lists of at least this length never stand for a tuple
 
 
+# The indices that are asked for no `__torch_function__`.
+_USUAL = {int, slice, type(None), type(...)}
+
+
+def _overriding(self, index, *value) -> list:
+    items = index if isinstance(index, tuple) else (index,)
+    return overriding((self, *items, *value))
+
+
 def _select(tensor: Tensor, dim: int, index: int, position: int) -> Tensor:
     shape = tensor._raw.shape
     if not shape and index == 0:
         raise IndexError(_ZERO_DIM)
     size = shape[dim] if shape else 0
     if not -size <= index < size:
+        if not -(2**63) <= index < 2**63:
+            raise ValueError("Overflow when unpacking long long")
         raise IndexError(
             f"index {index} is out of bounds for dimension {position} with size {size}"
         )
@@ -69,6 +83,8 @@ def _bound(value):
     try:
         return _python.index(value)
     except TypeError:
+        if isinstance(value, Tensor):
+            raise
         raise TypeError(
             "slice indices must be integers or None or have an __index__ method"
         ) from None
@@ -82,6 +98,8 @@ def _is_sequence(value) -> bool:
 
 def _as_tuple(index) -> tuple:
     """The index as a tuple; a list that holds indices of several dimensions counts as a tuple."""
+    if isinstance(index, tuple):
+        return tuple(index)
     if isinstance(index, (Tensor, np.ndarray)) or not _is_sequence(index):
         return (index,)
     if len(index) < _LONGEST_SEQUENCE:
@@ -127,16 +145,16 @@ def _sliced(tensor: Tensor, items) -> tuple[Tensor, list]:
         elif item is Ellipsis:
             dim += ndim - taken
             position += ndim - taken
-        elif isinstance(item, (bool, np.bool_)):
+        elif isinstance(item, bool):
             result = tensor_ops.unsqueeze(result, dim)
-            indices[dim] = _truth(bool(item))
+            indices[dim] = _truth(item)
             dim += 1
         elif isinstance(item, slice):
             result = _slice(result, dim, item, True)
             dim += 1
             position += 1
-        elif isinstance(item, (int, np.integer)):
-            result = _select(result, dim, int(item), position)
+        elif not isinstance(item, Tensor) and (number := _number(item)) is not None:
+            result = _select(result, dim, number, position)
             position += 1
         else:
             item = item if isinstance(item, Tensor) else _as_index(item)
@@ -172,18 +190,31 @@ def _listed(indices: dict) -> list:
     return result
 
 
+def _number(item) -> int | None:
+    """The integer that an item other than a tensor is, or has by `__index__`; None if none."""
+    if type(item) is not int:
+        if isinstance(item, (np.ndarray, np.bool_)) or not hasattr(type(item), "__index__"):
+            return None
+        return _python.index(item)
+    return item
+
+
 def _as_index(item) -> Tensor:
-    if isinstance(item, np.ndarray):
-        return new(np.array(item))
-    if not _is_sequence(item):
+    """A sequence or array as a tensor of indices, or a mask: other numbers than bool and uint8 are
+    cast to int64."""
+    if not isinstance(item, np.ndarray) and (
+        isinstance(item, np.generic) or not _is_sequence(item)
+    ):
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-            f"valid indices (got {type(item).__name__})"
+            f"valid indices (got {_type_name(item)})"
         )
     raw = array_of(item)
-    return new(raw.astype(np.int64) if not raw.size and raw.dtype.kind == "f" else raw)
+    masks = raw.dtype in (np.bool_, np.uint8)
+    return new(raw if masks else array_of(item, int64))
 
 
+@asking
 def getitem(self, index):
     """`x[index]`: a view for integers, slices, None and Ellipsis, a copy with tensors and masks.
 
@@ -191,6 +222,9 @@ def getitem(self, index):
     step that is not positive.
     """
     kind = type(index)
+    unusual = type(self) is not Tensor or kind not in _USUAL
+    if unusual and STATE.torch_function and (asked := _overriding(self, index)):
+        return ask(Tensor.__getitem__, "torch.Tensor.__getitem__", asked, (self, index), {})
     if kind is int:
         return _select(self, 0, index, 0)
     if kind is slice:
@@ -208,6 +242,7 @@ def getitem(self, index):
 # -- assignment -------------------------------------------------------------------------------
 
 
+@asking
 def setitem(self, index, value) -> None:
     """`x[index] = value`: written in place through the view or the indices given by `index`.
 
@@ -215,6 +250,10 @@ def setitem(self, index, value) -> None:
     and leading dimensions of size one are dropped. Raises TypeError for a value that is neither
     tensor nor number, and the errors of in-place operations.
     """
+    if STATE.torch_function and (asked := _overriding(self, index, value)):
+        given = (self, index, value)
+        ask(Tensor.__setitem__, "torch.Tensor.__setitem__", asked, given, {})
+        return
     write: Callable[..., Any] = _write
     write_at: Callable[..., Any] = _write_at
     if not isinstance(value, Tensor):
@@ -274,9 +313,9 @@ def _write_at(target: Tensor, indices: list, value: Tensor) -> None:
 
 
 def _type_name(value) -> str:
-    module = type(value).__module__
-    name = type(value).__name__
-    return name if module == "builtins" else f"{module}.{name}"
+    """The name of a type as C shows it: with the module for one that is not made by `class`."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def _without_leading_ones(shape) -> tuple[int, ...]:

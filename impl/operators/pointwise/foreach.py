@@ -6,7 +6,7 @@ in speed only. An operand that is a list is paired with the list of tensors.
 
 from __future__ import annotations
 
-from impl.core.registry import FUNCTIONS
+from impl.core.registry import FUNCTIONS, C
 from impl.tensor.tensor import Tensor
 
 _NAMES = (
@@ -40,6 +40,14 @@ def _publish(name: str, in_place: bool) -> None:
     each.__name__ = each.__qualname__ = f"_foreach_{spelled}"
     each.__doc__ = f"`{spelled}` on every tensor of a list; operands that are lists are paired."
     FUNCTIONS[each.__name__] = each
+
+
+def _foreach_norm(self, ord=2, dtype=None):
+    """The vector norm of every tensor of a list."""
+    return tuple(C.linalg_vector_norm(tensor, ord, dtype=dtype) for tensor in self)
+
+
+FUNCTIONS["_foreach_norm"] = _foreach_norm
 
 
 for _name in _NAMES:

@@ -7,27 +7,65 @@ import numpy as np
 import impl.operators.pointwise.comparison  # noqa: F401  defines eq, bitwise_and and their like
 from impl.core.dtypes import BY_NUMPY, python_number
 from impl.core.registry import FUNCTIONS
+from impl.core.state import STATE
 from impl.dispatch import fast_path
 from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
 from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.torch_function import ask, asking, overrides, overriding
 
 _OPERANDS = (Tensor, bool, int, float, complex)
+_USUAL = set(_OPERANDS)
+# The methods that `__torch_function__` is given for the dunder methods, where not those themselves.
+_ASKED_FOR = {
+    f"__{name}__": target
+    for name, target in {
+        **{name: name for name in ("add", "sub", "mul", "pow", "ne", "lt", "le", "gt", "ge")},
+        **{f"i{name}": f"{name}_" for name in ("add", "sub", "mul", "pow")},
+        **{f"r{name}": name for name in ("add", "mul")},
+        **{f"r{name}": f"bitwise_{name}" for name in ("and", "or", "xor")},
+        "truediv": "div",
+        "itruediv": "div_",
+        "rtruediv": "__rdiv__",
+        "mod": "remainder",
+        "imod": "remainder_",
+        "ifloordiv": "floor_divide_",
+        "matmul": "matmul",
+    }.items()
+}
 
 
-def binary(call, name: str):
-    """Define a dunder method that returns NotImplemented for operands of an unknown type."""
+def binary(call, name: str, operands=_OPERANDS):
+    """Define a dunder method that returns NotImplemented for operands of an unknown type, and where
+    the classes of the operands do so (`__torch_function__`)."""
+
+    usual = _USUAL if operands is _OPERANDS else {Tensor}
 
     def dunder(self, other):
-        if isinstance(other, np.generic):
-            other = python_number(other)
-        return call(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        if type(other) not in usual or type(self) is not Tensor:
+            if STATE.torch_function and (asked := overriding((self, other))):
+                return _asked(name, asked, self, other)
+            if isinstance(other, np.generic):
+                other = python_number(other)
+            elif not isinstance(other, operands):
+                return NotImplemented
+        return call(self, other)
 
     dunder.__name__ = name
     dunder.__qualname__ = f"Tensor.{name}"
-    setattr(Tensor, name, dunder)
+    setattr(Tensor, name, asking(dunder))
     return dunder
+
+
+def _asked(name: str, asked: list, *operands):
+    target = _ASKED_FOR.get(name, name)
+    if name == "__eq__" and not overrides(operands[0]):
+        target = "eq"
+    try:
+        return ask(getattr(Tensor, target), f"torch.Tensor.{target}", asked, operands, {})
+    except TypeError:
+        return NotImplemented
 
 
 def fast_binary(op, name: str, symbol: str, **constants) -> None:
@@ -44,7 +82,7 @@ def fast_binary(op, name: str, symbol: str, **constants) -> None:
         f"r0 {symbol} r1",
     )
     made.__qualname__ = general.__qualname__
-    setattr(Tensor, name, made)
+    setattr(Tensor, name, asking(made))
 
 
 def _of(name: str):
@@ -62,9 +100,10 @@ binary(rsub_, "__rsub__")
 fast_binary(mul, "__mul__", "*")
 fast_binary(mul, "__rmul__", "*")
 fast_binary(true_div, "__truediv__", "/")
+binary(_of("div"), "__div__")
 # torch has no operator for a number divided by a tensor; it composes one.
 for _name in ("__rtruediv__", "__rdiv__"):
-    setattr(Tensor, _name, lambda self, other: _of("reciprocal")(self) * other)
+    binary(lambda self, other: _of("reciprocal")(self) * other, _name, (*_OPERANDS, np.ndarray))
 binary(_of("floor_divide"), "__floordiv__")
 binary(_swapped(_of("floor_divide")), "__rfloordiv__")
 binary(_of("remainder"), "__mod__")
@@ -76,6 +115,7 @@ binary(lambda self, other: add.inplace(self, other, 1), "__iadd__")
 binary(lambda self, other: sub.inplace(self, other, 1), "__isub__")
 binary(mul.inplace, "__imul__")
 binary(true_div.inplace, "__itruediv__")
+binary(true_div.inplace, "__idiv__")
 binary(_of("floor_divide_"), "__ifloordiv__")
 binary(_of("remainder_"), "__imod__")
 binary(pow_inplace, "__ipow__")
@@ -103,6 +143,7 @@ for _dunder, _name in {
 _equal = Tensor.__eq__
 
 
+@asking
 def _eq(self, other):
     if isinstance(other, np.ndarray) and other.dtype in BY_NUMPY:
         other = new(np.array(other, order="C"))
@@ -124,12 +165,18 @@ def _invert(self):
     return _of("bitwise_not")(self)
 
 
-for _name, _unary in (
-    ("__neg__", lambda self: _of("neg")(self)),
-    ("__pos__", lambda self: _of("positive")(self)),
-    ("__abs__", lambda self: _of("abs")(self)),
-    ("__invert__", _invert),
-):
-    setattr(Tensor, _name, _unary)
+def _unary(call, name: str, target: str):
+    def dunder(self):
+        if type(self) is not Tensor and STATE.torch_function and (asked := overriding((self,))):
+            return ask(getattr(Tensor, target), f"torch.Tensor.{target}", asked, (self,), {})
+        return call(self)
+
+    setattr(Tensor, name, asking(dunder))
+
+
+_unary(lambda self: _of("neg")(self), "__neg__", "neg")
+_unary(lambda self: _of("positive")(self), "__pos__", "positive")
+_unary(lambda self: _of("abs")(self), "__abs__", "abs")
+_unary(_invert, "__invert__", "__invert__")
 # Operands that are NumPy's scalars and arrays defer to the tensor's reflected methods.
 Tensor.__array_priority__ = 1000

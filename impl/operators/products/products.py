@@ -25,6 +25,7 @@ from impl.dispatch.out import (
     store,
     write_out,
 )
+from impl.operators.pointwise.python_operators import binary
 from impl.operators.products import bmm_fused
 from impl.operators.products.matmul import bmm, dot, mm, mv
 from impl.operators.views.shape import unsafe_view
@@ -174,16 +175,8 @@ def _batch_sizes(a, b):
     return (*batch, *left), (count, *left), (*batch, *right), (count, *right), size
 
 
-def _at(left, right):
-    return matmul(left, right) if isinstance(right, Tensor) else NotImplemented
-
-
-def _right_at(right, left):
-    return matmul(left, right) if isinstance(left, Tensor) else NotImplemented
-
-
-Tensor.__matmul__ = _at
-Tensor.__rmatmul__ = _right_at
+binary(matmul, "__matmul__", Tensor)
+binary(lambda right, left: matmul(left, right), "__rmatmul__", Tensor)
 
 
 # -- outer and inner --------------------------------------------------------------------------

@@ -70,7 +70,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
         )
     if isinstance(source, Storage):
-        memory, target = source, Geometry((source.flat.size,), (1,), 0)
+        count = source.nbytes() // self._raw.dtype.itemsize
+        memory, target = source, Geometry((count,), (1,), 0)
     else:
         memory, target = source.untyped_storage(), geometry(source)
     if size is not None:

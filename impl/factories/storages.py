@@ -1,0 +1,347 @@
+"""Storages as sequences: `torch.UntypedStorage` of bytes, and `torch.TypedStorage`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from impl.core import dtypes
+from impl.core.devices import CPU, device
+from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.registry import method_of
+from impl.core.storage import Storage
+from impl.kernels.casting import storable
+from impl.tensor.tensor import Tensor
+from impl.tensor.torch_function import asking
+
+_DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+
+
+# -- untyped ------------------------------------------------------------------------------------
+
+
+def _bytes(self: Storage) -> np.ndarray:
+    """The whole memory as bytes."""
+    return self.flat.view(np.uint8)
+
+
+def _place(size: int, index) -> int:
+    if not -size <= index < size:
+        raise IndexError(f"index {index} out of range for storage of size {size}")
+    return index
+
+
+def _byte(value) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise RuntimeError(f"fill_ expects int, but got {type(value).__name__}")
+    return int(value) & 255
+
+
+@method_of(Storage)
+def size(self) -> int:
+    """The number of bytes (torch.UntypedStorage.size)."""
+    return self.nbytes()
+
+
+@method_of(Storage)
+def __len__(self) -> int:
+    return self.nbytes()
+
+
+@method_of(Storage)
+def __getitem__(self, index):
+    """A byte, or a storage over a range of the bytes."""
+    if isinstance(index, slice):
+        if index.step not in (None, 1):
+            raise RuntimeError(
+                f"Trying to slice with a step of {index.step}, but only a step of 1 is supported"
+            )
+        return Storage(_bytes(self)[index])
+    if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+        raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+    return int(_bytes(self)[_place(self.nbytes(), index)])
+
+
+@method_of(Storage)
+def __setitem__(self, index, value) -> None:
+    at = index if isinstance(index, slice) else _place(self.nbytes(), index)
+    _bytes(self)[at] = _byte(value)
+
+
+@method_of(Storage)
+def __iter__(self) -> Iterator[int]:
+    return iter(self.tolist())
+
+
+@method_of(Storage)
+def __bool__(self) -> bool:
+    return self.nbytes() > 0
+
+
+@method_of(Storage)
+def __repr__(self) -> str:
+    lines = [f" {value}" for value in self.tolist()]
+    return "\n".join([*lines, f"[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"])
+
+
+@method_of(Storage)
+def tolist(self) -> list[int]:
+    """The bytes (torch.UntypedStorage.tolist)."""
+    return _bytes(self).tolist()
+
+
+@method_of(Storage)
+def fill_(self, value) -> Storage:
+    """Set all bytes (torch.UntypedStorage.fill_)."""
+    _bytes(self)[:] = _byte(value)
+    return self
+
+
+@method_of(Storage)
+def copy_(self, source, non_blocking: bool = False) -> Storage:
+    """Copy the bytes of a storage of the same size (torch.UntypedStorage.copy_)."""
+    _bytes(self)[:] = _bytes(source)
+    return self
+
+
+@method_of(Storage)
+def clone(self) -> Storage:
+    """A copy with memory of its own (torch.UntypedStorage.clone)."""
+    return Storage(_bytes(self).copy())
+
+
+@method_of(Storage)
+def __eq__(self, other) -> bool:
+    return isinstance(other, Storage) and self._cdata == other._cdata
+
+
+@method_of(Storage)
+def __hash__(self) -> int:
+    return hash(self._cdata)
+
+
+def _constant(name: str, value) -> None:
+    def constant(self):
+        return value
+
+    constant.__name__ = name
+    constant.__doc__ = f"{value}, as of any storage on the CPU."
+    method_of(Storage)(constant)
+
+
+for _name, _value in {
+    "element_size": 1,
+    "get_device": None,
+    "is_pinned": False,
+    "is_shared": False,
+    "resizable": True,
+    "type": "torch.storage.UntypedStorage",
+}.items():
+    _constant(_name, _value)
+
+Storage.cpu = lambda self: self  # type: ignore[attr-defined]
+Storage.untyped = lambda self: self  # type: ignore[attr-defined]
+Storage.new = lambda self: Storage(np.empty(0, np.uint8))  # type: ignore[attr-defined]
+Storage.device = property(lambda self: CPU)  # type: ignore[attr-defined]
+Storage.filename = property(lambda self: None)  # type: ignore[attr-defined]
+for _name in ("is_cuda", "is_hpu", "is_sparse", "is_sparse_csr"):
+    setattr(Storage, _name, property(lambda self: False))
+
+
+class _UntypedType(type(Storage)):  # type: ignore[misc]
+    """`torch.UntypedStorage(4)`, `torch.UntypedStorage([1, 2])`, and the class of all storages."""
+
+    def __call__(cls, source: Any = 0, *, device=None) -> Storage:
+        if isinstance(source, int):
+            return Storage(np.zeros(source, np.uint8))
+        if not isinstance(source, Sequence):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): Expected a sequence type, but got {type(source).__name__}"
+            )
+        for item in source:
+            if not isinstance(item, int):
+                raise RuntimeError(
+                    "torch.UntypedStorage(): tried to construct a storage from a sequence "
+                    f"({type(source).__name__}), but one of the items was of type "
+                    f"{type(item).__name__} instead of int"
+                )
+        return Storage(np.array([item & 255 for item in source], np.uint8))
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, Storage)
+
+
+class UntypedStorage(Storage, metaclass=_UntypedType, module="torch.storage"):
+    """A sequence of bytes that tensors share (torch.UntypedStorage)."""
+
+    __module__ = "impl.storage"
+
+
+# -- typed --------------------------------------------------------------------------------------
+
+
+class TypedStorage:
+    """A storage read as elements of one dtype (torch.TypedStorage, deprecated)."""
+
+    __module__ = "impl.storage"
+
+    def __init__(
+        self, source: Any = 0, *, wrap_storage: Storage | None = None, dtype: dtype | None = None
+    ) -> None:
+        self.dtype = dtype or dtypes.get_default_dtype()
+        if wrap_storage is not None:
+            self._untyped = wrap_storage
+            return
+        kind = self.dtype.numpy
+        whole = isinstance(source, int)
+        self._untyped = Storage(np.zeros(source, kind) if whole else np.array(source).astype(kind))
+
+    @property
+    def _elements(self) -> np.ndarray:
+        memory = self._untyped.flat
+        kind = self.dtype.numpy
+        return memory if memory.dtype == kind else memory.view(np.uint8).view(kind)
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    @property
+    def is_cuda(self) -> bool:
+        return False
+
+    def untyped(self) -> Storage:
+        """The storage of bytes."""
+        return self._untyped
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self._elements.size
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._untyped.nbytes()
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._untyped.data_ptr()
+
+    def type(self) -> str:
+        """The name of the legacy class of storages of this dtype."""
+        return f"torch.{self.dtype.legacy}Storage"
+
+    def tolist(self) -> list:
+        """The elements as Python numbers."""
+        wide = self._elements.astype(np.float32) if self.dtype.numpy.kind == "V" else self._elements
+        return wide.tolist()
+
+    def __iter__(self) -> Iterator:
+        return iter(self.tolist())
+
+    def __getitem__(self, index):
+        """One element. Raises RuntimeError for a slice."""
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self.tolist()[_place(self.size(), index)]
+
+    def __setitem__(self, index, value) -> None:
+        at = index if isinstance(index, slice) else _place(self.size(), index)
+        self._elements[at] = storable(value, self.dtype.numpy)
+
+    def fill_(self, value) -> TypedStorage:
+        """Set all elements."""
+        self[:] = value
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """Copy the elements of a storage of the same size."""
+        self._elements[:] = source._elements
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy with memory of its own."""
+        return TypedStorage(wrap_storage=self._untyped.clone(), dtype=self.dtype)  # type: ignore[attr-defined]
+
+    def cpu(self) -> TypedStorage:
+        """The storage itself, which is on the CPU already."""
+        return self
+
+    def _to(self, kind: dtype) -> TypedStorage:
+        if kind is self.dtype:
+            return self
+        return TypedStorage(wrap_storage=Storage(self._elements.astype(kind.numpy)), dtype=kind)
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, TypedStorage) and self._untyped == other._untyped
+
+    def __hash__(self) -> int:
+        return hash(self._untyped)
+
+    def __repr__(self) -> str:
+        lines = [f" {value}" for value in self.tolist()]
+        return "\n".join(
+            [
+                *lines,
+                f"[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]",
+            ]
+        )
+
+
+for _name in "bool double float half int long short".split():  # noqa: SIM905
+    _kind = {"half": "float16", "float": "float32", "double": "float64"}
+    _kind |= {"short": "int16", "int": "int32", "long": "int64"}
+    _target = next(d for d in dtypes.ALL if d.name == _kind.get(_name, _name))
+    setattr(TypedStorage, _name, lambda self, kind=_target: self._to(kind))
+
+
+class _LegacyStorageType(type):
+    """`torch.FloatStorage` and its like: callable, and the class of the storages of one dtype."""
+
+    dtype: dtype
+
+    def __call__(cls, source: Any = 0) -> TypedStorage:
+        return TypedStorage(source, dtype=cls.dtype)
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+
+LEGACY_STORAGES = {
+    f"{d.legacy}Storage": _LegacyStorageType(
+        f"{d.legacy}Storage", (), {"dtype": d, "__module__": "torch"}
+    )
+    for d in dtypes.ALL
+}
+
+
+@method_of(Tensor)
+@asking
+def _typed_storage(self) -> TypedStorage:
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=BY_NUMPY[self._raw.dtype])
+
+
+@method_of(Tensor)
+def storage(self) -> TypedStorage:
+    """The memory as elements of the tensor's dtype (torch.Tensor.storage, deprecated)."""
+    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    return self._typed_storage()
+
+
+@method_of(Tensor)
+def storage_type(self) -> type:
+    """The legacy class of the storage (torch.Tensor.storage_type)."""
+    return LEGACY_STORAGES[f"{BY_NUMPY[self._raw.dtype].legacy}Storage"]
