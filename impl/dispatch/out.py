@@ -189,6 +189,26 @@ def like_tuple(result: tuple, values: list) -> tuple:
     return getattr(type(result), "out_type", tuple)(values)
 
 
+def working_dtype(name: str, out, dtype, *inputs, text: str | None = None):
+    """The dtype that a reduction computes in (ATen's infer_dtype_from_optional): `dtype`, or where
+    that is None the dtype of `out=`.
+
+    Raises RuntimeError where both are given and differ, with a `text` that may name them, and as
+    `check_out` does.
+    """
+    if not isinstance(out, Tensor):
+        return dtype
+    check_out(name, out, any(requires_grad(value) for value in inputs))
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(
+            text.format(dtype.legacy, out.dtype.legacy)
+            if text
+            else f"Expected out tensor to have dtype {dtype.c_name}, but got {out.dtype.c_name} "
+            "instead"
+        )
+    return out.dtype
+
+
 def stored(name: str, out, result):
     """The result of an operator, stored in `out=` where that is given. Raises as `store_exactly`
     does."""
