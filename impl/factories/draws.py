@@ -236,7 +236,8 @@ def draw_slopes(noise: Tensor, input: Tensor, low: float, high: float) -> None:
 
     Each slope is made of a float64 uniform (ATen's rrelu_with_noise).
     """
-    _floating(noise, "rrelu_with_noise_out_cpu")
+    if not noise.is_floating_point() or noise.dtype is dtypes.float16:
+        raise not_implemented("rrelu_with_noise_out_cpu", noise.dtype)
     drawn = np.ravel(input._raw <= 0)
     uniforms = default_generator.uniform(int(drawn.sum()), _DOUBLE)
     slopes = np.ones(drawn.shape)

@@ -138,14 +138,16 @@ def _trials(p: np.ndarray, generator, strides=None) -> np.ndarray:
         return np.zeros(p.shape, np.bool_)
     if BY_NUMPY[p.dtype].category != FLOATING:
         raise not_implemented("bernoulli_tensor_cpu_p_", BY_NUMPY[p.dtype])
-    if not ((p >= 0) & (p <= 1)).all():
+    source = generator or default_generator
+    strides = strides or contiguous_strides(p.shape)
+    refused = ~((p >= 0) & (p <= 1))
+    if refused.any():  # those before it in memory have been drawn
+        source.uniform(int(strided(np.arange(p.size), p.shape, strides, 0)[refused].min()), p.dtype)
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
             "be improved?  If so, please report an enhancement request to PyTorch.)"
         )
-    source = generator or default_generator
-    uniforms = source.uniform(p.size, p.dtype)
-    return strided(uniforms, p.shape, strides or contiguous_strides(p.shape), 0) < p
+    return strided(source.uniform(p.size, p.dtype), p.shape, strides, 0) < p
 
 
 @operator(
