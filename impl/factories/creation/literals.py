@@ -89,23 +89,31 @@ def _inferred(flat: list) -> dtype:
     return dtypes.get_default_dtype() if result is None else result
 
 
+_REAL = (bool, int, float, np.bool_, np.integer, np.floating)
+_NUMBERS = (*_REAL, complex, np.complexfloating)
 _REAL_NUMBERS = (dtypes.INTEGRAL, dtypes.FLOATING)
 
 
 def _stored(flat: list, d: dtype) -> np.ndarray:
     for value in flat:
-        if isinstance(value, (complex, np.complexfloating)) and d.category in _REAL_NUMBERS:
-            if d.category == dtypes.INTEGRAL:
-                raise TypeError("'complex' object cannot be interpreted as an integer")
-            raise TypeError("must be real number, not complex")
-        if value is None or isinstance(value, str):
-            raise TypeError(f"must be real number, not {type(value).__name__}")
+        if not isinstance(value, _REAL if d.category in _REAL_NUMBERS else _NUMBERS):
+            name = type(value).__name__
+            if d.category <= dtypes.INTEGRAL:
+                raise TypeError(f"'{name}' object cannot be interpreted as an integer")
+            raise TypeError(f"must be real number, not {name}")
     if d.category == dtypes.INTEGRAL:
         flat = [_whole(value, d) for value in flat]
         return np.array(flat, np.int64).astype(d.numpy)
     if d.numpy.kind == "V":
         return np.array(flat, np.float64).astype(np.float32).astype(d.numpy)
     return np.array([value != 0 for value in flat] if d is dtypes.bool_ else flat, d.numpy)
+
+
+def element_of(value, d: dtype):
+    """A Python number, or a tensor of one element, as an element of the dtype (csrc's store_scalar).
+
+    Raises as `array_of` does."""
+    return _stored([value.item() if isinstance(value, Tensor) else value], d)[0]
 
 
 def _whole(value, d: dtype) -> int:

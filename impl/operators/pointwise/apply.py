@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.dispatch.definition import function
+from impl.factories.creation.literals import element_of
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -19,7 +20,8 @@ def _written(name: str, target: Tensor, others, call) -> Tensor:
     memory = target._array()
     rest = [np.broadcast_to(t._array(), memory.shape) for t in others]
     for place in np.ndindex(memory.shape):
-        memory[place] = call(*(array[place].item() for array in (memory, *rest)))
+        made = call(*(array[place].item() for array in (memory, *rest)))
+        memory[place] = element_of(made, target.dtype)
     return target
 
 
