@@ -128,7 +128,7 @@ class Optimizer(Hooked):
     def _uncounted(self, group: dict[str, Any]) -> Iterator[None]:
         """Give the parameters of a fused group and their state back the versions that they had:
         fused kernels write without incrementing version counters."""
-        if not (group.get("fused") or group.get("foreach")):
+        if not group.get("fused"):
             yield
             return
         before = {t._storage: t._storage.version for t in self._written(group)}
@@ -365,7 +365,7 @@ def as_numbers(group: dict[str, Any], in_tensors: tuple[str, ...] = ()) -> dict[
     """A group with numbers for options that are tensors, unless these are differentiated, or 0-dim
     and among those that a step computes with `in_tensors`, in their own precision."""
     kept = {"params", "param_names"}
-    if not group.get("fused"):
+    if not (group.get("fused") or group.get("foreach")):
         kept.update(name for name in in_tensors if getattr(group[name], "ndim", None) == 0)
     return {
         name: value if name in kept else _number(value) for name, value in group.items()
