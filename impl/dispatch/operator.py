@@ -69,6 +69,7 @@ class Operator(OutputLayout):
         saved_as: SavedAs = USUAL_NAMES,
         memory: MemoryOverlap = USUAL_OVERLAP,
         layout_sensitive: bool | None = None,
+        compares: bool = False,
         reduces: bool = False,
         grows: bool = False,
         lays_out: bool = False,
@@ -90,6 +91,7 @@ class Operator(OutputLayout):
         self.saved_as = saved_as
         self.memory = memory
         self.elementwise = elementwise
+        self._casts = promote is not None or compares
         self._casts_out = elementwise and promote is not None
         self.layout_sensitive = elementwise if layout_sensitive is None else layout_sensitive
         self.reduces = reduces
@@ -359,7 +361,7 @@ class Operator(OutputLayout):
             warn_cast(out, raw, common_dtype(raw, present))
         if self.lays_out:
             write_out(out, raw, strides_of(raw))
-        elif self.elementwise and strided and raw.ndim:
+        elif self.elementwise and (strided or not raw.size) and raw.ndim:
             write_out(out, raw, self._elementwise_strides(raw, args))
         else:
             write_out(out, raw)

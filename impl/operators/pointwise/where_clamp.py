@@ -12,6 +12,7 @@ import numpy as np
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY, CATEGORY, WIDE, bfloat16, bool_, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
+from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
@@ -29,7 +30,7 @@ from impl.operators.pointwise.halved_ties import (
     smaller_gradient,
     smaller_tangent,
 )
-from impl.tensor.allocation import copied_layout
+from impl.tensor.allocation import copied_layout, dense_strides
 from impl.tensor.tensor import Tensor
 
 
@@ -51,6 +52,22 @@ def _same_as_promoted(out, condition, self, other) -> None:
         raise RuntimeError(
             f"Expected out type to be {target.legacy} but got {BY_NUMPY[out].legacy}"
         )
+
+
+@where.laid_out_as
+def _cast_layouts(args):
+    condition, *values = args
+    common = result_dtype([value._raw if isinstance(value, Tensor) else value for value in values])
+    layouts = [(condition._raw.shape, condition.stride())]
+    for value in values:
+        if isinstance(value, Tensor):
+            shape, strides = value._raw.shape, value.stride()
+            if value.dtype is not common:
+                strides = dense_strides(value) or contiguous_strides(shape)
+            layouts.append((shape, strides))
+        else:
+            layouts.append(((), ()))
+    return layouts
 
 
 where.checks_out(_same_as_promoted)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.strides import contiguous_strides, empty_strided, strides_of
-from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
@@ -29,6 +27,7 @@ from impl.operators.reductions.extrema import (
     to_index,
 )
 from impl.tensor import memory_overlap
+from impl.tensor.allocation import copied_layout
 
 
 def _order(array, dim: int, descending: bool):
@@ -51,15 +50,7 @@ def _sorted(self, dim, descending):
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     order = _order(_comparable(array), dim, descending)
-    # Both results have the input's order of dimensions in memory.
-    layout = elementwise_strides(
-        array.shape, [(array.shape, strides_of(array) or contiguous_strides(array.shape))]
-    ) or contiguous_strides(array.shape)
-    values = empty_strided(array.shape, layout, array.dtype)
-    indices = empty_strided(array.shape, layout, np.dtype(np.int64))
-    values[...] = np.take_along_axis(array, order, dim)
-    indices[...] = order
-    return values, indices
+    return np.take_along_axis(array, order, dim), order
 
 
 def _define_sort(name: str, node: str):
@@ -71,7 +62,9 @@ def _define_sort(name: str, node: str):
     refused = NoComplex(text=" Sort does not support complex dtypes on CPU", error=TypeError)
     facts: dict[str, Any] = {"complex": refused, "writes": int(name == "sort_default")}
     settings = {**facts, "function": False, "method": False, "fresh": True}
-    return operator(node=node, outputs=outputs, **settings)(kernel)
+    op = operator(node=node, outputs=outputs, **settings)(kernel)
+    op.laid_out_as(copied_layout)
+    return op
 
 
 sort_default = _define_sort("sort_default", "SortBackward0")
