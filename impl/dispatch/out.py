@@ -236,6 +236,21 @@ def storing_only(text: str, *dtypes):
     return storing
 
 
+def storing_pair(check):
+    """As `store`, for values and indices whose `out=` tensors the function `check` refuses: it is
+    given both, and the dtype of the values."""
+
+    def storing(name: str, out, result):
+        pair = isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == 2
+        if pair and all(isinstance(one, Tensor) for one in out):
+            for one in out:
+                check_out(name, one, requires_grad(result[0]))
+            check(*out, result[0].dtype)
+        return store(name, out, result)
+
+    return storing
+
+
 def store_exactly(name: str, out, result):
     """Store the result of an operator, a tensor or a tuple of them, in `out=`; returns `out`.
 
