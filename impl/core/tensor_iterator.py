@@ -10,8 +10,9 @@ def elementwise_strides(shape, operands) -> tuple[int, ...] | None:
     """The strides of an element-wise result over `operands` [(shape, strides), ...].
 
     Operands of equal shape that are all contiguous, all channels last, or all dense with equal
-    strides, determine the layout (TensorIterator's fast setup). Otherwise the dimensions are sorted by the first operand
-    whose strides differ; a broadcast dimension, of stride 0, is skipped. None stands for row-major.
+    strides, determine the layout (TensorIterator's fast setup). Otherwise the dimensions are sorted
+    by the first operand whose strides differ; a broadcast dimension, of stride 0, is skipped. None
+    stands for row-major.
     """
     ndim = len(shape)
     if all(s == shape for s, _ in operands):

@@ -7,7 +7,9 @@ import re
 from impl.core import messages
 from impl.engine.backward import grad
 
-_NOT_BROADCAST = re.compile(r"operands could not be broadcast together with shapes ((?:\([\d,]*\) ?)+)")
+_NOT_BROADCAST = re.compile(
+    r"operands could not be broadcast together with shapes ((?:\([\d,]*\) ?)+)"
+)
 
 
 def refuse_shapes(error: BaseException) -> None:

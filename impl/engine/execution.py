@@ -7,7 +7,6 @@ import warnings
 from impl.core import messages
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import method_of
-from impl.core.dtypes import BY_NUMPY
 from impl.core.state import FAST_PATH, STATE
 from impl.engine import dependencies, fast_backward, fast_recording
 from impl.engine.accumulation import accumulate

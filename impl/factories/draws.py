@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 
 import ml_dtypes
@@ -161,7 +162,7 @@ def _check_held(d: dtypes.dtype, first: int, last: int) -> None:
         least, most = 0, 1
     else:
         limits = (ml_dtypes.finfo if d.is_floating_point else np.iinfo)(d.numpy)
-        least, most = limits.min, limits.max
+        least, most = int(limits.min), int(limits.max)
     for name, value in (("from", first), ("to - 1", last)):
         if not least <= value <= most:
             raise RuntimeError(f"{name} is out of bounds for {d.c_name}")
@@ -169,7 +170,8 @@ def _check_held(d: dtypes.dtype, first: int, last: int) -> None:
 
 def _representable(d: dtypes.dtype, low: int, high: int) -> tuple[int, int]:
     """The ends of a range without what a floating dtype would round out of it (ATen's update_from
-    and update_to). Raises RuntimeError if nothing is left."""
+    and update_to), with a warning where it does not hold all. Raises RuntimeError if nothing is
+    left."""
     digits = ml_dtypes.finfo(d.numpy).nmant + 1
 
     def rounded(value: int) -> int:
@@ -183,6 +185,16 @@ def _representable(d: dtypes.dtype, low: int, high: int) -> tuple[int, int]:
         low = after + spacing(low + 1)
     if before >= high:
         high = before - spacing(high - 1)
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if abs(value) > 1 << digits:
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision "
+                f"limitations {d.c_name} can support discrete uniform distribution only within "
+                "this range. This warning will become an error in version 1.7 release, please fix "
+                "the code in advance",
+                UserWarning,
+                stacklevel=6,
+            )
     if low >= high:
         raise RuntimeError(
             "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "

@@ -367,9 +367,7 @@ def as_numbers(group: dict[str, Any], in_tensors: tuple[str, ...] = ()) -> dict[
     kept = {"params", "param_names"}
     if not (group.get("fused") or group.get("foreach")):
         kept.update(name for name in in_tensors if getattr(group[name], "ndim", None) == 0)
-    return {
-        name: value if name in kept else _number(value) for name, value in group.items()
-    }
+    return {name: value if name in kept else _number(value) for name, value in group.items()}
 
 
 def _number(value):

@@ -110,9 +110,10 @@ def _stored(flat: list, d: dtype) -> np.ndarray:
 
 
 def element_of(value, d: dtype):
-    """A Python number, or a tensor of one element, as an element of the dtype (csrc's store_scalar).
+    """A Python number, or a tensor of one element, as an element of the dtype (store_scalar in csrc).
 
-    Raises as `array_of` does."""
+    Raises as `array_of` does.
+    """
     return _stored([value.item() if isinstance(value, Tensor) else value], d)[0]
 
 

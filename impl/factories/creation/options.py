@@ -67,7 +67,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             raise _negative(name, size)
         if pin_memory:
             refuse_pinned()
-        edges = gradient_edges(target) if target is not None and STATE.enabled else []
+        edges = [] if target is None or not STATE.enabled else gradient_edges(target)
         if edges and name in _RESIZING:
             raise RuntimeError("cannot resize variables that require grad")
         result = make(*args, **named)
@@ -76,7 +76,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if target is not None and result is not target:
             store(target, result._raw)
             result = target
-        if edges:
+        if target is not None and edges:
             record_undifferentiable(f"aten::{name}", edges, target)
         return _require(result) if requires_grad else result
 

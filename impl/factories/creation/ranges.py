@@ -9,8 +9,8 @@ import warnings
 import numpy as np
 
 from impl.core import dtypes
-from impl.dispatch.not_implemented import not_implemented
 from impl.core.dtypes import REDUCED
+from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fill_out
 from impl.factories.creation.options import factory, publish, type_of
 from impl.kernels import libm

@@ -105,12 +105,13 @@ def _flipped_layout(args):
     """That of a flipped copy with its dimensions swapped after odd turns, and of a row-major one
     after none."""
     input, k, dims = args
-    strides = dense_strides(input) if k % 4 else None
+    if k % 4 == 0:
+        return None
+    strides = [*(dense_strides(input) or contiguous_strides(input._raw.shape))]
     if k % 2:
-        strides = [*(strides or contiguous_strides(input._raw.shape))]
         first, second = (wrap_dim(d, len(strides)) for d in dims)
         strides[first], strides[second] = strides[second], strides[first]
-    return strides and tuple(strides)
+    return tuple(strides)
 
 
 rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))

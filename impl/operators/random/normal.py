@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.grad_mode import no_grad
-from impl.core.state import STATE
 from impl.core.sizes import broadcast_shapes, sizes_of
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.out import check_out, write_out
 from impl.dispatch.record import gradient_edges, record_undifferentiable

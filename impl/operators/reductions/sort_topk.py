@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import int64
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import store, store_exactly, storing_pair
+from impl.dispatch.out import store_exactly, storing_pair
 from impl.operators.reductions.extrema import (
     evenly,
     first_nan_or,
@@ -194,13 +195,13 @@ def _check_median(values: Tensor, indices: Tensor, kind) -> None:
     if indices.dtype is not int64:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have scalar type Long; but got "
-            f"CPU{indices.dtype.legacy}Type instead {checked}"
+            f"{messages.tensor_type(indices.dtype)} instead {checked}"
         )
     if values.dtype is not kind:
         raise RuntimeError(
             "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; "
-            f"but type torch.{values.dtype.legacy}Tensor does not equal torch.{kind.legacy}Tensor "
-            f"{checked}"
+            f"but type {messages.tensor_type(values.dtype)} does not equal "
+            f"{messages.tensor_type(kind)} {checked}"
         )
 
 

@@ -13,8 +13,8 @@ from impl.core.strides import contiguous_strides, strided
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.tensor import forward_grad, write
-from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.geometry import Geometry, elements, geometry
+from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.tensor import Tensor, requires_grad
 
 
