@@ -162,7 +162,7 @@ def _check_held(d: dtypes.dtype, first: int, last: int) -> None:
         least, most = 0, 1
     else:
         limits = (ml_dtypes.finfo if d.is_floating_point else np.iinfo)(d.numpy)
-        least, most = int(limits.min), int(limits.max)
+        least, most = int(float(limits.min)), int(float(limits.max))
     for name, value in (("from", first), ("to - 1", last)):
         if not least <= value <= most:
             raise RuntimeError(f"{name} is out of bounds for {d.c_name}")

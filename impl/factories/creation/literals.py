@@ -110,7 +110,7 @@ def _stored(flat: list, d: dtype) -> np.ndarray:
 
 
 def element_of(value, d: dtype):
-    """A Python number, or a tensor of one element, as an element of the dtype (store_scalar in csrc).
+    """A Python number, or a tensor of one element, as an element of the dtype.
 
     Raises as `array_of` does.
     """
