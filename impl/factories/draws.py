@@ -160,9 +160,11 @@ def _check_held(d: dtypes.dtype, first: int, last: int) -> None:
     """Raise RuntimeError for integers that the dtype does not hold."""
     if d is dtypes.bool_:
         least, most = 0, 1
+    elif d.is_floating_point:
+        most = int(float(ml_dtypes.finfo(d.numpy).max))
+        least = -most
     else:
-        limits = (ml_dtypes.finfo if d.is_floating_point else np.iinfo)(d.numpy)
-        least, most = int(float(limits.min)), int(float(limits.max))
+        least, most = int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max)
     for name, value in (("from", first), ("to - 1", last)):
         if not least <= value <= most:
             raise RuntimeError(f"{name} is out of bounds for {d.c_name}")
