@@ -31,6 +31,8 @@ class device(metaclass=NamedType):
         if isinstance(type, device):
             self.type, self.index = type.type, type.index
             return
+        if isinstance(type, int) and type < 0:
+            raise RuntimeError("Device index must not be negative")
         if isinstance(type, int):
             raise RuntimeError("Cannot access accelerator device when none is available.")
         if not isinstance(type, str):
@@ -56,6 +58,8 @@ class device(metaclass=NamedType):
                 "type (string) must not include an index because index was passed explicitly: "
                 + type
             )
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         self.type = name
         self.index = index if number is None else int(number)
 

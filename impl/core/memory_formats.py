@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.named_types import NamedType
-from impl.core.strides import element_strides, empty_strided
+from impl.core.strides import element_strides, empty_strided, row_major
 
 
 class layout(metaclass=NamedType):
@@ -96,7 +96,7 @@ def formatted(result: np.ndarray, format: memory_format) -> np.ndarray:
     """A copy of `result` in a memory format, in memory of its own."""
     strides = format.strides(result.shape)
     if strides is None:
-        return np.ascontiguousarray(result)
+        return row_major(result)
     laid = empty_strided(result.shape, strides, result.dtype)
     owned = np.empty_like(laid)
     # A row-major array keeps strides of its own, in dimensions of size one, only as a view.

@@ -72,6 +72,15 @@ def extent(shape, strides) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
 
 
+def row_major(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy of it, in row-major order, with the strides of that in dimensions of
+    size one, too."""
+    result = np.ascontiguousarray(array)
+    if result.base is None or 1 not in result.shape:
+        return result
+    return result.reshape(-1).reshape(result.shape)
+
+
 def element_strides(array: np.ndarray) -> tuple[int, ...]:
     """NumPy's strides of an array, in elements."""
     size = array.itemsize

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from impl.core.memory_formats import channels_last
 from impl.core.strides import contiguous_strides, is_contiguous, is_dense
 
 
 def elementwise_strides(shape, operands) -> tuple[int, ...] | None:
     """The strides of an element-wise result over `operands` [(shape, strides), ...].
 
-    Operands of equal shape that are all contiguous, or all dense with equal strides, determine the
-    layout (TensorIterator's fast setup). Otherwise the dimensions are sorted by the first operand
-    whose strides differ; a broadcast dimension, of stride 0, is skipped. None stands for row-major.
+    Operands of equal shape that are all contiguous, all channels last, or all dense with equal
+    strides, determine the layout (TensorIterator's fast setup). Otherwise the dimensions are sorted
+    by the first operand whose strides differ; a broadcast dimension, of stride 0, is skipped. None
+    stands for row-major.
     """
     ndim = len(shape)
     if all(s == shape for s, _ in operands):
         if all(is_contiguous(s, st) for s, st in operands):
             return None
+        if ndim == 4 and all(channels_last.describes(s, st) for s, st in operands):
+            return channels_last.strides(shape)
         first = operands[0][1]
         if is_dense(shape, first) and all(st == first for _, st in operands):
             return first

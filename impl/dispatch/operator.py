@@ -69,6 +69,7 @@ class Operator(OutputLayout):
         saved_as: SavedAs = USUAL_NAMES,
         memory: MemoryOverlap = USUAL_OVERLAP,
         layout_sensitive: bool | None = None,
+        compares: bool = False,
         reduces: bool = False,
         grows: bool = False,
         lays_out: bool = False,
@@ -90,6 +91,7 @@ class Operator(OutputLayout):
         self.saved_as = saved_as
         self.memory = memory
         self.elementwise = elementwise
+        self._casts = promote is not None or compares
         self._casts_out = elementwise and promote is not None
         self.layout_sensitive = elementwise if layout_sensitive is None else layout_sensitive
         self.reduces = reduces
@@ -237,6 +239,17 @@ class Operator(OutputLayout):
             raise RuntimeError(str(error)) from error
         return result if rounded is None else result.astype(rounded)
 
+    def _call_kernel_into(self, target: Tensor, raws):
+        """The kernel's result, for `target`; whether that takes it is looked at before the kernel
+        is looked for."""
+        try:
+            return self._call_kernel(raws)
+        except NotImplementedError:
+            if self.promote is not None:
+                present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+                memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
+            raise
+
     def record(self, args, outputs, mask: int) -> None:
         dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
         if dtype not in DIFFERENTIABLE:
@@ -299,14 +312,7 @@ class Operator(OutputLayout):
         memory_overlap.check_memory(
             target, () if late else operands, memory.within, memory.disjoint, memory.resolves
         )
-        try:
-            result = self._call_kernel(raws)
-        except NotImplementedError:
-            # torch looks whether the result can be cast before it looks for a kernel.
-            if self.promote is not None:
-                present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
-                memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
-            raise
+        result = self._call_kernel_into(target, raws)
         if late:
             memory_overlap.check_memory(target, operands, True, True)
         if self.grows and np.shape(result) != target._raw.shape:
@@ -348,14 +354,14 @@ class Operator(OutputLayout):
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
-        raw = self._call_kernel(raws)
+        raw = self._call_kernel_into(out, raws)
         edges = self.edges(args, mask) if unknown and mask else ()
         if self._casts_out:
             present = [args[i] for i in self.tensor_positions if args[i] is not None]
             warn_cast(out, raw, common_dtype(raw, present))
         if self.lays_out:
             write_out(out, raw, strides_of(raw))
-        elif self.elementwise and strided and raw.ndim:
+        elif self.elementwise and (strided or not raw.size) and raw.ndim:
             write_out(out, raw, self._elementwise_strides(raw, args))
         else:
             write_out(out, raw)

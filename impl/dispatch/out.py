@@ -189,6 +189,26 @@ def like_tuple(result: tuple, values: list) -> tuple:
     return getattr(type(result), "out_type", tuple)(values)
 
 
+def working_dtype(name: str, out, dtype, *inputs, text: str | None = None):
+    """The dtype that a reduction computes in (ATen's infer_dtype_from_optional): `dtype`, or where
+    that is None the dtype of `out=`.
+
+    Raises RuntimeError where both are given and differ, with a `text` that may name them, and as
+    `check_out` does.
+    """
+    if not isinstance(out, Tensor):
+        return dtype
+    check_out(name, out, any(requires_grad(value) for value in inputs))
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(
+            text.format(dtype.legacy, out.dtype.legacy)
+            if text
+            else f"Expected out tensor to have dtype {dtype.c_name}, but got {out.dtype.c_name} "
+            "instead"
+        )
+    return out.dtype
+
+
 def stored(name: str, out, result):
     """The result of an operator, stored in `out=` where that is given. Raises as `store_exactly`
     does."""
@@ -211,6 +231,21 @@ def storing_only(text: str, *dtypes):
     def storing(name: str, out, result):
         if isinstance(out, Tensor) and out.dtype not in dtypes:
             raise RuntimeError(text.format(name, out.dtype.legacy))
+        return store(name, out, result)
+
+    return storing
+
+
+def storing_pair(check):
+    """As `store`, for values and indices whose `out=` tensors the function `check` refuses: it is
+    given both, and the dtype of the values."""
+
+    def storing(name: str, out, result):
+        pair = isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == 2
+        if pair and all(isinstance(one, Tensor) for one in out):
+            for one in out:
+                check_out(name, one, requires_grad(result[0]))
+            check(*out, result[0].dtype)
         return store(name, out, result)
 
     return storing

@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.strides import contiguous_strides, empty_strided, strides_of
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.type_promotion import TypePromotion, common_dtype
+from impl.tensor.allocation import dense_strides
 from impl.tensor.tensor import Tensor, new
 
 
@@ -14,23 +15,28 @@ class OutputLayout(TypePromotion):
     """Makes tensors of a kernel's results.
 
     Those of element-wise operators lie as their operands do, which may be permuted; `fresh` results
-    keep the strides that the kernel gave them, and all others are row-major.
+    keep the strides that the kernel gave them, unless a function of the arguments says how they are
+    `laid_out_as`; all others are row-major.
     """
 
     elementwise: bool
+    _casts: bool  # whether operands are cast to their common dtype first
     fresh: bool
     _layouts = None  # from the arguments, the (shape, strides) that the result's layout follows
 
     def laid_out_as(self, layouts):
         """Register the function from the arguments to the (shape, strides) pairs that the layout of
-        an element-wise result follows, by default those of all operands; or to its strides."""
+        an element-wise or fresh result follows, by default those of all operands; or to its
+        strides, None for row-major."""
         self._layouts = layouts
         return layouts
 
     def _output(self, raw, raws, strided: bool, args) -> Tensor:
         if self.elementwise:
-            if strided and raw.ndim:
+            if (strided or not raw.size) and raw.ndim:  # of empty operands, see `dense_meta`
                 return new(*self._laid_out(raw, args))
+        elif self.fresh and self._layouts is not None and raw.ndim:
+            return new(*self._laid_out(raw, args))
         elif raw.ndim > 1 and self.fresh:
             return new(raw, strides_of(raw))
         elif raw.ndim > 1 and not raw.flags.c_contiguous:
@@ -67,7 +73,6 @@ class OutputLayout(TypePromotion):
     def _strides_of_operand(self, tensor: Tensor, dtype) -> tuple[int, ...]:
         """A tensor's strides, or if it has to be cast those of its copy."""
         strides = tensor.stride()
-        if self.promote is None or tensor._raw.dtype == dtype:
+        if not self._casts or tensor._raw.dtype == dtype:
             return strides
-        shape = tensor._raw.shape
-        return elementwise_strides(shape, [(shape, strides)]) or contiguous_strides(shape)
+        return dense_strides(tensor) or contiguous_strides(tensor._raw.shape)

@@ -86,7 +86,7 @@ class ViewOperator(Operator):
             0 if 0 in shape else offset * size,
             steps,
             meta,
-            meta if row_major and dtype in WIDE else None,
+            meta if row_major and dtype in WIDE and 0 not in shape else None,
         )
 
     def views(self, tensor: Tensor, args) -> list[Tensor]:

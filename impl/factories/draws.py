@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 
 from impl.core import dtypes
@@ -12,7 +14,6 @@ from impl.core.registry import FUNCTIONS
 from impl.dispatch.not_implemented import not_implemented
 from impl.factories.generator import BLOCK, Generator, default_generator
 from impl.kernels import libm
-from impl.kernels.casting import limits
 from impl.kernels.fused_multiply_add import fused
 from impl.kernels.vectorized import largest
 from impl.tensor.tensor import Tensor
@@ -51,21 +52,54 @@ def _parts(tensor: Tensor) -> Tensor:
 
 
 def _floating(tensor: Tensor, kernel: str) -> np.dtype:
+    """The tensor's dtype. Raises NotImplementedError if that is not a floating one, unless no
+    number is drawn."""
     d = dtypes.BY_NUMPY[tensor._raw.dtype]
-    if not d.is_floating_point:
+    if tensor._raw.size and not d.is_floating_point:
         raise not_implemented(kernel, d)
     return tensor._raw.dtype
+
+
+def continuous(distribution: str, d: dtypes.dtype, shown: str) -> None:
+    """Raise RuntimeError for samples of a continuous distribution that would be no floats."""
+    if not d.is_floating_point:
+        raise RuntimeError(
+            f"{distribution} distribution is a continuous probability distribution. dtype must be "
+            f"a floating point but you specified {shown}"
+        )
+
+
+def _check_bounds(d: dtypes.dtype, low: float, high: float) -> None:
+    """Raise RuntimeError for a range of uniform numbers that the dtype does not hold or that is
+    empty, NotImplementedError for integers."""
+    if not d.is_floating_point:
+        raise not_implemented("check_uniform_bounds", d)
+    most = float(ml_dtypes.finfo(d.numpy).max)
+    for name, bound in (("from", low), ("to", high)):
+        if not -most <= bound <= most:
+            raise RuntimeError(f"{name} is out of bounds for {d.c_name}")
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
+    if high - low > most:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{d.legacy}>::max(), but found "
+            f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
+        )
 
 
 def draw_uniform(tensor: Tensor, low: float, high: float, generator: Generator | None) -> None:
     """Fill with uniform numbers from [low, high); real and imaginary parts are drawn separately.
 
-    Raises NotImplementedError for integers.
+    Raises NotImplementedError for integers, RuntimeError for a range that cannot be drawn from.
     """
     if tensor.is_complex():
-        draw_uniform(_parts(tensor), low, high, generator)
+        if tensor._raw.size:
+            draw_uniform(_parts(tensor), low, high, generator)
         return
-    dtype = _floating(tensor, "check_uniform_bounds")
+    _check_bounds(tensor.dtype, low, high)
+    dtype = tensor._raw.dtype
     source = generator or default_generator
     wide = dtype if dtype == np.float64 else np.dtype(np.float32)
     least, most = wide.type(low), wide.type(high)
@@ -111,19 +145,64 @@ def draw_integers(tensor: Tensor, low: int, high: int, generator: Generator | No
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    if tensor._raw.dtype.kind == "b" and high > 2:
-        raise RuntimeError(f"to - 1 is out of bounds for {tensor.dtype.name}")
-    if tensor._raw.dtype.kind in "iu":
-        least, most = limits(tensor._raw.dtype)
-        for name, number in (("from", low), ("to - 1", high - 1)):
-            if not least <= number <= most:
-                raise RuntimeError(f"{name} is out of bounds for {tensor.dtype.c_name}")
-    if tensor._raw.dtype.kind == "c":
+    if tensor.is_complex():
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types"
         )
+    _check_held(tensor.dtype, low, high - 1)
+    if tensor.is_floating_point():
+        low, high = _representable(tensor.dtype, low, high)
     source = generator or default_generator
     fill(tensor, lambda n: source.integers(low, high, n))
+
+
+def _check_held(d: dtypes.dtype, first: int, last: int) -> None:
+    """Raise RuntimeError for integers that the dtype does not hold."""
+    if d is dtypes.bool_:
+        least, most = 0, 1
+    elif d.is_floating_point:
+        most = int(float(ml_dtypes.finfo(d.numpy).max))
+        least = -most
+    else:
+        least, most = int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max)
+    for name, value in (("from", first), ("to - 1", last)):
+        if not least <= value <= most:
+            raise RuntimeError(f"{name} is out of bounds for {d.c_name}")
+
+
+def _representable(d: dtypes.dtype, low: int, high: int) -> tuple[int, int]:
+    """The ends of a range without what a floating dtype would round out of it (ATen's update_from
+    and update_to), with a warning where it does not hold all. Raises RuntimeError if nothing is
+    left."""
+    digits = ml_dtypes.finfo(d.numpy).nmant + 1
+
+    def rounded(value: int) -> int:
+        return int(float(d.numpy.type(value)))
+
+    def spacing(value: int) -> int:
+        return 1 << max(abs(value).bit_length() - digits, 0)
+
+    after, before = rounded(low + 1), rounded(high - 1)
+    if after < low:
+        low = after + spacing(low + 1)
+    if before >= high:
+        high = before - spacing(high - 1)
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if abs(value) > 1 << digits:
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision "
+                f"limitations {d.c_name} can support discrete uniform distribution only within "
+                "this range. This warning will become an error in version 1.7 release, please fix "
+                "the code in advance",
+                UserWarning,
+                stacklevel=6,
+            )
+    if low >= high:
+        raise RuntimeError(
+            "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+            f"from={low} >= to={high}"
+        )
+    return low, high
 
 
 _WHOLE = {"f": 2**24, "d": 2**53, "e": 2**11}
@@ -131,6 +210,10 @@ _WHOLE = {"f": 2**24, "d": 2**53, "e": 2**11}
 
 def draw_any(tensor: Tensor, generator: Generator | None) -> None:
     """Fill with integers from the dtype's exactly representable range (torch.Tensor.random_)."""
+    if not tensor._raw.size:
+        return
+    if tensor.is_complex():
+        raise not_implemented("random_kernel_cpu", tensor.dtype)
     source = generator or default_generator
     long = tensor.dtype in (dtypes.float64, dtypes.int64)
     span = np.uint64(largest_exact(tensor) + 1)
@@ -149,7 +232,9 @@ def largest_exact(tensor: Tensor) -> int:
 
 def draw_exponential(tensor: Tensor, rate: float, generator: Generator | None) -> None:
     """Fill with exponentially distributed numbers, by inversion of float64 uniforms."""
-    _floating(tensor, "exponential_cpu")
+    if not tensor._raw.size:
+        return
+    continuous("Exponential", tensor.dtype, tensor.dtype.legacy)
     source = generator or default_generator
     fill(tensor, lambda n: -1.0 / rate * libm.log1p(-source.uniform(n, _DOUBLE)))
 
@@ -165,7 +250,8 @@ def draw_slopes(noise: Tensor, input: Tensor, low: float, high: float) -> None:
 
     Each slope is made of a float64 uniform (ATen's rrelu_with_noise).
     """
-    _floating(noise, "rrelu_with_noise_out_cpu")
+    if not noise.is_floating_point() or noise.dtype is dtypes.float16:
+        raise not_implemented("rrelu_with_noise_out_cpu", noise.dtype)
     drawn = np.ravel(input._raw <= 0)
     uniforms = default_generator.uniform(int(drawn.sum()), _DOUBLE)
     slopes = np.ones(drawn.shape)

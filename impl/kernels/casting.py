@@ -58,19 +58,20 @@ def storable(value, dtype: np.dtype):
     return np.asarray(value).astype(dtype)[()]
 
 
-def limits(dtype: np.dtype) -> tuple:
-    """The least and the largest number of an integer or float dtype."""
-    return _LIMITS[dtype]
+def limit(end: str, value, dtype: np.dtype):
+    """A number that limits elements of `dtype` from one `end`, "min" or "max" (ATen's clamp); one
+    that bounds integers may lie beyond all of them.
 
-
-def limit(value, dtype: np.dtype):
-    """A number that limits elements of `dtype`; one that bounds integers may lie beyond them.
-
-    Raises RuntimeError as `storable` does, for int64 in the place of narrower integers.
+    Raises RuntimeError for a limit that no integer is within, and as `storable` does.
     """
     if dtype.kind not in "iu":
         return element(value, dtype)
     low, high = _LIMITS[dtype]
+    if value > high if end == "min" else value < low:
+        raise RuntimeError(
+            f"Clamp {end} value {value:g} is outside the representable range of "
+            f"{BY_NUMPY[dtype].legacy}"
+        )
     return dtype.type(min(max(int(storable(value, _INT64)), low), high))
 
 

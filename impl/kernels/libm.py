@@ -1,9 +1,11 @@
-"""The C library's logarithm, exponential, sine, cosine and tangent on float64 arrays, bit for bit.
+"""The C library's logarithm, exponential, sine, cosine, tangent and power on float64 arrays, bit
+for bit.
 
-torch draws random numbers with these scalar functions. NumPy's own are vectorised where the
-processor allows it, with other last bits; but SciPy's Box-Cox transformations with the power 0 and
-elliptic functions with the parameter 0 call the C library for each element, without Python's 50 ns.
-There is no such detour to `tan`; but float32 results rarely depend on those last bits.
+torch draws random numbers, and makes ranges, with these scalar functions. NumPy's own are
+vectorised where the processor allows it, with other last bits; but SciPy's Box-Cox transformations
+with the power 0 and elliptic functions with the parameter 0 call the C library for each element,
+without Python's 50 ns. There is no such detour to `tan`; but float32 results rarely depend on those
+last bits.
 """
 
 from __future__ import annotations
@@ -39,6 +41,13 @@ def sine_cosine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def tan(x: np.ndarray) -> np.ndarray:
     """The tangent."""
     return np.fromiter(map(math.tan, x.data), np.float64, x.size)
+
+
+def power(base: float, x: np.ndarray) -> np.ndarray:
+    """The power of a number; that of NumPy's scalars is the C library's."""
+    number = np.float64(base)
+    with np.errstate(all="ignore"):
+        return np.fromiter((number**exponent for exponent in x), np.float64, x.size)
 
 
 def float32_of(

@@ -27,6 +27,7 @@ class Adam(UpdateRule):
         "decoupled_weight_decay"
     )
     _checked = "lr eps betas weight_decay"
+    _computed_in_tensors = ("lr",)
     _state = (
         Kept("exp_avg"),
         Kept("exp_avg_sq"),
@@ -102,6 +103,7 @@ class NAdam(UpdateRule):
         "capturable differentiable"
     )
     _checked = "lr eps betas weight_decay momentum_decay"
+    _computed_in_tensors = ("lr",)
     _state = (Kept("mu_product", one), Kept("exp_avg"), Kept("exp_avg_sq"))
     _captured = "params, mu_products and state_steps", "params, mu_products, and state_steps"
 
@@ -111,7 +113,7 @@ class NAdam(UpdateRule):
         super().__init__(params, self._defaults(locals()))
 
     def _update(self, group) -> None:
-        lr, eps = float(group["lr"]), group["eps"]
+        lr, eps = group["lr"], group["eps"]
         beta1, beta2 = group["betas"]
 
         def momentum(t):
@@ -181,6 +183,7 @@ class Adamax(UpdateRule):
 
     _options = "lr betas eps weight_decay foreach maximize differentiable capturable"
     _checked = "lr eps betas weight_decay"
+    _computed_in_tensors = ("lr",)
     _state = (Kept("exp_avg"), Kept("exp_inf"))
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,

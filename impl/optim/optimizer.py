@@ -30,6 +30,9 @@ class Optimizer(Hooked):
     in two groups.
     """
 
+    #: Options that a step takes as tensors where they are given so.
+    _computed_in_tensors: tuple[str, ...] = ()
+
     def __init__(self, params, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
@@ -115,7 +118,7 @@ class Optimizer(Hooked):
                     loss = closure()
             for group in self.param_groups:
                 with self._uncounted(group):
-                    self._update(as_numbers(group))
+                    self._update(as_numbers(group, self._computed_in_tensors))
         return loss
 
     @contextmanager
@@ -233,12 +236,13 @@ def _cast(param: Tensor, value, key=None):
     return value
 
 
-def as_numbers(group: dict[str, Any]) -> dict[str, Any]:
-    """A group with numbers for options that are tensors, unless these are differentiated."""
-    return {
-        name: value if name in ("params", "param_names") else _number(value)
-        for name, value in group.items()
-    }
+def as_numbers(group: dict[str, Any], in_tensors: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A group with numbers for options that are tensors, unless these are differentiated, or 0-dim
+    and among those that a step computes with `in_tensors`, in their own precision."""
+    kept = {"params", "param_names"}
+    if not (group.get("fused") or group.get("foreach")):
+        kept.update(name for name in in_tensors if getattr(group[name], "ndim", None) == 0)
+    return {name: value if name in kept else _number(value) for name, value in group.items()}
 
 
 def _number(value):

@@ -331,7 +331,8 @@ def blank(cls: type = Tensor):
 
 
 def dense_meta(tensor: Tensor):
-    """The `tensor_meta` of a row-major float32 or float64 tensor of a plain class, else None.
+    """The `tensor_meta` of a row-major float32 or float64 tensor of a plain class, else None; of an
+    empty one None too, because the results of its operators need not be row-major.
 
     It is the condition of most fast paths and is cached in `_dense_meta`, which must be reset to
     None when shape, dtype or strides change. Equal shape and dtype give the same object.
@@ -339,7 +340,7 @@ def dense_meta(tensor: Tensor):
     if tensor._strides is not None or type(tensor) not in PLAIN:
         return None
     raw = tensor._raw
-    if raw.dtype not in WIDE:
+    if raw.dtype not in WIDE or not raw.size:
         return None
     tensor._dense_meta = found = tensor_meta(raw)
     return found

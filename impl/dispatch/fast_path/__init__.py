@@ -56,6 +56,8 @@ def _kind(op, inplace: bool) -> type[FastCall] | None:
         return None
     if len(op.outputs) > 1 and (inplace or op.elementwise):
         return None
+    if op.fresh and op._layouts is not None:  # whatever layout the kernel's result has
+        return None
     refuses_complex = op.complex is not None and op.complex.refuses
     if refuses_complex and op.promote is None and not op.grad_inputs:
         return None  # there nothing would look at the dtype

@@ -215,6 +215,8 @@ class FastCall:
             x = self.names[i]
             if not self._is_floating(i):
                 test = f"{x}._strides is None"
+                if self.op.elementwise:
+                    test += f" and r{i}.size"  # see `dense_meta`
             else:
                 test = f"m{i} is not None"
                 if promotes and i != first:

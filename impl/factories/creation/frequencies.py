@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl.core.dtypes import FLOATING, get_default_dtype
-from impl.dispatch.out import store
+from impl.dispatch.record import store_underived
 from impl.factories.creation.options import factory
 from impl.factories.creation.ranges import arange
 from impl.tensor.tensor import Tensor
@@ -36,6 +36,6 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
     step = n * d
     result = result.mul_(1.0 / step if step else float("inf"))
     if out is not None:
-        return store(f"fft_{name}", out, result)
+        return store_underived(f"aten::fft_{name}", (), out, result)
     result._storage.version = 0  # torch fills it below the version counter
     return result

@@ -111,6 +111,14 @@ def _truth(value) -> bool:
     return bool(value != 0 if isinstance(value, (float, complex, np.generic)) else index(value))
 
 
+def element_of(value, d: dtype):
+    """A Python number, or a tensor of one element, as an element of the dtype.
+
+    Raises as `array_of` does.
+    """
+    return stored([value.item() if isinstance(value, Tensor) else value], d)[0]
+
+
 def _whole(value, d: dtype) -> int:
     if isinstance(value, (complex, np.complexfloating)):
         raise TypeError("'complex' object cannot be interpreted as an integer")

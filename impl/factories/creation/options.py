@@ -14,6 +14,7 @@ from impl.core.registry import FUNCTIONS
 from impl.core.sizes import sizes_of
 from impl.core.state import STATE
 from impl.dispatch.out import fill_out
+from impl.dispatch.record import gradient_edges, record_undifferentiable
 from impl.tensor.tensor import Tensor, new
 
 
@@ -21,6 +22,10 @@ def publish(function):
     """Decorate a function of the torch namespace."""
     FUNCTIONS[function.__name__] = function
     return function
+
+
+# The factories that, in torch's Python bindings, resize `out=` by itself first.
+_RESIZING = ("empty", "randn")
 
 
 def factory(make=None, *, name: str | None = None, sized=None, method=False, out=None):
@@ -47,7 +52,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
         target = named.pop("out", None) if out else named.get("out")
         if target is not None:
-            _check_target(name, target, named.get("dtype"))
+            check_target(name, target, named.get("dtype"))
             if out:
                 named["dtype"] = target.dtype
         if sized is not None:
@@ -62,12 +67,17 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             raise _negative(name, size)
         if pin_memory:
             refuse_pinned()
+        edges = [] if target is None or not STATE.enabled else gradient_edges(target)
+        if edges and name in _RESIZING:
+            raise RuntimeError("cannot resize variables that require grad")
         result = make(*args, **named)
         if not isinstance(result, Tensor):
             result = new(result if result.ndim else result[()])
         if target is not None and result is not target:
             store(target, result._raw)
             result = target
+        if target is not None and edges:
+            record_undifferentiable(f"aten::{name}", edges, target)
         return _require(result) if requires_grad else result
 
     call.__signature__ = _signature(make, bool(out))  # type: ignore[attr-defined]
@@ -91,7 +101,7 @@ def _signature(make, out: bool) -> inspect.Signature:
     return own.replace(parameters=[*known, *more])
 
 
-def _check_target(name: str, out: Tensor, dtype) -> None:
+def check_target(name: str, out: Tensor, dtype) -> None:
     """Raise RuntimeError for an `out=` of another dtype than asked for, and a leaf that requires
     grad."""
     if dtype is not None and dtype is not out.dtype:

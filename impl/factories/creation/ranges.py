@@ -9,10 +9,13 @@ import warnings
 import numpy as np
 
 from impl.core import dtypes
+from impl.core.dtypes import REDUCED
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fill_out
 from impl.factories.creation.options import factory, publish, type_of
+from impl.kernels import libm
 from impl.kernels.casting import filled, storable
+from impl.kernels.fused_multiply_add import fused
 from impl.tensor.tensor import Tensor
 
 
@@ -63,8 +66,9 @@ def arange(start, end=None, step=1, *, dtype=None):
     if count >= 2**63:
         raise RuntimeError("invalid size, possible overflow?")
     if d.category == dtypes.FLOATING:
-        steps = np.arange(count, dtype=np.float64)
-        return (start + step * steps).astype(d.numpy)
+        exact = np.dtype(np.float32 if d.numpy in REDUCED else np.float64)
+        places = np.arange(count, dtype=exact)
+        return fused(places, exact.type(step), exact.type(start)).astype(d.numpy)
     return (int(start) + int(step) * np.arange(count)).astype(d.numpy)
 
 
@@ -108,6 +112,8 @@ def range(start, end=None, step=1, *, dtype=None):
     if end is None:
         start, end = 0, start
     _require_arithmetic("range_cpu", dtype)
+    if dtype is not None and dtype.category == dtypes.INTEGRAL:
+        start, end, step = (int(storable(v, dtypes.int64.numpy)) for v in (start, end, step))
     _check_step(start, end, step)
     count = math.floor((end - start) / step) + 1
     return (start + step * np.arange(count, dtype=np.float64)).astype(type_of(dtype))
@@ -147,25 +153,35 @@ def linspace(start, end, steps, *, dtype=None):
     Raises RuntimeError for a negative number of steps.
     """
     _check_ends("linspace", start, end)
+    _check_steps(steps)
+    start, end, d = _numbers("linspace", start, end, dtype)
+    if steps <= 1:
+        return filled((steps,), start, d) if steps else np.empty(0, d)
+    if d.kind == "b":
+        raise not_implemented("linspace_cpu", dtypes.bool_)
+    first, last = (storable(end, d) for end in (start, end))
+    exact = np.dtype(np.float64) if d.kind in "iu" else d
+    return _spaced(first, last, steps, exact).astype(d)
+
+
+def _check_steps(steps: int) -> None:
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    if dtype is dtypes.bool_:
-        raise not_implemented("linspace_cpu", dtype)
-    start, end, d = _numbers("linspace", start, end, dtype)
-    if d.kind == "b" and steps:
-        raise not_implemented("linspace_cpu", dtypes.bool_)
-    if steps <= 1:
-        return filled((steps,), start, d)
-    for limit in (start, end):
-        storable(limit, d)  # raises where it is out of range
-    exact = d.type if d.kind in "fc" and d.itemsize > 2 else np.float32
-    if d.kind in "iu":
-        exact = np.float64
-    step = exact((exact(end) - exact(start)) / exact(steps - 1))
+
+
+def _spaced(start, end, steps: int, d: np.dtype) -> np.ndarray:
+    """Numbers evenly spaced between two elements of `d`, of which each is rounded once; those of
+    half and bfloat16 are computed in float32."""
+    exact = np.dtype(np.float32) if d in REDUCED else d
+    first, last = exact.type(d.type(start)), exact.type(d.type(end))
+    step = exact.type((last - first) / exact.type(steps - 1))
     i = np.arange(steps)
-    rising = exact(start) + step * i.astype(exact)
-    falling = exact(end) - step * (steps - 1 - i).astype(exact)
-    return np.where(i < steps // 2, rising, falling).astype(d)
+    ahead, behind = i.astype(exact), (steps - 1 - i).astype(exact)
+    if exact.kind == "f":
+        rising, falling = fused(ahead, step, first), fused(behind, -step, last)
+    else:
+        rising, falling = first + step * ahead, last - step * behind
+    return np.where(i < steps // 2, rising, falling)
 
 
 @publish
@@ -173,16 +189,28 @@ def linspace(start, end, steps, *, dtype=None):
 def logspace(start, end, steps, base=10.0, *, dtype=None):
     """Powers of `base` whose exponents are evenly spaced (torch.logspace)."""
     _check_ends("logspace", start, end)
-    if dtype is dtypes.bool_:
-        raise not_implemented("logspace_cpu", dtype)
+    _check_steps(steps)
     start, end, d = _numbers("logspace", start, end, dtype)
+    if steps <= 1:
+        return filled((steps,), _power(base, start), d) if steps else np.empty(0, d)
+    if d.kind == "b":
+        raise not_implemented("logspace_cpu", dtypes.bool_)
     if d.kind == "c":
         exponents = linspace(start, end, steps, dtype=dtypes.BY_NUMPY[d])._raw
         return np.power(d.type(base), exponents)
-    if dtype is not None and dtype.category < dtypes.FLOATING:
-        start, end = int(start), int(end)
-    exponents = linspace(start, end, steps, dtype=dtypes.float64)._raw
-    return np.power(base, exponents).astype(d)
+    first, last = (storable(end, d) for end in (start, end))
+    if d.kind in "iu":
+        first, last = int(first), int(last)
+    step = float(last - first) / (steps - 1)
+    i = np.arange(steps)
+    rising, falling = float(first) + step * i, float(last) - step * (steps - 1 - i)
+    return libm.power(base, np.where(i < steps // 2, rising, falling)).astype(d)
+
+
+def _power(base, exponent):
+    if isinstance(exponent, complex):
+        return np.power(complex(base), exponent).item()
+    return libm.power(base, np.array([exponent], np.float64)).item()
 
 
 def _require_arithmetic(kernel: str, dtype) -> None:

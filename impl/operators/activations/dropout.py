@@ -9,7 +9,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.kernels.reduced_precision import widened
-from impl.tensor.allocation import empty_like
+from impl.tensor.allocation import copied_layout, empty_like
 from impl.tensor.tensor import Tensor
 
 
@@ -64,6 +64,7 @@ def _scale(p: float) -> float:
     return 0.0 if p == 1 else 1 / (1 - p)
 
 
+dropped_by.laid_out_as(copied_layout)
 dropped_by.differentiable("result0")
 dropped_by.gradient(
     self=lambda F, grad, result1, p, train: grad * result1 * (_scale(p) if train else 1.0)

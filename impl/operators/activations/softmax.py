@@ -11,6 +11,7 @@ import numpy as np
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.record import underived_out
 from impl.kernels.reduced_precision import widened
@@ -69,7 +70,12 @@ def _total(wide, dim: int):
 # The names are those of torch's nodes; they are reached as `softmax` and `log_softmax`.
 
 
-@operator(node="SoftmaxBackward0", function=False, method=False)
+@operator(
+    node="SoftmaxBackward0",
+    function=False,
+    method=False,
+    complex=NoComplex(derivative="_softmax"),
+)
 def softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "softmax")
     exponentials, total = _exponentials(self, dim)
@@ -93,7 +99,12 @@ def logarithms(raw, dim: int):
     return shifted
 
 
-@operator(node="LogSoftmaxBackward0", function=False, method=False)
+@operator(
+    node="LogSoftmaxBackward0",
+    function=False,
+    method=False,
+    complex=NoComplex(derivative="_log_softmax"),
+)
 def log_softmax_along(self: Array, dim) -> Array:
     dim = checked(self, dim, "log_softmax")
     if self.dtype in WIDE:

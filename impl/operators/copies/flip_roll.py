@@ -8,10 +8,11 @@ from impl.core.dims import require_dims, wrap_dim
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
+from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.out import exact_dtype_out
-from impl.tensor.allocation import copied_layout, preserved
+from impl.tensor.allocation import copied_layout, dense_strides
 
 
 @operator(function=False, method=False, elementwise=True, node="FlipBackward0")
@@ -95,10 +96,22 @@ def roll_(input, shifts, dims=()):
 @operator(function=False, method=False, fresh=True, writes=1)
 def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
     first, second = (wrap_dim(d, self.ndim) for d in dims)
-    if k % 4 == 0:
-        return np.array(self, order="C")
-    flipped = np.flip(preserved(self), ((), (second,), (first, second), (first,))[k % 4]).copy("K")
+    flipped = np.flip(self, ((), (second,), (first, second), (first,))[k % 4]).copy()
     return flipped.swapaxes(first, second) if k % 2 else flipped
+
+
+@rot90.laid_out_as
+def _flipped_layout(args):
+    """That of a flipped copy with its dimensions swapped after odd turns, and of a row-major one
+    after none."""
+    input, k, dims = args
+    if k % 4 == 0:
+        return None
+    strides = [*(dense_strides(input) or contiguous_strides(input._raw.shape))]
+    if k % 2:
+        first, second = (wrap_dim(d, len(strides)) for d in dims)
+        strides[first], strides[second] = strides[second], strides[first]
+    return tuple(strides)
 
 
 rot90.gradient(self=lambda F, grad, k, dims: F.rot90(grad, -k, dims))

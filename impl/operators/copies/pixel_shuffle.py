@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
-from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.definition import Array, function, operator, owned
 from impl.dispatch.not_implemented import no_derivative
 
 
@@ -37,7 +37,8 @@ def pixel_shuffle(self: Array, upscale_factor) -> Array:
     parts = self.reshape(*lead, channels // r**2, r, r, height, width)
     n = len(lead)
     moved = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return formatted_as(moved.reshape(*lead, channels // r**2, height * r, width * r), self)
+    shuffled = moved.reshape(*lead, channels // r**2, height * r, width * r)
+    return owned(formatted_as(shuffled, self))
 
 
 @operator(writes=1, method=False, fresh=True)
@@ -60,7 +61,8 @@ def pixel_unshuffle(self: Array, downscale_factor) -> Array:
     parts = self.reshape(*lead, channels, height // r, r, width // r, r)
     n = len(lead)
     moved = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    return formatted_as(moved.reshape(*lead, channels * r**2, height // r, width // r), self)
+    shuffled = moved.reshape(*lead, channels * r**2, height // r, width // r)
+    return owned(formatted_as(shuffled, self))
 
 
 pixel_shuffle.gradient(self="F.pixel_unshuffle(grad, upscale_factor)").forward("linear")

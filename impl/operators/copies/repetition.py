@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, CATEGORY, INTEGRAL
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
@@ -75,43 +74,58 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     wrong number of counts (torch.repeat_interleave).
     """
     if repeats is None:
-        counts = input._raw
-        if CATEGORY[counts.dtype] != INTEGRAL:
-            raise not_implemented("repeat_interleave_cpu", input.dtype)
-        if counts.ndim != 1:
+        if input._raw.dtype.kind == "i" and input._raw.ndim != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return new(np.repeat(np.arange(counts.size), counts).astype(counts.dtype))
+        return _indices_of(input, output_size)
     if dim is None:
         input = input.flatten()
         dim = 0
     dim = wrap_dim(dim, input._raw.ndim)
-    if isinstance(repeats, Tensor) and repeats._raw.size == 1 and repeats._raw.ndim <= 1:
-        repeats = tensor_ops.expand(repeats.reshape(1), (input._raw.shape[dim],))
+    size = input._raw.shape[dim] if input._raw.ndim else 1
     if not isinstance(repeats, Tensor):
-        if repeats < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        spread = tensor_ops.unsqueeze(input, dim + 1)
-        shape = list(spread._raw.shape)
-        shape[dim + 1] = repeats
-        return (
-            tensor_ops.expand(spread, tuple(shape))
-            .clone(memory_format=contiguous_format)
-            .flatten(dim, dim + 1)
-        )
-    counts = repeats._raw
-    if CATEGORY[counts.dtype] != INTEGRAL:
-        raise not_implemented("repeat_interleave_cpu", BY_NUMPY[counts.dtype])
-    if counts.size != input._raw.shape[dim]:
+        return _equally_often(input, repeats, dim, size, output_size)
+    if repeats._raw.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats._raw.size == 1:
+        repeats = tensor_ops.expand(repeats.reshape(1), (size,))
+    if repeats._raw.size != size:
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{counts.size} and input.size({dim}) = {input._raw.shape[dim]}"
+            f"{repeats._raw.size} and input.size({dim}) = {size}"
         )
-    if (counts < 0).any():
-        raise RuntimeError("repeats can not be negative")
-    return tensor_ops.index_select(
-        input, dim, _indices_of(np.repeat(np.arange(counts.size), counts))
+    return tensor_ops.index_select(input, dim, _indices_of(repeats, output_size))
+
+
+def _equally_often(input, times: int, dim: int, size: int, output_size):
+    if times < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    if output_size not in (None, size * times):
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {size * times} but got {output_size}"
+        )
+    spread = tensor_ops.unsqueeze(input, dim + 1)
+    shape = list(spread._raw.shape)
+    shape[dim + 1] = times
+    return (
+        tensor_ops.expand(spread, tuple(shape))
+        .clone(memory_format=contiguous_format)
+        .flatten(dim, dim + 1)
     )
 
 
-def _indices_of(raw) -> Tensor:
-    return new(raw.astype(np.int64))
+def _indices_of(repeats: Tensor, output_size) -> Tensor:
+    """Each index as often as its count says; `output_size` of them if that is given."""
+    counts = repeats._raw
+    if counts.dtype.kind != "i":
+        raise not_implemented("repeat_interleave_cpu", repeats.dtype)
+    if not counts.size:
+        return new(np.zeros(0, np.int64))
+    if output_size is not None and output_size < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {output_size}: [{output_size}]"
+        )
+    if output_size not in (None, counts.sum()):
+        raise RuntimeError("allocated size does not match required size")
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    return new(np.repeat(np.arange(counts.size), counts).astype(np.int64))

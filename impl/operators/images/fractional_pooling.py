@@ -61,6 +61,11 @@ def _maxima(raw, kernel, size, samples):
 
 
 def _check(raw, kernel, size, samples, ndim: int) -> None:
+    if min(kernel) <= 0:
+        raise RuntimeError(
+            f"fractional_max_pool{ndim}d(): kernel size should be greater than zero, but got "
+            + "x".join(map(str, kernel))
+        )
     name = f"fractional_max_pool{ndim}d" + ("" if ndim == 2 else "_out")
     if raw.ndim not in (ndim + 1, ndim + 2):
         raise RuntimeError(
@@ -72,8 +77,9 @@ def _check(raw, kernel, size, samples, ndim: int) -> None:
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
                 f"{[*raw.shape]} with dimension {dim} being empty."
             )
+    rest = ndim - 2  # what ATen wants left of the input, in three dimensions
     for side, n, k, m in zip(_SIDES[ndim], raw.shape[-ndim:], kernel, size, strict=True):
-        if k + m - 1 > n:
+        if k + m - 1 + rest > n:
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if min(size) < 0:
         made = [*raw.shape[:-ndim], *size]

@@ -14,13 +14,12 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
-from impl.core.strides import contiguous_strides, element_strides, empty_strided
-from impl.core.tensor_iterator import elementwise_strides
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
+from impl.operators.indexing.index_layout import index_layout
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor, new
@@ -106,45 +105,12 @@ def _key(indices) -> tuple:
     return tuple(slice(None) if i is None else i for i in indices)
 
 
-def _result_operands(value, indices):
-    """Sizes of the result and the strides its operands have in it, for its layout."""
-    present = [d for d, i in enumerate(indices) if i is not None]
-    common = broadcast_shapes(*(indices[d].shape for d in present))
-    adjacent = present[-1] - present[0] == len(present) - 1
-    rest = [d for d in range(value.ndim) if d not in present]
-    before = [d for d in rest if adjacent and d < present[0]]
-    after = [d for d in rest if d not in before]
-    steps = element_strides(value)
-    shape = (*(value.shape[d] for d in before), *common, *(value.shape[d] for d in after))
-    source = (*(steps[d] for d in before), *(0 for _ in common), *(steps[d] for d in after))
-    operands = [(shape, source)]
-    for d in present:
-        index = np.broadcast_to(indices[d], common)
-        own = contiguous_strides(common) if index.flags.c_contiguous else element_strides(index)
-        operands.append(
-            (
-                (*(1 for _ in before), *common, *(1 for _ in after)),
-                (*(0 for _ in before), *own, *(1 for _ in after)),
-            )
-        )
-    return shape, operands
-
-
 @operator(function=False, method=False, node="IndexBackward0", fresh=True)
 def index_(self: Array, indices: list[Array]) -> Array:
-    places = expanded(self.shape, indices)
-    result = self[_key(places)]
-    plain = self.flags.c_contiguous and all(
-        i is None or i.ndim < 2 or i.flags.c_contiguous for i in places
-    )
-    if plain or result.ndim < 2 or not result.size:
-        return np.ascontiguousarray(result) if result.ndim else result
-    strides = elementwise_strides(*_result_operands(self, places))
-    if strides is None:
-        return np.ascontiguousarray(result)
-    laid = empty_strided(result.shape, strides, result.dtype)
-    laid[...] = result
-    return laid
+    return np.asarray(self[_key(expanded(self.shape, indices))], order="C")
+
+
+index_.laid_out_as(index_layout)
 
 
 def _is_one_mask(indices) -> bool:

@@ -159,7 +159,9 @@ def linalg_slogdet(A: Array) -> tuple:
     size = np.abs(diagonal)
     with np.errstate(divide="ignore", invalid="ignore"):
         signs = (
-            np.where(size == 0, 0, diagonal / size) if A.dtype.kind == "c" else np.sign(diagonal)
+            np.where(size == 0, 0, diagonal / size)
+            if A.dtype.kind == "c"
+            else np.nan_to_num(np.sign(diagonal))  # ATen's sign of NaN is 0
         )
         logabsdet = np.sum(np.log(size), axis=-1)
     sign = _parity(pivots) * np.prod(signs, axis=-1)

@@ -47,6 +47,8 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     else:
         total = np.sum(np.power(size, size.dtype.type(order)), axis=axes, keepdims=keepdim)
         result = np.power(total, size.dtype.type(1 / order))
+        if math.isnan(order) and not raw.size:
+            result = np.zeros_like(result)  # the sum of nothing, which no power is taken of
     return result.astype(kind if kind.kind != "c" else result.dtype)
 
 

@@ -18,10 +18,8 @@ def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
 
 
 def _accumulation(kind):
-    """The NumPy dtype in which a renorm's lengths are computed on the CPU."""
-    if kind in REDUCED:
-        return accumulate_dtype(kind)
-    return np.dtype(np.complex128 if kind.kind == "c" else np.float64)
+    """The NumPy dtype in which a renorm's lengths are computed."""
+    return accumulate_dtype(kind) if kind in REDUCED else kind
 
 
 @operator(writes=1, inplace=True, out=True, layout_sensitive=True)
@@ -30,7 +28,7 @@ def renorm(self: Array, p, dim, maxnorm) -> Array:
 
     Raises RuntimeError for p <= 0, a negative norm, and fewer than two dimensions.
     """
-    if p <= 0:
+    if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")

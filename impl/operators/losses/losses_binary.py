@@ -26,6 +26,7 @@ from impl.operators.losses.losses import (
 )
 from impl.operators.pointwise.arithmetic import div_scalar
 from impl.operators.pointwise.special import expit
+from impl.tensor.allocation import dense_strides
 from impl.tensor.memory_overlap import check_cast
 from impl.tensor.tensor import Tensor
 
@@ -195,11 +196,7 @@ def _check_logits(self, target, weight, pos_weight, reduction) -> None:
     check_cast(result_dtype([self, target]).numpy, target.dtype)
 
 
-def _layout_of_target(args):
-    return [(args[1]._raw.shape, args[1].stride())]
-
-
-binary_cross_entropy_with_logits.laid_out_as(_layout_of_target)
+binary_cross_entropy_with_logits.laid_out_as(lambda args: dense_strides(args[1]))
 
 
 def _logits(self, target, pos_weight):

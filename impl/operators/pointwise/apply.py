@@ -7,7 +7,7 @@ import numpy as np
 from impl.core.messages import tensor_type
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import function
-from impl.factories.creation.literals import stored
+from impl.factories.creation.literals import element_of
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -25,8 +25,8 @@ def _written(target: Tensor, others, call) -> Tensor:
     memory = target._array()
     rest = [tensor_ops.expand(t, memory.shape)._array() for t in others]
     for place in np.ndindex(memory.shape):
-        value = call(*(array[place].item() for array in (memory, *rest)))
-        memory[place] = stored([value], target.dtype)[0]
+        made = call(*(array[place].item() for array in (memory, *rest)))
+        memory[place] = element_of(made, target.dtype)
     return target
 
 

@@ -279,6 +279,13 @@ def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
     return other - self if alpha == 1 else other - _multiple(self, alpha, other)
 
 
+def _rsub(self: Array, other: Array, *, alpha=1) -> Array:
+    return _sub(other, self, alpha=alpha)
+
+
+rsub.on_slow_path(_rsub)
+rsub_scalar.on_slow_path(_rsub)
+
 # Computed as other - self: layouts and errors follow that order of the operands.
 rsub.tensor_positions = rsub_scalar.tensor_positions = (1, 0)
 rsub.checked(_check_subtraction)

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY
-from impl.dispatch.definition import Array, alias, function, operator, written
+from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.strides import contiguous_strides
+from impl.core.tensor_iterator import elementwise_strides
+from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
 from impl.operators.pointwise.unary import unary
+from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
 
 _COMPARISONS = {
@@ -79,6 +82,32 @@ for _name, _test, _words in (
     unary(_name, _test, _words, promote=None, inplace=False, out=False)
 
 
+def _compared_magnitudes(finite: bool):
+    """The layout of comparisons of magnitudes, which are results themselves, with infinity, and for
+    `finite` of what those are multiplied with; of no comparison for integers."""
+
+    def layouts(args):
+        value = args[0]
+        if value.dtype.category <= INTEGRAL:
+            return copied_layout(args)
+        shape = value._raw.shape
+
+        def laid_out(*operands):
+            strides = elementwise_strides(shape, list(operands))
+            return shape, strides or contiguous_strides(shape)
+
+        times = 2 if value.is_complex() else 1
+        magnitudes = laid_out((shape, tuple(times * stride for stride in value.stride())))
+        compared = [magnitudes, ((), ())]  # the other one is a number
+        return [magnitudes, laid_out(*compared)] if finite else compared
+
+    return layouts
+
+
+OPERATORS["isinf"].laid_out_as(_compared_magnitudes(False))
+OPERATORS["isfinite"].laid_out_as(_compared_magnitudes(True))
+
+
 @operator(
     elementwise=True,
     out=True,
@@ -111,7 +140,9 @@ def _logical(name: str, compute, words: str) -> None:
         return compute(self, other)
 
     kernel.__name__, kernel.__doc__ = name, f"Whether {words} (torch.{name})."
-    operator(elementwise=True, inplace=True, out=True, numbers=False, writes=1)(kernel)
+    operator(elementwise=True, inplace=True, out=True, numbers=False, writes=1, compares=True)(
+        kernel
+    )
 
 
 _logical("logical_and", np.logical_and, "both are non-zero")

@@ -39,7 +39,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     raws = [v._raw if isinstance(v, Tensor) else v for v in (elements, test_elements)]
     common = result_dtype(raws)
     for raw in raws:
-        if isinstance(raw, (np.ndarray, np.generic, bool)):
+        if isinstance(raw, (np.ndarray, np.generic, bool, complex)):
             d = BY_NUMPY[np.asarray(raw).dtype]
             if d.category > FLOATING or d.name == "bool":
                 raise NotImplementedError(

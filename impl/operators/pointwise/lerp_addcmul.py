@@ -9,7 +9,6 @@ from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import times
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers
-from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import check_numbers, storable
 from impl.kernels.reduced_precision import rounded_once
 from impl.tensor.tensor import Tensor
@@ -28,7 +27,15 @@ def lerp_number(self: Array, end: Array, weight) -> Array:
     return _between(self, end, weight).astype(self.dtype)
 
 
-@operator(node="LerpBackward1", elementwise=True, function=False, method=False, torch_name="lerp")
+@operator(
+    node="LerpBackward1",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    torch_name="lerp",
+    numbers=False,
+)
 @rounded_once
 def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     refuse_integers(self, "lerp_kernel_tensor")
@@ -39,7 +46,7 @@ def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
 def _check_lerp(self, end, weight) -> None:
     for name, value in (("end", end), ("weight", weight)):
         d = getattr(value, "dtype", self.dtype)
-        if d != self.dtype:
+        if d != self.dtype and (name == "end" or value.ndim):  # a 0-dim weight is promoted
             raise RuntimeError(
                 f"expected dtype {BY_NUMPY[self.dtype].c_name} for `{name}` but got dtype "
                 f"{BY_NUMPY[d].c_name}"
@@ -66,7 +73,6 @@ lerp_tensor.forward(
         F.lerp_tensor(self_t, end_t, weight) + weight_t * (end - self)
     )
 )
-lerp_tensor.checks_out(same_dtype_out)
 lerp_number.casts_out(True)
 
 

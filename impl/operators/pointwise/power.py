@@ -8,11 +8,13 @@ import numpy as np
 
 from impl.core.dtypes import REDUCED, bfloat16, complex128, float64, result_dtype
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.not_implemented import refuse_bool
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import rounded_once
+from impl.tensor.allocation import dense_strides
 from impl.tensor.tensor import Tensor
 
 # The exponents that torch computes without pow. The results differ at zeros and infinities:
@@ -45,6 +47,16 @@ def pow_scalar(self: Array, exponent) -> Array:
     if target.numpy in REDUCED and exponent not in _EXACT:
         exponent = float(target.numpy.type(exponent))  # rounded to the reduced dtype, too
     return _power_by_number(base, exponent)
+
+
+@pow_scalar.laid_out_as
+def _cast_layout(args):
+    """That of the base, which is cast before the power is taken."""
+    base, exponent = args
+    shape, strides = base._raw.shape, base.stride()
+    if result_dtype([base._raw, exponent]) is not base.dtype:
+        strides = dense_strides(base) or contiguous_strides(shape)
+    return [(shape, strides)]
 
 
 @rounded_once

@@ -10,13 +10,14 @@ import ml_dtypes
 import numpy as np
 
 from impl.core import messages
-from impl.core.dtypes import BY_NUMPY, INTEGRAL, WIDE, bfloat16, bool_, result_dtype
+from impl.core.dtypes import BY_NUMPY, CATEGORY, WIDE, bfloat16, bool_, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
+from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import named_out, same_dtype_out
-from impl.kernels.casting import filled, limits, storable
+from impl.dispatch.out import named_out
+from impl.kernels.casting import filled, limit, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
 from impl.operators.pointwise.halved_ties import (
@@ -29,7 +30,7 @@ from impl.operators.pointwise.halved_ties import (
     smaller_gradient,
     smaller_tangent,
 )
-from impl.tensor.allocation import copied_layout
+from impl.tensor.allocation import copied_layout, dense_strides
 from impl.tensor.tensor import Tensor
 
 
@@ -51,6 +52,22 @@ def _same_as_promoted(out, condition, self, other) -> None:
         raise RuntimeError(
             f"Expected out type to be {target.legacy} but got {BY_NUMPY[out].legacy}"
         )
+
+
+@where.laid_out_as
+def _cast_layouts(args):
+    condition, *values = args
+    common = result_dtype([value._raw if isinstance(value, Tensor) else value for value in values])
+    layouts = [(condition._raw.shape, condition.stride())]
+    for value in values:
+        if isinstance(value, Tensor):
+            shape, strides = value._raw.shape, value.stride()
+            if value.dtype is not common:
+                strides = dense_strides(value) or contiguous_strides(shape)
+            layouts.append((shape, strides))
+        else:
+            layouts.append(((), ()))
+    return layouts
 
 
 where.checks_out(_same_as_promoted)
@@ -256,7 +273,14 @@ def _layout_of_self(args):
     return [(args[0]._raw.shape, args[0].stride())]
 
 
-clamp_numbers.checks_out(same_dtype_out)
+def _promoted_out(out, self, *bounds) -> None:
+    """Raise RuntimeError for an `out=` of another dtype than that of the input and its bounds."""
+    d = result_dtype([self, *(bound for bound in bounds if bound is not None)])
+    if out != d.numpy:
+        raise RuntimeError(f"Found dtype {BY_NUMPY[out].legacy} but expected {d.legacy}")
+
+
+clamp_numbers.checks_out(_promoted_out)
 clamp_numbers.laid_out_as(_layout_of_self)
 clamp_numbers.gradient(self=_of_value)
 clamp_tensors.gradient(self=_beside_bounds, min=_of_minimum, max=_of_maximum)
@@ -291,6 +315,7 @@ def _one_bound(which: str):
     number.gradient(self=of_value)
     number.checked(functools.partial(_check_bounds, kernel=f"clamp_{which}_scalar"))
     number.laid_out_as(_layout_of_self)
+    number.checks_out(_promoted_out)
     refused = NoComplex("maximum_cpu" if low else "minimum_cpu")
     tensor_kernel.__name__ = f"clamp_{which}_tensor"
     saved = SavedAs(renamed={"other": which})
@@ -303,32 +328,38 @@ _MIN_NUMBER, _MIN_TENSOR = _one_bound("min")
 _MAX_NUMBER, _MAX_TENSOR = _one_bound("max")
 
 
-def _saturated(input: Tensor, min, max) -> tuple:
-    """The bounds of integers as numbers of their dtype: one that no element can pass is the limit.
+def _overload(input, written=False, **bounds):
+    """The operator for these bounds, and the bounds; whole numbers in the range of integers.
 
-    Raises RuntimeError for a bound that no element can meet.
+    Raises RuntimeError for a bound that no integer is within, and where the input, if it is to be
+    `written`, cannot hold the result.
     """
-    if input.dtype.category != INTEGRAL or not {type(min), type(max)} <= {int, type(None)}:
-        return min, max
-    low, high = limits(input._raw.dtype)
-    for which, bound in (("min", min), ("max", max)):
-        if bound is not None and (bound > high if which == "min" else bound < low):
+    if any(isinstance(bound, Tensor) for bound in bounds.values()):
+        return _BESIDE_TENSORS[*bounds], bounds.values()
+    d = input._raw.dtype
+    if d.kind in "iub":
+        given = [bound for bound in bounds.values() if bound is not None]
+        common = result_dtype([input._raw, *given])
+        if written and common.category > CATEGORY[d]:
             raise RuntimeError(
-                f"Clamp {which} value {bound:g} is outside the representable range of "
-                f"{input.dtype.legacy}"
+                f"result type {common.legacy} can't be cast to the desired output type "
+                f"{BY_NUMPY[d].c_name}"
             )
-    return (
-        low if min is not None and min < low else min,
-        high if max is not None and max > high else max,
-    )
+        if common.numpy == d and d.kind != "b":
+            bounds = {
+                end: None if bound is None else limit(end, bound, d).item()
+                for end, bound in bounds.items()
+            }
+    return _BESIDE_NUMBERS[*bounds], bounds.values()
 
 
-def _clamp_overload(input, min, max):
+_BESIDE_TENSORS = {("min", "max"): clamp_tensors, ("min",): _MIN_TENSOR, ("max",): _MAX_TENSOR}
+_BESIDE_NUMBERS = {("min", "max"): clamp_numbers, ("min",): _MIN_NUMBER, ("max",): _MAX_NUMBER}
+
+
+def _check_given(min, max) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if isinstance(min, Tensor) or isinstance(max, Tensor):
-        return clamp_tensors
-    return clamp_numbers
 
 
 @function()
@@ -339,46 +370,45 @@ def clamp(input, min=None, max=None, *, out=None):
     Between numbers the gradient passes on the open interval; what ties with a bound that is a
     tensor shares with it. Raises RuntimeError without any bound.
     """
-    op = _clamp_overload(input, min, max)
-    min, max = _saturated(input, min, max)
-    return op(input, min, max) if out is None else op.call_out(out, (input, min, max))
+    _check_given(min, max)
+    op, bounds = _overload(input, min=min, max=max)
+    return op(input, *bounds) if out is None else op.call_out(out, (input, *bounds))
 
 
 @function()
 def clamp_(input, min=None, max=None):
     """`clamp` in place."""
-    op = _clamp_overload(input, min, max)
-    return op.inplace(input, *_saturated(input, min, max))
+    _check_given(min, max)
+    op, bounds = _overload(input, True, min=min, max=max)
+    return op.inplace(input, *bounds)
 
 
 @function()
 def clamp_min(input, min, *, out=None):
     """The larger of `input` and `min`, NaN if one is (torch.clamp_min)."""
-    op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
-    min, _ = _saturated(input, min, None)
-    return op(input, min) if out is None else op.call_out(out, (input, min))
+    op, bounds = _overload(input, min=min)
+    return op(input, *bounds) if out is None else op.call_out(out, (input, *bounds))
 
 
 @function()
 def clamp_min_(input, min):
     """`clamp_min` in place."""
-    op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
-    return op.inplace(input, _saturated(input, min, None)[0])
+    op, bounds = _overload(input, True, min=min)
+    return op.inplace(input, *bounds)
 
 
 @function()
 def clamp_max(input, max, *, out=None):
     """The smaller of `input` and `max`, NaN if one is (torch.clamp_max)."""
-    op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
-    _, max = _saturated(input, None, max)
-    return op(input, max) if out is None else op.call_out(out, (input, max))
+    op, bounds = _overload(input, max=max)
+    return op(input, *bounds) if out is None else op.call_out(out, (input, *bounds))
 
 
 @function()
 def clamp_max_(input, max):
     """`clamp_max` in place."""
-    op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
-    return op.inplace(input, _saturated(input, None, max)[1])
+    op, bounds = _overload(input, True, max=max)
+    return op.inplace(input, *bounds)
 
 
 alias("clamp", "clip")

@@ -30,11 +30,6 @@ def _filled(op, tensor: Tensor, numbers) -> Tensor:
     return fill(op, tensor, lambda fresh: draws.fill(fresh, numbers))
 
 
-def _require_floating(tensor: Tensor, kernel: str) -> None:
-    if tensor.dtype.category != dtypes.FLOATING:
-        raise not_implemented(kernel, tensor.dtype)
-
-
 def _uniforms(count: int, generator) -> np.ndarray:
     return (generator or default_generator).uniform(count, _DOUBLE)
 
@@ -43,11 +38,11 @@ def _uniforms(count: int, generator) -> np.ndarray:
 def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
     """Fill with samples of a Cauchy distribution (torch.Tensor.cauchy_).
 
-    Raises RuntimeError unless `sigma` is positive, NotImplementedError for integers.
+    Raises RuntimeError unless `sigma` is positive, and for integers.
     """
-    if sigma <= 0:
+    if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    _require_floating(self, "cauchy_cpu")
+    draws.continuous("Cauchy", self.dtype, self.dtype.c_name)
 
     def samples(tan, angles):
         return fused(tan(angles), sigma, median)
@@ -70,6 +65,8 @@ def geometric_(self, p, *, generator=None):
     """
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if self._raw.size and self.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
+        raise not_implemented("geometric_cpu", self.dtype)
     scale = math.log1p(-p)
     return _filled(
         _geometric,
@@ -84,9 +81,10 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
 
     Raises RuntimeError unless `std` is positive, NotImplementedError for integers.
     """
-    if std <= 0:
+    if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    _require_floating(self, "log_normal_cpu")
+    if self._raw.size and not self.is_floating_point():
+        raise not_implemented("log_normal_cpu", self.dtype)
     source = generator or default_generator
     return _filled(
         _log_normal,

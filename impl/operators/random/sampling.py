@@ -75,10 +75,6 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **named):
     Raises NotImplementedError for integers, RuntimeError for an empty range.
     """
     low = named.get("from", from_)
-    if low > to:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={to:g}"
-        )
     return fill(uniform_drawn, self, lambda t: draw_uniform(t, low, to, generator))
 
 
@@ -98,9 +94,9 @@ def check_deviation(std) -> None:
     if isinstance(std, Tensor):
         if std.is_complex():
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if (std._raw < 0).any():
+        if not (std._raw >= 0).all():
             raise RuntimeError("normal expects all elements of std >= 0.0")
-    elif std < 0:
+    elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
@@ -114,6 +110,10 @@ def random_(self, from_=None, to=_ABSENT, *, generator=None, **named):
     low = named.get("from", from_)
     if low is None and to is _ABSENT:
         return fill(random_drawn, self, lambda t: draw_any(t, generator))
+    if to is None and self.is_complex():
+        raise RuntimeError(
+            "random_from_to_impl handles only integral, floating-point and boolean types"
+        )
     if low is None or to is _ABSENT:
         op, low, to = random_below_drawn, 0, low if to is _ABSENT else to
     else:
@@ -124,7 +124,7 @@ def random_(self, from_=None, to=_ABSENT, *, generator=None, **named):
 @function("exponential_", torch=False)
 def exponential_(self, lambd=1.0, *, generator=None):
     """Fill with samples of an exponential distribution (torch.Tensor.exponential_)."""
-    if lambd <= 0:
+    if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     return fill(exponential_drawn, self, lambda t: draw_exponential(t, lambd, generator))
 
@@ -134,16 +134,20 @@ def exponential_(self, lambd=1.0, *, generator=None):
 
 def _trials(p: np.ndarray, generator, strides=None) -> np.ndarray:
     """Whether each trial of probability `p` succeeds; drawn in the order of `strides` in memory."""
+    if not p.size:
+        return np.zeros(p.shape, np.bool_)
     if BY_NUMPY[p.dtype].category != FLOATING:
         raise not_implemented("bernoulli_tensor_cpu_p_", BY_NUMPY[p.dtype])
-    if not ((p >= 0) & (p <= 1)).all():
+    source = generator or default_generator
+    strides = strides or contiguous_strides(p.shape)
+    refused = ~((p >= 0) & (p <= 1))
+    if refused.any():  # those before it in memory have been drawn
+        source.uniform(int(strided(np.arange(p.size), p.shape, strides, 0)[refused].min()), p.dtype)
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "
             "be improved?  If so, please report an enhancement request to PyTorch.)"
         )
-    source = generator or default_generator
-    uniforms = source.uniform(p.size, p.dtype)
-    return strided(uniforms, p.shape, strides or contiguous_strides(p.shape), 0) < p
+    return strided(source.uniform(p.size, p.dtype), p.shape, strides, 0) < p
 
 
 @operator(
@@ -205,7 +209,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is None:
         return bernoulli_of(input, generator)
     _check_probability(p)
-    if input.is_complex():
+    if input.is_complex() and input._raw.size:
         raise not_implemented("bernoulli_scalar_cpu_", input.dtype)
     fresh = new(np.empty(input._raw.shape, input._raw.dtype))
     draw_bernoulli(fresh, p, generator)
@@ -218,6 +222,6 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
         return bernoulli_fill.inplace(self, p, generator)
     _check_probability(p)
-    if self.is_complex():
+    if self.is_complex() and self._raw.size:
         raise not_implemented("bernoulli_scalar_cpu_", self.dtype)
     return fill(bernoulli_drawn, self, lambda t: draw_bernoulli(t, p, generator))

@@ -186,7 +186,7 @@ def _check_distances(x1: Tensor, x2: Tensor, p) -> None:
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {x.dtype.legacy}"
             )
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
 
 
@@ -232,6 +232,6 @@ def pdist(input, p=2):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._raw.ndim}D")
     if input.dtype.category != FLOATING:
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return pdist_forward(input.contiguous(), float(p))

@@ -20,6 +20,7 @@ from impl.dispatch.not_implemented import (
     refuse_integer_result,
     refuse_integers,
 )
+from impl.dispatch.out import named_out, stored, working_dtype
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
 from impl.operators.reductions.reductions import accumulate, in_dtype
@@ -240,26 +241,30 @@ def _check_dtype(name: str, input, dim, dtype) -> None:
         refuse_integer_result(input, dtype)
 
 
-@function(out=True)
-def cumsum(input, dim, *, dtype=None):
+@function()
+@named_out("cumsum")
+def cumsum(input, dim, *, dtype=None, out=None):
     """The cumulative sum along `dim`; integers are summed as int64 (torch.cumsum).
 
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
+    dtype = working_dtype("cumsum", out, dtype, input)
     _check_dtype("cumsum", input, dim, dtype)
-    return cumsum_along(input, dim, dtype)
+    return stored("cumsum", out, cumsum_along(input, dim, dtype))
 
 
-@function(out=True)
-def cumprod(input, dim, *, dtype=None):
+@function()
+@named_out("cumprod")
+def cumprod(input, dim, *, dtype=None, out=None):
     """The cumulative product along `dim`; integers are multiplied as int64 (torch.cumprod).
 
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
+    dtype = working_dtype("cumprod", out, dtype, input)
     _check_dtype("cumprod", input, dim, dtype)
-    return cumprod_along(input, dim, dtype)
+    return stored("cumprod", out, cumprod_along(input, dim, dtype))
 
 
 @function(out=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import numbers
 
+from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import FLOATING, bool_, get_default_dtype, uint8
 from impl.core.registry import FUNCTIONS, tensor_ops
@@ -96,6 +97,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     if spacing is None or isinstance(spacing, numbers.Number):
         spacing = [1.0 if spacing is None else spacing] * len(dims)
     _check_gradient(input, len(spacing), None if dim is None else dims, edge_order)
+    if input.dtype is bool_:
+        raise NotImplementedError(messages.SUBTRACT_BOOLS)
     if input.dtype.category < FLOATING:
         input = input.to(get_default_dtype())
     along = _along_points if any(isinstance(s, Tensor) for s in spacing) else _along_steps

@@ -14,16 +14,17 @@ import numpy as np
 
 from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype, int64
+from impl.core.dtypes import BY_NUMPY, FLOATING, INTEGRAL, REDUCED, dtype
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
-from impl.dispatch.out import store
+from impl.dispatch.out import named_out, store, working_dtype
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
 from impl.kernels.sum_to import sum_to
+from impl.tensor.memory_overlap import check_cast
 
 
 def in_dtype(raw, dtype):
@@ -32,6 +33,13 @@ def in_dtype(raw, dtype):
     if raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     return converted(raw, dtype.numpy)
+
+
+def _summable(raw, dtype):
+    """The operand of a sum or product: in the dtype that was asked for, else integers as int64."""
+    if dtype is not None:
+        return in_dtype(raw, dtype)
+    return raw.astype(np.int64) if BY_NUMPY[raw.dtype].category <= INTEGRAL else raw
 
 
 def accumulate(reduction, raw, axis=None, keepdims: bool = False, **options):
@@ -72,11 +80,7 @@ def reduced_size(shape, dims=None) -> int:
 
 @operator(node="SumBackward0", function=False, method=False, writes=1)
 def sum_all(self: Array, dtype=None) -> Array:
-    if dtype is not None:
-        self = in_dtype(self, dtype)
-    elif BY_NUMPY[self.dtype].category <= INTEGRAL:
-        self = self.astype(np.int64)
-    return accumulate(np.sum, self)
+    return accumulate(np.sum, _summable(self, dtype))
 
 
 sum_all.gradient(self=lambda F, grad, self_shape: F.expand(grad, self_shape))
@@ -87,11 +91,7 @@ sum_all.forward("linear")
     node="SumBackward1", function=False, method=False, writes=1, saved_as=SavedAs(dim_as_tuple=True)
 )
 def sum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
-    if dtype is not None:
-        self = in_dtype(self, dtype)
-    elif BY_NUMPY[self.dtype].category <= INTEGRAL:
-        self = self.astype(np.int64)
-    return accumulate(np.sum, self, wrap_dims(dim, self.ndim), keepdim)
+    return accumulate(np.sum, _summable(self, dtype), wrap_dims(dim, self.ndim), keepdim)
 
 
 def sum_backward(F, grad, shape, dim, keepdim):
@@ -114,6 +114,7 @@ _UNSTATED: Any = object()
 @function("sum")
 def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
+    dtype = working_dtype("sum", out, dtype, input)
     refuse_integer_result(input, dtype)
     result = sum_all(input, dtype) if dim is _UNSTATED else sum_dim(input, dim, keepdim, dtype)
     return result if out is None else store("sum", out, result)
@@ -184,8 +185,14 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     if kind.category < FLOATING:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise NotImplementedError(_no_mean("mean", kind, what))
+    dtype = working_dtype("mean", out, dtype, input)
+    if dtype is not None:
+        check_cast(kind.numpy if dtype.category < FLOATING else dtype.numpy, dtype.numpy)
     result = mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
     return result if out is None else store("mean", out, result)
+
+
+_NO_COMPLEX_NANSUM = "nansum on CPU does not support complex inputs"
 
 
 @operator(
@@ -193,7 +200,7 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     node="NansumBackward0",
     function=False,
     method=False,
-    complex=NoComplex(text="nansum on CPU does not support complex inputs"),
+    complex=NoComplex(text=_NO_COMPLEX_NANSUM),
 )
 def nansum_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
     floating = BY_NUMPY[self.dtype].category > INTEGRAL
@@ -219,11 +226,18 @@ nansum_dim.forward(
 )
 
 
-@function(out=True)
-def nansum(input, dim=None, keepdim=False, *, dtype=None):
+@function()
+@named_out("nansum")
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
+    if out is not None and input.is_complex():
+        raise NotImplementedError(_NO_COMPLEX_NANSUM)
+    text = "nansum: provided dtype must match dtype of result. Got {1} and {0}."
+    sums = input.dtype.category <= INTEGRAL  # which ATen passes to sum
+    dtype = working_dtype("nansum", out, dtype, input, text=None if sums else text)
     refuse_integer_result(input, dtype)
-    return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
+    result = nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
+    return result if out is None else store("nansum", out, result)
 
 
 @function()
@@ -232,6 +246,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
     Raises NotImplementedError for integers and bools, RuntimeError for one of them as `dtype`.
     """
+    if input.dtype.category < FLOATING and out is not None:
+        raise NotImplementedError(
+            "nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty "
+            "tensors."
+        )
     if input.dtype.category < FLOATING:
         raise NotImplementedError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -240,36 +259,32 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     if dtype is not None and dtype.category < FLOATING:
         raise RuntimeError(_no_mean("nanmean", dtype, "Optional dtype"))
     count = input.isnan().logical_not().sum(dim, keepdim)
-    result = nansum(input, dim, keepdim, dtype=dtype) / count
-    # ATen puts the sum there first, and divides it.
-    return result if out is None else store("nansum", out, result, writes=2)
+    if out is None:
+        return nansum(input, dim, keepdim, dtype=dtype) / count
+    return nansum(input, dim, keepdim, dtype=dtype, out=out).div_(count)
 
 
 # -- product ----------------------------------------------------------------------------------
 
 
-@operator(
-    node="ProdBackward0",
-    function=False,
-    method=False,
-    autocast="fp32",
-    writes=1,
-    layout_sensitive=True,
-)
-def prod_all(self: Array) -> Array:
-    return _product(self)
+_PRODUCT: dict[str, Any] = {
+    "function": False,
+    "method": False,
+    "autocast": "fp32",
+    "writes": 1,
+    "layout_sensitive": True,
+}
 
 
-@operator(
-    node="ProdBackward1",
-    function=False,
-    method=False,
-    autocast="fp32",
-    writes=1,
-    layout_sensitive=True,
-)
-def prod_dim(self: Array, dim, keepdim=False) -> Array:
-    return _product(self, wrap_dim(dim, self.ndim) if self.ndim else None, keepdim)
+@operator(node="ProdBackward0", **_PRODUCT)
+def prod_all(self: Array, dtype=None) -> Array:
+    return _product(_summable(self, dtype))
+
+
+@operator(node="ProdBackward1", **_PRODUCT)
+def prod_dim(self: Array, dim, keepdim=False, dtype=None) -> Array:
+    dim = wrap_dim(dim, self.ndim)
+    return _product(_summable(self, dtype), dim if self.ndim else None, keepdim)
 
 
 def _product(raw, dim=None, keepdim=False):
@@ -338,15 +353,14 @@ prod_dim.forward(
 )
 
 
-@function(out=True)
-def prod(input, dim=None, keepdim=False, *, dtype=None):
+@function()
+@named_out("prod")
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or over one dimension (torch.prod)."""
+    dtype = working_dtype("prod", out, dtype, input)
     refuse_integer_result(input, dtype)
-    if dtype is not None:
-        input = input.to(dtype)
-    elif input.dtype.category <= INTEGRAL:
-        input = input.to(int64)
-    return prod_all(input) if dim is None else prod_dim(input, dim, keepdim)
+    result = prod_all(input, dtype) if dim is None else prod_dim(input, dim, keepdim, dtype)
+    return result if out is None else store("prod", out, result)
 
 
 @formula_operation

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim
-from impl.core.strides import contiguous_strides, empty_strided, strides_of
-from impl.core.tensor_iterator import elementwise_strides
+from impl.core.dtypes import int64
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import store, store_exactly
+from impl.dispatch.out import store_exactly, storing_pair
 from impl.operators.reductions.extrema import (
     evenly,
     first_nan_or,
@@ -29,6 +29,8 @@ from impl.operators.reductions.extrema import (
     to_index,
 )
 from impl.tensor import memory_overlap
+from impl.tensor.allocation import copied_layout
+from impl.tensor.tensor import Tensor
 
 
 def _order(array, dim: int, descending: bool):
@@ -51,15 +53,7 @@ def _sorted(self, dim, descending):
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
     order = _order(_comparable(array), dim, descending)
-    # Both results have the input's order of dimensions in memory.
-    layout = elementwise_strides(
-        array.shape, [(array.shape, strides_of(array) or contiguous_strides(array.shape))]
-    ) or contiguous_strides(array.shape)
-    values = empty_strided(array.shape, layout, array.dtype)
-    indices = empty_strided(array.shape, layout, np.dtype(np.int64))
-    values[...] = np.take_along_axis(array, order, dim)
-    indices[...] = order
-    return values, indices
+    return np.take_along_axis(array, order, dim), order
 
 
 def _define_sort(name: str, node: str):
@@ -71,7 +65,9 @@ def _define_sort(name: str, node: str):
     refused = NoComplex(text=" Sort does not support complex dtypes on CPU", error=TypeError)
     facts: dict[str, Any] = {"complex": refused, "writes": int(name == "sort_default")}
     settings = {**facts, "function": False, "method": False, "fresh": True}
-    return operator(node=node, outputs=outputs, **settings)(kernel)
+    op = operator(node=node, outputs=outputs, **settings)(kernel)
+    op.laid_out_as(copied_layout)
+    return op
 
 
 sort_default = _define_sort("sort_default", "SortBackward0")
@@ -175,12 +171,49 @@ def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
     return _ranked(array, k - 1, dim, keepdim)
 
 
+# -- the dtypes of `out=`: the input's, and that of the indices ----------------------------------
+
+
+def _check_kthvalue(values: Tensor, indices: Tensor, kind) -> None:
+    if values.dtype is not kind:
+        raise RuntimeError("output values must be of same type as input")
+    if indices.dtype is not int64:
+        raise RuntimeError("output indices must be of scalar type Long")
+
+
+def _check_mode(values: Tensor, indices: Tensor, kind) -> None:
+    for name, out, wanted in (("values", values, kind), ("indices", indices, int64)):
+        if out.dtype is not wanted:
+            raise RuntimeError(
+                f"expected scalar type '{wanted.legacy}' but got '{out.dtype.legacy}' for {name} "
+                "output"
+            )
+
+
+def _check_median(values: Tensor, indices: Tensor, kind) -> None:
+    checked = "(while checking arguments for median)"
+    if indices.dtype is not int64:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have scalar type Long; but got "
+            f"{messages.tensor_type(indices.dtype)} instead {checked}"
+        )
+    if values.dtype is not kind:
+        raise RuntimeError(
+            "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; "
+            f"but type {messages.tensor_type(values.dtype)} does not equal "
+            f"{messages.tensor_type(kind)} {checked}"
+        )
+
+
 def _median(flat, skip_nan: bool):
     """The lower median. NaN if any element is, or if none is left."""
     real = flat.dtype.kind in "fV"
     nan = np.isnan(flat) if real else np.zeros(flat.shape, bool)
     if flat.size == 0:
-        return flat.dtype.type(np.nan) if real else np.iinfo(flat.dtype).min
+        if real:
+            return flat.dtype.type(np.nan)
+        wide = np.int64 if flat.dtype.itemsize == 8 else np.int32
+        return np.asarray(np.iinfo(wide).min).astype(flat.dtype)[()]  # NaN as C converts it
     if nan.any() and not (skip_nan and not nan.all()):
         return flat[nan.argmax()].copy()
     rest = flat[~nan]
@@ -247,7 +280,7 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
         return all_op(input) if dim is None else pair(dim_op(input, dim, keepdim))
 
     median.__doc__ = f"The lower median{words} (torch.{name})."
-    function(name, out=True)(median)
+    function(name, out=True, storing=storing_pair(_check_median))(median)
 
 
 _define_median("median", False, "; without `dim` its gradient is shared by ties")
@@ -298,10 +331,10 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     for tensor in out or ():
         memory_overlap.check_disjoint(tensor, input)
     result = Ranked(kthvalue_dim(input, int(k), dim, keepdim))
-    return result if out is None else store("kthvalue", out, result)
+    return result if out is None else storing_pair(_check_kthvalue)("kthvalue", out, result)
 
 
-@function(out=True)
+@function(out=True, storing=storing_pair(_check_mode))
 def mode(input, dim=-1, keepdim=False):
     """The most frequent value along `dim`, the smallest of several (torch.mode)."""
     return Mode(mode_dim(input, dim, keepdim))

@@ -48,6 +48,8 @@ def _of_elements(raw: Array, order) -> tuple:
 def _of_slices(raw: Array, dim: int, order) -> tuple:
     """unique of the slices along `dim`, which is the outermost dimension of the result's memory."""
     array = np.asarray(raw)
+    if array.dtype.kind == "c":
+        raise not_implemented("unique_dim", BY_NUMPY[array.dtype])
     empty = array.shape.count(0)
     if empty > 1:
         raise RuntimeError(

@@ -14,6 +14,7 @@ from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.tensor import forward_grad, write
 from impl.tensor.geometry import Geometry, elements, geometry
+from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -94,7 +95,12 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 
 @function("is_set_to", torch=False)
 def is_set_to(self, tensor) -> bool:
-    """Whether both have the same storage, sizes, strides and offset (torch.Tensor.is_set_to)."""
+    """Whether both have the same storage, sizes, strides and offset (torch.Tensor.is_set_to).
+
+    A tensor with the conj or neg bit is compared as its copy, which has a storage of its own.
+    """
+    if any(any(conj_neg_bits(one)) for one in (self, tensor)):
+        return False
     return self._storage.buffer is tensor._storage.buffer and (geometry(self) == geometry(tensor))
 
 

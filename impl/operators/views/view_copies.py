@@ -15,6 +15,7 @@ from impl.core import inference_mode
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.grad_mode import no_grad
+from impl.core.memory_formats import contiguous_format
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import sizes_of
 from impl.dispatch.definition import Array, function, operator
@@ -203,7 +204,7 @@ def view_copy(input, size):
     """A copy with other sizes, or of the memory as another dtype (torch.view_copy). Raises
     RuntimeError when they do not fit."""
     if isinstance(size, dtype):
-        return input.view(size).clone()
+        return input.view(size).clone(memory_format=contiguous_format)
     return _view(input, sizes_of((size,)))
 
 

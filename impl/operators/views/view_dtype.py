@@ -45,7 +45,10 @@ def reinterpreted(tensor: Tensor, dtype: element_type) -> Tensor:
             times = after // before
             shape = (*shape[:-1], shape[-1] // times)
             strides, offset = (*(s // times for s in strides[:-1]), 1), offset // times
-    return alias(tensor, Geometry(shape, strides, offset), dtype.numpy)
+    result = alias(tensor, Geometry(shape, strides, offset), dtype.numpy)
+    if STATE.inference:  # a new tensor, as above
+        inference_mode.mark(result)
+    return result
 
 
 def _require_plain(tensor: Tensor) -> None:
