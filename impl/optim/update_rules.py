@@ -53,7 +53,7 @@ class SGD(UpdateRule):
             lr = lr.squeeze()
         for param, grad in differentiated(group):  # no step count; complex numbers stay complex
             check_fused(group, param)
-            state, kind = self.state[param], param.dtype
+            state, kind = self.state[param] if momentum != 0 else {}, param.dtype
             with computed(group, param, grad, [state.get("momentum_buffer")]) as given:
                 param, grad, (buffer,) = given
                 grad = decayed(group, param, grad)
