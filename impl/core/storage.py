@@ -30,6 +30,7 @@ class Storage:
     """
 
     version = 0
+    altered = False  # whether `.data` was replaced by a tensor of another dtype or shape
     _flat: Any = None
     _identity: Any = None
 
@@ -87,8 +88,9 @@ class MovedStorage(Storage):
 class Replaced(Storage):
     """The storage after an assignment to `.data`: new memory, the old version counter."""
 
-    def __init__(self, memory: Storage, origin: Storage) -> None:
+    def __init__(self, memory: Storage, origin: Storage, altered: bool) -> None:
         self._origin = origin
+        self.altered = altered or origin.altered
         version = origin.version
         super().__init__(memory.buffer)
         self._identity = memory._identity

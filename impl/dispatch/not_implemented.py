@@ -38,6 +38,14 @@ def require_full_precision(value, kernel: str) -> None:
     require_floating(value, kernel)
 
 
+def require_scalar_type(value, kind) -> None:
+    """Raise RuntimeError for a value of another NumPy dtype than the `kind` that torch's kernel
+    reads (data_ptr)."""
+    if value.dtype != kind:
+        expected, found = BY_NUMPY[kind].legacy, BY_NUMPY[value.dtype].legacy
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+
+
 def refuse_gradient(name: str, argument: str, tensor) -> None:
     """Raise RuntimeError for a tensor that requires grad where torch has no derivative for it."""
     if tensor is not None and STATE.enabled and requires_grad(tensor):

@@ -125,8 +125,8 @@ def _saved(plan) -> list[str]:
 
 def _unwritten(i: int) -> str:
     """The condition under which a saved value is a plain tensor that was never written."""
-    same = f"(memory := s{i}._memory) is None or not (memory.version or s{i}._detached)"
-    return f"type(s{i}) is Tensor and ({same})"
+    written = f"memory.version or memory.altered or s{i}._detached"
+    return f"type(s{i}) is Tensor and ((memory := s{i}._memory) is None or not ({written}))"
 
 
 def _calls(plan, real: bool, scope: dict):
