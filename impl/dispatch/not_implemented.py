@@ -13,6 +13,15 @@ def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
     return NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
 
 
+def no_primitive(name: str) -> RuntimeError:
+    """oneDNN's error for operands that it has no kernel for."""
+    return RuntimeError(
+        f"could not create a primitive descriptor for the {name} forward propagation primitive. "
+        "Run workload with environment variable ONEDNN_VERBOSE=all to get additional diagnostic "
+        "information."
+    )
+
+
 def refuse_bool(value, kernel: str) -> None:
     """Raise NotImplementedError, with torch's name of the kernel, for a bool value."""
     if value.dtype.kind == "b":

@@ -114,6 +114,8 @@ def native_batch_norm_backward(
     output_mask,
 ) -> tuple:
     """The gradients of a batch normalisation; empty where `output_mask` is false."""
+    statistics = running_mean, running_var, save_mean, save_invstd
+    check_parameters(input, "batch_norm_backward", weight, *statistics)
     x, g = widened(input), widened(grad_out)
     number = x.dtype.type
     dims, n = _dims(x.ndim), elements(x.shape, _dims(x.ndim))

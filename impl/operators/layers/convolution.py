@@ -348,9 +348,7 @@ def _convolved(ndim: int):
 
         def convolve(input, weight, bias):
             if isinstance(padding, str):
-                input, pad, extra = string_padding(
-                    input, weight, step, padding, gap, groups
-                )
+                input, pad, extra = string_padding(input, weight, step, padding, gap, groups)
             else:
                 pad, extra = several(padding, ndim), (0,) * ndim
             return tensor_ops.convolution(input, weight, bias, step, pad, gap, False, extra, groups)

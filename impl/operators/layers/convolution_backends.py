@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, bfloat16, result_dtype
-from impl.dispatch.not_implemented import not_implemented, require_scalar_type
+from impl.dispatch.not_implemented import no_primitive, not_implemented, require_scalar_type
 from impl.operators.layers.convolution_checks import check_parameter_types
 from impl.tensor.memory_overlap import check_cast
 
@@ -85,9 +85,7 @@ def of_nothing(input, weight, setting: Setting) -> np.ndarray:
     batch, channels = setting.input[:2]
     made = setting.weight[1] * setting.groups if setting.transposed else setting.weight[0]
     if channels and not weight.size:
-        raise IndexError(
-            "select(): index 0 out of range for tensor of size [0] at dimension 0"
-        )
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
     factor = weight.flat[0] if channels else weight
     sizes = setting.output()[-(weight.ndim - 2) :]
     shape = (batch, made if channels else 0, *sizes)
@@ -146,14 +144,6 @@ def check_backward_types(input, weight, setting: Setting) -> None:
         )
 
 
-def _no_primitive(name: str) -> RuntimeError:
-    return RuntimeError(
-        f"could not create a primitive descriptor for the {name} forward propagation primitive. "
-        "Run workload with environment variable ONEDNN_VERBOSE=all to get additional diagnostic "
-        "information."
-    )
-
-
 def _check_onednn(input, weight, bias, setting: Setting) -> None:
     alternative = " or input should be a MKLDNN tensor and {} is a dense tensor"
     check_parameter_types(input, weight, bias, alternative)
@@ -161,7 +151,7 @@ def _check_onednn(input, weight, bias, setting: Setting) -> None:
         if 0 in setting.dilation:
             raise RuntimeError("non-positive dilation is not supported")
         if 0 in setting.weight:
-            raise _no_primitive("convolution")
+            raise no_primitive("convolution")
         return
     if any(n < 0 for n in setting.output()):
         raise RuntimeError("could not construct a memory descriptor using a format tag")
@@ -170,7 +160,7 @@ def _check_onednn(input, weight, bias, setting: Setting) -> None:
     if collapsed and len(kernel) == 3:
         raise RuntimeError("dimensions are invalid")
     if collapsed or 0 in setting.weight:
-        raise _no_primitive("deconvolution")
+        raise no_primitive("deconvolution")
 
 
 _AXES = ("depth", "height", "width")
@@ -192,9 +182,7 @@ def _check_kernel(setting: Setting) -> None:
             shown = f": {' x '.join(map(str, sizes))} (TxHxW)"
         raise RuntimeError(f"kernel size should be greater than zero, but got{shown}")
     if 0 in setting.dilation:
-        raise RuntimeError(
-            f"dilation should be greater than zero, but got {[*setting.dilation]}"
-        )
+        raise RuntimeError(f"dilation should be greater than zero, but got {[*setting.dilation]}")
 
 
 def _check_transposed(setting: Setting) -> None:

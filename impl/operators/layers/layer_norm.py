@@ -24,7 +24,7 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed
-from impl.dispatch.not_implemented import no_derivative, refuse_integers
+from impl.dispatch.not_implemented import no_derivative, refuse_integers, require_scalar_type
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import MODERATE, ones, sum_of_rows
 from impl.operators.layers.normalization import (
@@ -87,6 +87,12 @@ def native_layer_norm_backward(
     output_mask,
 ) -> tuple:
     """The gradients of a layer normalisation; empty where `output_mask` wants none."""
+    read = input.dtype
+    if read in REDUCED and weight is not None and weight.dtype == np.float32:
+        read = weight.dtype
+    for value, is_read in ((mean, True), (weight, True), (bias, output_mask[2])):
+        if value is not None and is_read:
+            require_scalar_type(value, read)
     count = math.prod(normalized_shape)
     rows = (input.size // count if count else 0, count)
     x, g = (widened(value).reshape(rows) for value in (input, grad_out))

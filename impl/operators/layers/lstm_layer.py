@@ -13,6 +13,7 @@ from impl.core.grad_mode import enable_grad
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.formula_helpers import vjp
+from impl.dispatch.not_implemented import no_primitive
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.operators.layers.recurrent_cells import lstm_direction
 
@@ -98,7 +99,17 @@ def _negated_gates(weight, hidden: int):
     return rows
 
 
+def _check_backward(input, weights) -> None:
+    """Raise RuntimeError for weights that were replaced by those of a dtype that oneDNN lacks or
+    does not mix."""
+    if any(w.dtype.itemsize > 4 for w in weights):
+        raise RuntimeError("get_mkldnn_dtype: unsupported data type")
+    if any(w.dtype != input.dtype for w in weights[:2]):
+        raise no_primitive("LSTM")
+
+
 def _backward(grads, input, weights, states, reverse, output, workspace, needs):
+    _check_backward(input, weights)
     kind = input.dtype
     x, w_ih, w_hh = widened(input), *(widened(w) for w in weights[:2])
     order = _order(reverse)

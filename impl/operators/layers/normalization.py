@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, REDUCED
-from impl.dispatch.not_implemented import require_floating
+from impl.core.dtypes import REDUCED
+from impl.dispatch.not_implemented import require_floating, require_scalar_type
 from impl.kernels.vectorized import row_sums
 
 
@@ -103,14 +103,13 @@ def check_parameters(input, kernel: str, *parameters) -> None:
     Only half and bfloat16 may have parameters of float32. Raises NotImplementedError, with torch's
     name of the kernel, for an input that is not floating.
     """
-    kinds = [p.dtype for p in parameters if p is not None]
+    present = [p for p in parameters if p is not None]
+    kinds = [p.dtype for p in present]
     if kinds and kinds[0] != input.dtype:
         if any(kind != np.float32 for kind in kinds):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
         if input.dtype not in REDUCED:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
     require_floating(input, kernel)
-    for kind in kinds:
-        if kind != kinds[0]:
-            first, other = BY_NUMPY[kinds[0]].legacy, BY_NUMPY[kind].legacy
-            raise RuntimeError(f"expected scalar type {first} but found {other}")
+    for value in present:
+        require_scalar_type(value, kinds[0])
