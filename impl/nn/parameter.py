@@ -88,7 +88,15 @@ class Buffer(Tensor, metaclass=_BufferType):
 
 _METHODS = (types.FunctionType, types.MethodDescriptorType)
 _CONVERSIONS = ("half", "float", "double", "char", "short", "int", "long", "cuda", "cpu", "to")
-_ALLOWED = {"copy_", "share_memory_", "size", "is_complex", "is_floating_point", "get_device", *_CONVERSIONS}
+_ALLOWED = {
+    "copy_",
+    "share_memory_",
+    "size",
+    "is_complex",
+    "is_floating_point",
+    "get_device",
+    *_CONVERSIONS,
+}
 
 
 class UninitializedTensorMixin:

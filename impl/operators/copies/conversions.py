@@ -84,7 +84,7 @@ def to(
 
     Returns the tensor itself when nothing changes. Raises RuntimeError for another device.
     """
-    place, dtype, flags = _requested(args, device, dtype)
+    _, dtype, flags = _requested(args, device, dtype)
     if len(flags) > 1:  # non_blocking comes before
         copy = flags[1]
     return cast(self, self._raw.dtype if dtype is None else dtype.numpy, copy, memory_format)

@@ -97,19 +97,29 @@ def elements(shape, dims) -> int:
     return math.prod(shape[d] for d in dims)
 
 
-def check_parameters(input, kernel: str, *parameters) -> None:
-    """Raise RuntimeError for parameters of other dtypes than the input's (check_mixed_data_type).
+def check_mixed(input, *parameters) -> None:
+    """Raise RuntimeError for parameters (raw values) of another dtype than the input's
+    (check_mixed_data_type).
 
-    Only half and bfloat16 may have parameters of float32. Raises NotImplementedError, with torch's
-    name of the kernel, for an input that is not floating.
+    Only half and bfloat16 may have parameters of float32. torch compares only the first of them.
     """
-    present = [p for p in parameters if p is not None]
-    kinds = [p.dtype for p in present]
-    if kinds and kinds[0] != input.dtype:
-        if any(kind != np.float32 for kind in kinds):
-            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-        if input.dtype not in REDUCED:
-            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    kinds = [p.dtype for p in parameters if p is not None]
+    if not kinds or kinds[0] == input.dtype:
+        return
+    if any(kind != np.float32 for kind in kinds):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype not in REDUCED:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
+def check_parameters(input, kernel: str, *parameters) -> None:
+    """Raise RuntimeError for parameters (raw values) of other dtypes than the input's, as
+    `check_mixed`.
+
+    Raises NotImplementedError, with torch's name of the kernel, for an input that is not floating.
+    """
+    check_mixed(input, *parameters)
     require_floating(input, kernel)
+    present = [p for p in parameters if p is not None]
     for value in present:
-        require_scalar_type(value, kinds[0])
+        require_scalar_type(value, present[0].dtype)

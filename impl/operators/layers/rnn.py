@@ -28,9 +28,7 @@ def _check_cell(input: Tensor, states, w_ih: Tensor, w_hh: Tensor, gates: int) -
     expected, width = w_ih.size(1), w_hh.size(1)
     given = input._raw.shape
     if len(given) != 2:
-        raise RuntimeError(
-            f"Expected 2D input (batch x feature), but got {len(given)}D input"
-        )
+        raise RuntimeError(f"Expected 2D input (batch x feature), but got {len(given)}D input")
     if given[1] != expected:
         raise RuntimeError(f"input has inconsistent input_size: got {given[1]} expected {expected}")
     for i, state in enumerate(states):
@@ -102,9 +100,7 @@ def _gathered(params, each: int) -> list:
 def _check_stack(states, weights, num_layers: int, directions: int) -> None:
     for values in (weights, states):
         if len(values) % directions:
-            raise RuntimeError(
-                "Odd number of params or hiddens given to a bidirectional RNN"
-            )
+            raise RuntimeError("Odd number of params or hiddens given to a bidirectional RNN")
     for name, values in (("hidden states", states), ("weights", weights)):
         if len(values) != num_layers * directions:
             raise RuntimeError(f"Expected more {name} in stacked_rnn")
@@ -114,9 +110,7 @@ def _fused_operands(hx, params, each: int, count: int) -> tuple[list, list]:
     """The states and the weights of each layer and direction, as oneDNN's layers take them: there
     may be more. Raises RuntimeError for less of them."""
     if len(params) % each:
-        raise RuntimeError(
-            f"MatrixRef: ArrayRef size {len(params)} not divisible by stride {each}"
-        )
+        raise RuntimeError(f"MatrixRef: ArrayRef size {len(params)} not divisible by stride {each}")
     if count < 0:
         raise RuntimeError("cannot create std::vector larger than max_size()")
     states, weights = [], []
@@ -221,9 +215,7 @@ def _simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirecti
         input = input.transpose(0, 1)
     run = partial(direction, STEPS[mode])
     weights = _gathered(params, 4 if has_biases else 2)
-    output, lasts = _layers(
-        run, input, hx.unbind(0), weights, num_layers, p, train, bidirectional
-    )
+    output, lasts = _layers(run, input, hx.unbind(0), weights, num_layers, p, train, bidirectional)
     if batch_first:
         output.transpose_(0, 1)
     return output, FUNCTIONS["stack"](lasts, 0)

@@ -130,7 +130,7 @@ def _segment_sums(values, ends):
 
 
 def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_weight):
-    if self.ndim == 1 and np.ndim(target):
+    if self.ndim == 1 and np.ndim(target) and len(self) != len(target):
         # torch accepts a vector with one target in the forward pass, but not in backward.
         raise RuntimeError(
             f"size mismatch (got input: {[*self.shape]}, target: {[*np.shape(target)]})"
