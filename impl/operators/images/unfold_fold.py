@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.facts import SavedAs, not_implemented
@@ -53,10 +53,10 @@ def _shown(pair) -> str:
 )
 def im2col(self: Array, kernel_size, dilation, padding, stride) -> Array:
     _check(kernel_size, dilation, padding, stride)
+    if self.shape[existing_dim(1, self.ndim)]:
+        existing_dim(2, self.ndim)
     windows = Windows(self.shape[-2:], kernel_size, stride, padding, dilation, False)
     if self.ndim not in (3, 4) or 0 in self.shape[-3:]:
-        # torch checks the last of four dimensions first.
-        wrap_dim(2, self.ndim)
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {[*self.shape]}"
