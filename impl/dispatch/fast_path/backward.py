@@ -49,8 +49,9 @@ def backward(plan, edges: int, real: bool):
     """A function (node, grad, keep, wanted) that runs a plan's formulas on raw values.
 
     It returns a list of the gradients per edge, None where there is none (where the plan has a
-    single edge, its gradient alone), and frees the saved variables unless `keep`. `wanted` says of
-    each edge whether it is needed (None: all). `real` promises that nothing saved is complex.
+    single edge, its gradient alone), and frees the saved variables unless `keep` or on an error.
+    `wanted` says of each edge whether it is needed (None: all). `real` promises that nothing saved
+    is complex.
     """
     lines = ["def compiled_backward(node, grad, keep, wanted):", *_saved(plan)]
     for i, (kind, _) in enumerate(plan.reads):
@@ -66,6 +67,7 @@ def backward(plan, edges: int, real: bool):
         lines.append(f"    v{i} = {value}")
     if plan.saves_tensors:
         lines.append("    if not keep: node._saved = None")
+    start = len(lines)
     scope: dict[str, Any] = {**SCOPE, "F": array_ops}
     results = ["None"] * edges
     selected = ["None"] * edges
@@ -82,6 +84,9 @@ def backward(plan, edges: int, real: bool):
     else:
         lines.append(f"    if wanted is None: return [{', '.join(results)}]")
         lines.append(f"    return [{', '.join(selected)}]")
+    if plan.saves_tensors:  # a formula that raises leaves them to the next pass
+        lines[start:] = ["    try:", *(f"    {line}" for line in lines[start:])]
+        lines += ["    except BaseException:", "        node._saved = saved", "        raise"]
     exec("\n".join(lines), scope)
     return scope["compiled_backward"]
 

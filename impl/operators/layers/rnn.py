@@ -147,7 +147,8 @@ def _layers(run, input, states, weights, num_layers, p, train, bidirectional):
 
 
 def _is_projected(hx) -> bool:
-    return hx[0].size(2) != hx[1].size(2)
+    second = hx[1].size(2)
+    return hx[0].size(2) != second
 
 
 def _plain_lstm(input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
