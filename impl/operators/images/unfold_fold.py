@@ -12,10 +12,11 @@ import numpy as np
 
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.facts import SavedAs, not_implemented
 from impl.operators.images.pooling_windows import Windows
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 def _check(kernel_size, dilation, padding, stride) -> None:
@@ -144,6 +145,9 @@ def _checked(**settings):
 @native("im2col")
 def _im2col(input, kernel_size, dilation, padding, stride) -> Tensor:
     """The sliding blocks of (N, C, H, W) or (C, H, W), as columns of (N, C * kernel, blocks)."""
+    if STATE.enabled and requires_grad(input):  # the node saves these sizes
+        existing_dim(-1, input._raw.ndim)
+        existing_dim(-2, input._raw.ndim)
     settings = _checked(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     return im2col(input, *settings)
 

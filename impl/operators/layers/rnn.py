@@ -22,10 +22,9 @@ from impl.operators.products.linear import linear
 from impl.tensor.tensor import Tensor
 
 
-def _check_cell(input: Tensor, states, w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
-    """Raise RuntimeError, or IndexError for weights that are no matrices, for sizes that do not fit
-    (ATen's check_rnn_cell_forward_input, _hidden and _weights)."""
-    expected, width = w_ih.size(1), w_hh.size(1)
+def _check_operands(input: Tensor, states, expected: int, width: int) -> None:
+    """Raise RuntimeError for an input and states that are no batches of the widths (ATen's
+    check_rnn_cell_forward_input and check_rnn_cell_forward_hidden)."""
     given = input._raw.shape
     if len(given) != 2:
         raise RuntimeError(f"Expected 2D input (batch x feature), but got {len(given)}D input")
@@ -45,8 +44,12 @@ def _check_cell(input: Tensor, states, w_ih: Tensor, w_hh: Tensor, gates: int) -
             raise RuntimeError(
                 f"hidden{i} has inconsistent hidden_size: got {shape[1]}, expected {width}"
             )
+
+
+def _check_weights(w_ih: Tensor, w_hh: Tensor, gates: int, width: int) -> None:
+    """Raise RuntimeError for weights that are not of so many gates of hidden units."""
     for name, weight in (("weight_ih", w_ih), ("weight_hh", w_hh)):
-        found = weight._raw.shape[0]
+        found = weight.size(0)
         if found != gates * width:
             raise RuntimeError(
                 f"{name} first dim must be {gates} * hidden_size = {gates * width}, but got {found}"
@@ -59,15 +62,24 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     the next states (torch.lstm_cell). Raises RuntimeError for states of other sizes."""
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
-    _check_cell(input, hx, w_ih, w_hh, 4)
+    width = w_hh.size(1)
+    _check_operands(input, hx, w_ih.size(1), width)
+    _check_weights(w_ih, w_hh, 4, width)
     return lstm_step(lambda: linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh)
 
 
 def _cell(name: str, mode: str):
-    step, gates = STEPS[mode], 3 if mode == "GRU" else 1
+    step = STEPS[mode]
 
     def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-        _check_cell(input, (hx,), w_ih, w_hh, gates)
+        if mode == "GRU":
+            expected, width = w_ih.size(1), w_hh.size(1)
+            _check_operands(input, (hx,), expected, width)
+            _check_weights(w_ih, w_hh, 3, width)
+        else:
+            width = w_hh.size(1)
+            _check_weights(w_ih, w_hh, 1, width)
+            _check_operands(input, (hx,), w_ih.size(1), width)
         return step(lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
     cell.__name__ = cell.__qualname__ = name
