@@ -88,7 +88,7 @@ class MovedStorage(Storage):
 class Replaced(Storage):
     """The storage after an assignment to `.data`: new memory, the old version counter."""
 
-    def __init__(self, memory: Storage, origin: Storage, altered: bool) -> None:
+    def __init__(self, memory: Storage, origin: Storage, altered: bool = False) -> None:
         self._origin = origin
         self.altered = altered or origin.altered
         version = origin.version

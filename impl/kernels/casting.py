@@ -58,15 +58,22 @@ def storable(value, dtype: np.dtype):
     return np.asarray(value).astype(dtype)[()]
 
 
-def limit(value, dtype: np.dtype):
-    """A number that limits elements of `dtype`; one that bounds integers may lie beyond them.
+def limit(value, dtype: np.dtype, side: str):
+    """The "min" or "max" of elements of `dtype`; one that bounds integers may lie beyond them.
 
-    Raises RuntimeError as `storable` does, for int64 in the place of narrower integers.
+    Raises RuntimeError as `storable` does, for int64 in the place of narrower integers, and for a
+    limit beyond which all integers lie.
     """
     if dtype.kind not in "iu":
         return element(value, dtype)
     low, high = _LIMITS[dtype]
-    return dtype.type(min(max(int(storable(value, _INT64)), low), high))
+    number = int(storable(value, _INT64))
+    if number > high if side == "min" else number < low:
+        raise RuntimeError(
+            f"Clamp {side} value {number} is outside the representable range of "
+            f"{BY_NUMPY[dtype].legacy}"
+        )
+    return dtype.type(min(max(number, low), high))
 
 
 def element(value, dtype: np.dtype):

@@ -183,9 +183,8 @@ class _TransposedConvolution(_ConvNd):
             )
         smallest, largest = [], []
         for d in range(ndim):
-            span = self.dilation[d] * (self.kernel_size[d] - 1)
-            size = input.size(others + d) - 1
-            smallest.append(size * self.stride[d] - 2 * self.padding[d] + span + 1)
+            size = (input.size(others + d) - 1) * self.stride[d] - 2 * self.padding[d]
+            smallest.append(size + self.dilation[d] * (self.kernel_size[d] - 1) + 1)
             largest.append(smallest[d] + self.stride[d] - 1)
         for d in range(ndim):
             if output_size[d] < smallest[d] or output_size[d] > largest[d]:

@@ -71,9 +71,7 @@ def hardtanh(self: Array, min_val, max_val) -> Array:
     """self limited to [min_val, max_val]; the derivative is 0 at both limits (F.hardtanh)."""
     if self.dtype.kind == "b":
         raise NotImplementedError("Bool inputs not supported for hardtanh")
-    if self.dtype.kind == "u" and min_val < 0:
-        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
-    low, high = limit(min_val, self.dtype), limit(max_val, self.dtype)
+    low, high = limit(min_val, self.dtype, "min"), limit(max_val, self.dtype, "max")
     return at_most(at_least(self, low), high)
 
 

@@ -62,6 +62,11 @@ def _maxima(raw, kernel, size, samples):
 
 def _check(raw, kernel, size, samples, ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d" + ("" if ndim == 2 else "_out")
+    if ndim == 2 and min(kernel) <= 0:
+        raise RuntimeError(
+            f"{name}(): kernel size should be greater than zero, but got "
+            f"{'x'.join(map(str, kernel))}"
+        )
     if raw.ndim not in (ndim + 1, ndim + 2):
         raise RuntimeError(
             f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {[*raw.shape]}"
@@ -73,7 +78,7 @@ def _check(raw, kernel, size, samples, ndim: int) -> None:
                 f"{[*raw.shape]} with dimension {dim} being empty."
             )
     for side, n, k, m in zip(_SIDES[ndim], raw.shape[-ndim:], kernel, size, strict=True):
-        if k + m - 1 > n:
+        if k + m - 1 >= n + (ndim == 2):
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if min(size) < 0:
         made = [*raw.shape[:-ndim], *size]

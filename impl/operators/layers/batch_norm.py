@@ -315,10 +315,11 @@ def instance_norm(
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
-    rows = input.contiguous().view(1, shape[0] * shape[1], *shape[2:])
+    rows = input.contiguous().view(1, input.size(0) * input.size(1), *shape[2:])
     weight, bias = (v if v is None else v.repeat(shape[0]) for v in (weight, bias))
+    kind = input.dtype if weight is None else weight.dtype
     mean, var = (
-        v if v is None else v.to(input.dtype).repeat(shape[0]) for v in (running_mean, running_var)
+        v if v is None else v.to(kind).repeat(shape[0]) for v in (running_mean, running_var)
     )
     _check_counts(rows, weight, bias, mean, var, use_input_stats)
     result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)

@@ -74,6 +74,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     Norms below `eps` count as `eps`. Raises RuntimeError for integers and shapes that do not
     broadcast.
     """
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = dtypes.result_dtype((x1._raw, x2._raw))
     if common.category != FLOATING:
         raise RuntimeError(

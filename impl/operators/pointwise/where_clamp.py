@@ -10,13 +10,13 @@ import ml_dtypes
 import numpy as np
 
 from impl.core import messages
-from impl.core.dtypes import BY_NUMPY, WIDE, bfloat16, bool_, result_dtype
+from impl.core.dtypes import BY_NUMPY, INTEGRAL, WIDE, bfloat16, bool_, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import named_out, same_dtype_out
-from impl.kernels.casting import filled, storable
+from impl.kernels.casting import filled, limit, storable
 from impl.kernels.reduced_precision import kept_where
 from impl.kernels.vectorized import beyond
 from impl.operators.pointwise.halved_ties import (
@@ -303,12 +303,27 @@ _MIN_NUMBER, _MIN_TENSOR = _one_bound("min")
 _MAX_NUMBER, _MAX_TENSOR = _one_bound("max")
 
 
-def _clamp_overload(input, min, max):
+def _bound(input, number, side: str):
+    """A "min" or "max", an integer as one that the integers of the input hold."""
+    if type(number) is int and input.dtype.category == INTEGRAL:
+        return int(limit(number, input.dtype.numpy, side))
+    return number
+
+
+def _clamping(input, min, max):
+    """The operator, and its arguments."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        return clamp_tensors
-    return clamp_numbers
+        return clamp_tensors, (input, min, max)
+    return clamp_numbers, (input, _bound(input, min, "min"), _bound(input, max, "max"))
+
+
+def _clamping_once(input, bound, side: str):
+    number, tensor = (_MIN_NUMBER, _MIN_TENSOR) if side == "min" else (_MAX_NUMBER, _MAX_TENSOR)
+    if isinstance(bound, Tensor):
+        return tensor, (input, bound)
+    return number, (input, _bound(input, bound, side))
 
 
 @function()
@@ -319,40 +334,43 @@ def clamp(input, min=None, max=None, *, out=None):
     Between numbers the gradient passes on the open interval; what ties with a bound that is a
     tensor shares with it. Raises RuntimeError without any bound.
     """
-    op = _clamp_overload(input, min, max)
-    return op(input, min, max) if out is None else op.call_out(out, (input, min, max))
+    op, args = _clamping(input, min, max)
+    return op(*args) if out is None else op.call_out(out, args)
 
 
 @function()
 def clamp_(input, min=None, max=None):
     """`clamp` in place."""
-    return _clamp_overload(input, min, max).inplace(input, min, max)
+    op, args = _clamping(input, min, max)
+    return op.inplace(*args)
 
 
 @function()
 def clamp_min(input, min, *, out=None):
     """The larger of `input` and `min`, NaN if one is (torch.clamp_min)."""
-    op = _MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER
-    return op(input, min) if out is None else op.call_out(out, (input, min))
+    op, args = _clamping_once(input, min, "min")
+    return op(*args) if out is None else op.call_out(out, args)
 
 
 @function()
 def clamp_min_(input, min):
     """`clamp_min` in place."""
-    return (_MIN_TENSOR if isinstance(min, Tensor) else _MIN_NUMBER).inplace(input, min)
+    op, args = _clamping_once(input, min, "min")
+    return op.inplace(*args)
 
 
 @function()
 def clamp_max(input, max, *, out=None):
     """The smaller of `input` and `max`, NaN if one is (torch.clamp_max)."""
-    op = _MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER
-    return op(input, max) if out is None else op.call_out(out, (input, max))
+    op, args = _clamping_once(input, max, "max")
+    return op(*args) if out is None else op.call_out(out, args)
 
 
 @function()
 def clamp_max_(input, max):
     """`clamp_max` in place."""
-    return (_MAX_TENSOR if isinstance(max, Tensor) else _MAX_NUMBER).inplace(input, max)
+    op, args = _clamping_once(input, max, "max")
+    return op.inplace(*args)
 
 
 alias("clamp", "clip")
