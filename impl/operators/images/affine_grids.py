@@ -31,9 +31,9 @@ def affine_grid_generator(theta: Array, size, align_corners) -> Array:
     if dims not in (2, 3):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
     if any(n < 0 for n in size[2:]):
-        shape = [size[0], *size[2:], dims + 1]
+        made = [size[0], *size[2:], dims + 1]
         raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(size[2:])}: {shape}"
+            f"Trying to create tensor with negative dimension {min(size[2:])}: {made}"
         )
     base = _base(size, align_corners, theta.dtype)
     wrap_dim(1, theta.ndim)

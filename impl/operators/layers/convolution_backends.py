@@ -56,13 +56,12 @@ class Setting(NamedTuple):
     def output(self) -> tuple[int, ...]:
         """The spatial sizes of the result."""
         spans = [d * (k - 1) for d, k in zip(self.dilation, self.weight[2:], strict=True)]
+        numbers = zip(
+            self.input[2:], spans, self.stride, self.padding, self.output_padding, strict=True
+        )
         if self.transposed:
-            numbers = zip(
-                self.input[2:], spans, self.stride, self.padding, self.output_padding, strict=True
-            )
             return tuple((n - 1) * s - 2 * p + span + o + 1 for n, span, s, p, o in numbers)
-        numbers = zip(self.input[2:], spans, self.stride, self.padding, strict=True)
-        return tuple((n + 2 * p - span - 1) // s + 1 for n, span, s, p in numbers)
+        return tuple((n + 2 * p - span - 1) // s + 1 for n, span, s, p, _ in numbers)
 
 
 def setting_of(
