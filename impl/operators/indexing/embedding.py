@@ -10,8 +10,8 @@ from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import add_each_at, widened
-from impl.tape import inplace
 from impl.tensor import memory_overlap
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -97,7 +97,7 @@ embedding_dense_backward.gradient(
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float):
     """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
     (torch.embedding_renorm_)."""
-    inplace.check(weight, requires_grad(weight))
+    check_write(weight)
     memory_overlap.check_overlap(weight)
     if weight._raw.ndim != 2:
         raise RuntimeError(
