@@ -38,11 +38,17 @@ SPACES = {
     "Tensor": torch.Tensor,
 }
 HIDDEN = {"_VF": torch._C._VariableFunctions, "_nn": torch._C._nn}
-CALLED_FROM = (torch.functional, torch.nn.functional, torch._tensor, torch.nn.utils.rnn)
+CALLED_FROM = (
+    torch.functional,
+    torch.nn.functional,
+    torch._tensor,
+    torch.nn.utils.rnn,
+    torch.nn.modules.module,
+)
 
 EXCLUDED = re.compile(
     r"^_|cudnn|miopen|mkldnn|fbgemm|quantize|fake_quant|qparams|^q_|^qscheme|sparse|crow_ind|ccol_ind|col_ind|"
-    r"row_ind|int_repr|hash_tensor|autocast|vulkan|parse_|import_ir|anomaly|^ipu$|^xpu$|^mtia$|"
+    r"row_ind|int_repr|hash_tensor|autocast|vulkan|parse_(ir|schema)|import_ir|anomaly|^ipu$|^xpu$|^mtia$|"
     r"^to_(dense|padded_tensor|dlpack)$|^(indices|values)(_copy)?$|coalesce|^batch_norm_|_threads$|"
     r"has_torch_function|^sym_constrain|^(spmm|smm|dsmm|hsmm|hspmm|saddmm|sspaddmm|slice_inverse)$|"
     r"^(fork|wait|from_file|from_numpy|frombuffer|merge_type_from_type_comment|unify_type_list)$|"
@@ -60,8 +66,8 @@ HAND_WRITTEN = {
 }
 """Signatures that are no string of the library: the function reads its arguments in C."""
 
-ALIASES = {"nn.functional.logsigmoid": "log_sigmoid"}
-"""Public names of functions that torch's strings call otherwise."""
+ALIASES = {"nn.functional.logsigmoid": "log_sigmoid", "_nn._parse_to": "to"}
+"""Names of functions that torch's strings call otherwise."""
 
 NUMBERS_AS_TENSORS = re.compile(
     r"(add|sub|subtract|mul|multiply|div|divide|true_divide|floor_divide|copy_|to)_?"
@@ -125,10 +131,7 @@ def signature_lines() -> list[str]:
             found = getattr(owner, name)
             parsed = inspect.isbuiltin(found) or inspect.ismethoddescriptor(found)
             if parsed and not EXCLUDED.search(name):
-                for text in signatures(space, name, written):
-                    if NUMBERS_AS_TENSORS.fullmatch(name):
-                        text = re.sub(r"\bTensor(?=\?? )", "Tensor|Number", text)
-                    lines.append(f"{prefix}{name}{text}")
+                lines += [f"{prefix}{name}{text}" for text in signatures(space, name, written)]
     for space, name in sorted(set(hidden_functions())):
         lines += [f"{space}.{name}{text}" for text in signatures(space, name, written)]
     return lines
@@ -179,7 +182,10 @@ def signatures(space: str, name: str, written: dict[str, list[str]]) -> list[str
         ours = [t for t in found if not shared or bool(_OWN_TENSOR.search(t)) != methods]
         visible = visible if shown else [text for text in visible if text in ours]
         deprecated = [text for text in deprecated if text in ours]
-    return [*(visible or refusing_alike(space, name, tails)), *deprecated]
+    made = [*(visible or refusing_alike(space, name, tails)), *deprecated]
+    if NUMBERS_AS_TENSORS.fullmatch(word):
+        made = [re.sub(r"\bTensor(?=\?? )", "Tensor|Number", text) for text in made]
+    return made
 
 
 def refusing_alike(space: str, name: str, candidates: list[str]) -> list[str]:

@@ -24,6 +24,9 @@ _UNLISTED = {
 HIDDEN = ("_VF", "_nn")
 """Prefixes of functions without a public name."""
 
+TITLES = {"logsigmoid": "log_sigmoid", "_parse_to": "to"}
+"""The names in torch's messages of functions that are called otherwise."""
+
 
 def publish(namespaces: dict) -> None:
     """Put a parser before each function of the modules, by the prefix of their names, that torch
@@ -35,14 +38,14 @@ def publish(namespaces: dict) -> None:
         if call is None:
             continue
         title = f"{prefix}_{short}" if prefix in ("linalg", "fft", "special") else short
-        title = "log_sigmoid" if title == "logsigmoid" else title  # its name in ATen
+        title = TITLES.get(title, title)
         public = parsed(call, title, texts, method=owner is Tensor)
         if owner is not None:
             public.__module__ = Tensor.__module__ if owner is Tensor else owner.__name__
             public.__qualname__ = f"Tensor.{short}" if owner is Tensor else short
             setattr(owner, short, public)
         if owner is not Tensor:
-            setattr(C, title, public)
+            setattr(C, short if owner is None else title, public)
 
 
 def parsed(call, name: str, texts: list[str], method: bool):

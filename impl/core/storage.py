@@ -35,6 +35,7 @@ class Storage(metaclass=NamedType, module="torch.storage"):
     __qualname__ = "UntypedStorage"
 
     version = 0
+    altered = False  # whether `.data` was replaced by a tensor of another dtype or shape
     _flat: Any = None
     _identity: Any = None
 
@@ -98,8 +99,9 @@ class Replaced(Storage, module="torch.storage"):
     __module__ = "impl.storage"
     __qualname__ = "UntypedStorage"
 
-    def __init__(self, memory: Storage, origin: Storage) -> None:
+    def __init__(self, memory: Storage, origin: Storage, altered: bool = False) -> None:
         self._origin = origin
+        self.altered = altered or origin.altered
         version = origin.version
         super().__init__(memory.buffer)
         self._identity = memory._identity

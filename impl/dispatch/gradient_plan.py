@@ -4,6 +4,7 @@ grad."""
 from __future__ import annotations
 
 import ast
+import copy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,6 +84,13 @@ class GradientPlan:
     def can_be_compiled(self) -> bool:
         """Whether the versions of the gradients are those that the fast backward gives them."""
         return self.versions is None or self.version > 0
+
+    def refitting(self) -> GradientPlan:
+        """The plan for saved values of other dtypes or shapes, after which no gradient is known to
+        fit."""
+        plan = copy.copy(self)
+        plan.fits = False
+        return plan
 
     def versions_of(self, args) -> dict | None:
         """How often each edge's gradient is written when it is made, for these arguments."""

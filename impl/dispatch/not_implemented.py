@@ -13,6 +13,15 @@ def not_implemented(kernel: str, d: dtype) -> NotImplementedError:
     return NotImplementedError(f"\"{kernel}\" not implemented for '{d.legacy}'")
 
 
+def no_primitive(name: str) -> RuntimeError:
+    """oneDNN's error for operands that it has no kernel for."""
+    return RuntimeError(
+        f"could not create a primitive descriptor for the {name} forward propagation primitive. "
+        "Run workload with environment variable ONEDNN_VERBOSE=all to get additional diagnostic "
+        "information."
+    )
+
+
 def refuse_bool(value, kernel: str) -> None:
     """Raise NotImplementedError, with torch's name of the kernel, for a bool value."""
     if value.dtype.kind == "b":
@@ -36,6 +45,14 @@ def require_full_precision(value, kernel: str) -> None:
     if value.dtype in REDUCED:
         raise not_implemented(kernel, BY_NUMPY[value.dtype])
     require_floating(value, kernel)
+
+
+def require_scalar_type(value, kind) -> None:
+    """Raise RuntimeError for a value of another NumPy dtype than the `kind` that torch's kernel
+    reads (data_ptr)."""
+    if value.dtype != kind:
+        expected, found = BY_NUMPY[kind].legacy, BY_NUMPY[value.dtype].legacy
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
 
 
 def refuse_gradient(name: str, argument: str, tensor) -> None:

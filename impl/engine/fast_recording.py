@@ -50,7 +50,7 @@ def run(task, roots) -> None:
             pairs = [*zip(outputs, node._next_nodes, strict=True)]
         else:
             pairs = [(outputs[plan.single], node._next_node)]
-        if _fit(pairs, node._meta if plan.fits else None):
+        if _fit(pairs, node._meta if node._plan.fits else None):
             _deliver(task, pairs)
         else:
             task.deliver(node, outputs, task.validate_outputs(node, outputs, None))

@@ -248,7 +248,16 @@ def multi_head_attention_forward(
         dropout_p = 0.0
     if not need_weights:
         return _without_weights(
-            q, k, v, mask, dropout_p, is_causal, out_proj_weight, out_proj_bias, batch, batched
+            q,
+            k,
+            v,
+            mask,
+            dropout_p,
+            is_causal,
+            out_proj_weight,
+            out_proj_bias,
+            (batch, num_heads),
+            batched,
         )
     scaled = q * math.sqrt(1.0 / float(head))
     if is_causal and mask is None:
@@ -270,9 +279,10 @@ def multi_head_attention_forward(
     return output, shares
 
 
-def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, batch: int, batched: bool):
-    rows, length, head = q.shape
-    heads, source = rows // batch, k.shape[1]
+def _without_weights(q, k, v, mask, dropout_p, is_causal, weight, bias, groups, batched: bool):
+    """`groups` are the sizes of the batch and the heads, which q, k and v have in one dimension."""
+    batch, heads = groups
+    length, head, source = q.shape[1], q.shape[2], k.shape[1]
     if mask is not None:
         if mask.size(0) == 1 and mask.dim() == 3:
             mask = mask.unsqueeze(0)

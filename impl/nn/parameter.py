@@ -122,7 +122,16 @@ class Buffer(Tensor, metaclass=_BufferType):
 
 
 _METHODS = (types.FunctionType, types.MethodDescriptorType)
-_ALLOWED = {"copy_", "size", "is_complex", "is_floating_point", "get_device", "cpu"}
+_CONVERSIONS = ("half", "float", "double", "char", "short", "int", "long", "cuda", "cpu", "to")
+_ALLOWED = {
+    "copy_",
+    "share_memory_",
+    "size",
+    "is_complex",
+    "is_floating_point",
+    "get_device",
+    *_CONVERSIONS,
+}
 
 
 class UninitializedTensorMixin:
@@ -146,10 +155,6 @@ class UninitializedTensorMixin:
         itself.__class__ = self.cls_to_become
         copy_fields(itself, value)
         itself._requires_grad = required
-
-    def convert(self, function) -> None:
-        """Take the dtype of the result of `function` for a tensor of the current dtype."""
-        self._kind = function(empty(0, dtype=self._kind)).dtype
 
     def size(self, dim: int | None = None):
         """The size of a tensor without elements."""
@@ -212,13 +217,29 @@ class UninitializedTensorMixin:
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return f"<{type(self).__name__}>"
 
-    def __deepcopy__(self, memo: dict):
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self._requires_grad, None, self._kind)  # type: ignore[call-arg]
-        return memo[id(self)]
+    def share_memory_(self):
+        """Raises RuntimeError."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
 
     def __reduce_ex__(self, protocol):
         return type(self), (self._requires_grad,)
+
+
+def _conversion(name: str):
+    def convert(self, *args, **named):
+        made = getattr(empty(0, dtype=self._kind), name)(*args, **named)
+        return type(self)(False, dtype=made.dtype)
+
+    convert.__name__ = name
+    convert.__doc__ = f"An uninitialised tensor of the dtype that `{name}` gives."
+    return convert
+
+
+for _name in _CONVERSIONS:
+    setattr(UninitializedTensorMixin, _name, _conversion(_name))
 
 
 def is_lazy(param) -> bool:
@@ -247,6 +268,11 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     def __init__(self, requires_grad=True, device=None, dtype=None) -> None:
         pass
 
+    def __deepcopy__(self, memo: dict):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self._requires_grad, None, self._kind)
+        return memo[id(self)]
+
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer without a shape yet (torch.nn.UninitializedBuffer)."""
@@ -261,3 +287,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def __init__(self, requires_grad=False, device=None, dtype=None, persistent=True) -> None:
         pass
+
+    def __deepcopy__(self, memo: dict):
+        """Raises ValueError: torch copies uninitialised parameters alone."""
+        self._refuse(f"<function Tensor.__deepcopy__ at {id(Tensor.__deepcopy__):#x}>")

@@ -241,11 +241,14 @@ def unpack_array(value, node):
     version = 0
     if type(value) is Versioned:
         value, version = value.tensor, value.version
-    if type(value) is Tensor:
-        memory = value._memory
-        if memory is None or (memory.version == version and not value._detached):
-            return value._raw
     if isinstance(value, Tensor):
+        memory = value._memory
+        if memory is not None and memory.altered:
+            _refit(node)
+        elif type(value) is Tensor and (
+            memory is None or (memory.version == version and not value._detached)
+        ):
+            return value._raw
         return _elements(_checked(value, version))
     if type(value) is SavedVariable:
         return value.array(node)
@@ -256,17 +259,27 @@ def unpack_array(value, node):
 
 def unpack_tensor(value, node):
     """A saved variable as a tensor with its grad_fn; otherwise as `unpack_array`."""
+    version = 0
     if type(value) is Versioned:
-        return _checked(value.tensor, value.version)
+        value, version = value.tensor, value.version
+    if isinstance(value, Tensor):
+        if value._memory is not None and value._memory.altered:
+            _refit(node)
+        return _checked(value, version)
     if type(value) is SavedVariable:
         return value.tensor_for(node)
-    if isinstance(value, Tensor):
-        return _checked(value, 0)
     if isinstance(value, Storage):
         output = _output(_output_raw(value, node), node, 0)
         output._storage = value
         return output
     return value
+
+
+def _refit(node) -> None:
+    """Have the engine look at the node's gradients: a saved value has another dtype or shape than
+    when it was saved."""
+    if node._plan is not None:
+        node._plan = node._plan.refitting()
 
 
 def _elements(tensor: Tensor):

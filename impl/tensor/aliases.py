@@ -60,10 +60,13 @@ def _set_data(self, value) -> None:
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex dtype"
         )
-    if value._raw.dtype != self._raw.dtype:
+    raw = value._array()
+    retyped = raw.dtype != self._raw.dtype
+    if retyped:
         self._grad_accumulator = None
-    self._raw = value._array()
-    self._storage = Replaced(value._storage, self._storage)
+    altered = retyped or raw.shape != self._raw.shape
+    self._raw = raw
+    self._storage = Replaced(value._storage, self._storage, altered)
     self._strides, self._offset = value._strides, value._offset
     self._dense_meta = None
     if conj_neg_bits(self) != conj_neg_bits(value):

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 
 from impl.core import messages
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, result_dtype
+from impl.core.sizes import broadcast_shapes
 from impl.core.strides import has_zero_strides, is_dense
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import Tensor
@@ -47,13 +48,25 @@ def check_fits(target: Tensor, value) -> None:
 
     Raises RuntimeError if the shape would change, and if the dtype cannot be cast.
     """
-    shape = target._raw.shape
-    if np.shape(value) != shape:
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape "
-            f"{list(np.shape(value))}"
-        )
+    check_shape(target._raw.shape, np.shape(value))
     check_cast(value.dtype, target._raw.dtype)
+
+
+def check_shape(shape, made) -> None:
+    """Raise RuntimeError unless what is written to a `shape` has it."""
+    if made != shape:
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(made)}"
+        )
+
+
+def check_written(target, *operands) -> None:
+    """Check that a result of the target (a raw value) and `operands` can be written to it.
+
+    Raises RuntimeError if they do not broadcast, as `check_fits` otherwise.
+    """
+    check_shape(target.shape, broadcast_shapes(target.shape, *(o.shape for o in operands)))
+    check_cast(result_dtype((target, *operands)).numpy, target.dtype)
 
 
 def check_overlap(target: Tensor) -> None:

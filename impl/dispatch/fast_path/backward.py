@@ -51,8 +51,9 @@ def backward(plan, edges: int, real: bool):
     """A function (node, grad, keep, wanted) that runs a plan's formulas on raw values.
 
     It returns a list of the gradients per edge, None where there is none (where the plan has a
-    single edge, its gradient alone), and frees the saved variables unless `keep`. `wanted` says of
-    each edge whether it is needed (None: all). `real` promises that nothing saved is complex.
+    single edge, its gradient alone), and frees the saved variables unless `keep` or on an error.
+    `wanted` says of each edge whether it is needed (None: all). `real` promises that nothing saved
+    is complex.
     """
     head = ["def compiled_backward(node, grad, keep, wanted):", *_saved(plan)]
     lines = []
@@ -140,8 +141,8 @@ def _saved(plan) -> list[str]:
 
 def _unwritten(i: int) -> str:
     """The condition under which a saved value is a plain tensor that was never written."""
-    same = f"(memory := s{i}._memory) is None or not (memory.version or s{i}._detached)"
-    return f"type(s{i}) is Tensor and ({same})"
+    written = f"memory.version or memory.altered or s{i}._detached"
+    return f"type(s{i}) is Tensor and ((memory := s{i}._memory) is None or not ({written}))"
 
 
 def _calls(plan, real: bool, scope: dict):

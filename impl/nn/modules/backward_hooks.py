@@ -75,6 +75,9 @@ class BackwardHook:
 
     def _call_without_inputs(self, gradients) -> None:
         """Call the hooks without input gradients: no input requires grad."""
+        self.gradients = None
+        if not self.hooks:
+            return
         warnings.warn(
             "Full backward hook is firing when gradients are computed with respect to module "
             "outputs since no inputs require gradients. See https://docs.pytorch.org/docs/main/"
@@ -90,7 +93,6 @@ class BackwardHook:
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."
                 )
-        self.gradients = None
 
     def _input_gradients_ready(self, gradients, _):
         if self.gradients is None:

@@ -181,21 +181,18 @@ class _TransposedConvolution(_ConvNd):
                 f"ConvTranspose{ndim}D: for {rank}D input, output_size must have {ndim} or "
                 f"{others + ndim} elements (got {len(output_size)})"
             )
-        smallest = [
-            (input.size(others + d) - 1) * self.stride[d]
-            - 2 * int(self.padding[d])
-            + self.dilation[d] * (self.kernel_size[d] - 1)
-            + 1
-            for d in range(ndim)
-        ]
-        largest = [size + step - 1 for size, step in zip(smallest, self.stride, strict=True)]
-        triples = list(zip(smallest, output_size, largest, strict=True))
-        if any(size < low or size > high for low, size, high in triples):
-            raise ValueError(
-                f"requested an output size of {output_size}, but valid sizes range from {smallest} "
-                f"to {largest} (for an input of {input.size()[2:]})"
-            )
-        return tuple(size - low for low, size, _ in triples)
+        smallest, largest = [], []
+        for d in range(ndim):
+            size = (input.size(others + d) - 1) * self.stride[d] - 2 * self.padding[d]
+            smallest.append(size + self.dilation[d] * (self.kernel_size[d] - 1) + 1)
+            largest.append(smallest[d] + self.stride[d] - 1)
+        for d in range(ndim):
+            if output_size[d] < smallest[d] or output_size[d] > largest[d]:
+                raise ValueError(
+                    f"requested an output size of {output_size}, but valid sizes range from "
+                    f"{smallest} to {largest} (for an input of {input.size()[2:]})"
+                )
+        return tuple(output_size[d] - smallest[d] for d in range(ndim))
 
 
 Conv1d, Conv2d, Conv3d = by_dimension(_Convolution, "Conv{}d", "A convolution over {}")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
-from impl.core.devices import check_device, device
-from impl.core.dtypes import FLOATING
-from impl.core.dtypes import dtype as element_type
+from impl.core.devices import check_device
+from impl.core.dtypes import COMPLEX, FLOATING
 from impl.core.grad_mode import no_grad
-from impl.core.registry import FUNCTIONS
-from impl.nn.parameter import is_lazy
+from impl.core.registry import FUNCTIONS, C
 from impl.tensor.tensor import Tensor
+
+_COMPLEX = (
+    "Complex modules are a new feature under active development whose design may change, and some "
+    "modules might not work as expected when using complex tensors as parameters or buffers. "
+    "Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module "
+    "does not work as expected."
+)
 
 
 class Convertible:
@@ -32,9 +39,6 @@ class Convertible:
         for parameter in self._parameters.values():
             if parameter is None:
                 continue
-            if is_lazy(parameter):
-                parameter.convert(fn)
-                continue
             with no_grad():
                 converted = fn(parameter)
             parameter.data = converted
@@ -43,9 +47,7 @@ class Convertible:
                     gradient = fn(parameter._own_grad)
                 parameter._own_grad.data = gradient
         for name, buffer in self._buffers.items():
-            if is_lazy(buffer):
-                buffer.convert(fn)
-            elif buffer is not None:
+            if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 
@@ -55,22 +57,14 @@ class Convertible:
 
         Raises TypeError for other dtypes, and errors as `Tensor.to` for an unavailable device.
         """
-        target, place = kwargs.get("dtype"), kwargs.get("device")
-        for value in args:
-            if isinstance(value, element_type):
-                target = value
-            elif isinstance(value, Tensor):
-                target = value.dtype
-            elif isinstance(value, (str, device)):
-                place = value
-        if place is not None:
-            check_device(place)
+        _, target, format = C._parse_to(*args, **kwargs)
         if target is not None and target.category < FLOATING:
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                 f"dtype={target}"
             )
-        format = kwargs.get("memory_format")
+        if target is not None and target.category == COMPLEX:
+            warnings.warn(_COMPLEX, stacklevel=2)
         return self._apply(lambda t: _converted(t, target, format))
 
     def cuda(self, device=None) -> Self:
@@ -80,7 +74,7 @@ class Convertible:
 
     def type(self, dst_type) -> Self:
         """Convert all parameters and buffers to a dtype."""
-        return self._apply(lambda t: t.to(dst_type))
+        return self._apply(lambda t: t.type(dst_type))
 
     def _floating_to(self, name: str) -> Self:
         return self._apply(lambda t: getattr(t, name)() if t.is_floating_point() else t)
@@ -103,11 +97,11 @@ class Convertible:
 
     def cpu(self) -> Self:
         """Returns this module: all memory is the CPU's."""
-        return self._apply(lambda t: t)
+        return self._apply(lambda t: t.cpu())
 
     def share_memory(self) -> Self:
         """Returns this module: memory is not shared between processes."""
-        return self._apply(lambda t: t)
+        return self._apply(lambda t: t.share_memory_())
 
     def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Replace all parameters and buffers by uninitialised memory."""
@@ -116,6 +110,5 @@ class Convertible:
 
 def _converted(tensor: Tensor, target, format) -> Tensor:
     named = {} if format is None or tensor.dim() not in (4, 5) else {"memory_format": format}
-    if target is None or tensor.dtype.category < FLOATING:
-        target = tensor.dtype
-    return tensor.to(target, **named) if named or target is not tensor.dtype else tensor
+    kept = not (tensor.is_floating_point() or tensor.is_complex())
+    return tensor.to(None if kept else target, **named)

@@ -35,10 +35,39 @@ class _WeightedLoss(_Loss):
     _buffer_names = ("weight", "pos_weight")
 
 
-class _DistanceLoss(_Loss):
+class _TripletLoss(_Loss):
+    """Raises ValueError for a margin that is not positive."""
+
     def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
-        given = settings["distance_function"]
+        settings = super()._kept(settings)
+        if settings["margin"] <= 0:
+            raise ValueError(
+                f"{type(self).__name__}: expected margin to be greater than 0, got "
+                f"{settings['margin']} instead"
+            )
+        return settings
+
+
+class _DistanceLoss(_TripletLoss):
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        given = super()._kept(settings)["distance_function"]
         return {**settings, "distance_function": PairwiseDistance() if given is None else given}
+
+
+class _MultiMarginLoss(_WeightedLoss):
+    """Raises ValueError for an exponent other than 1 and 2, and for weights that are no vector."""
+
+    def _kept(self, settings: dict[str, Any]) -> dict[str, Any]:
+        settings = super()._kept(settings)
+        if settings["p"] not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        weight = settings["weight"]
+        if weight is not None and weight.dim() != 1:
+            raise ValueError(
+                "MultiMarginLoss: expected weight to be None or 1D tensor, got "
+                f"{weight.dim()}D instead"
+            )
+        return settings
 
 
 _loss = layers_of(__name__, _Loss)
@@ -64,7 +93,7 @@ MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", "multilabel_margin_loss", *
 MarginRankingLoss = _loss("MarginRankingLoss", "margin_ranking_loss", margin=0.0, **_REDUCED)
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", "cosine_embedding_loss", margin=0.0, **_REDUCED)
 HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", "hinge_embedding_loss", margin=1.0, **_REDUCED)
-TripletMarginLoss = _loss(
+TripletMarginLoss = layers_of(__name__, _TripletLoss)(
     "TripletMarginLoss", "triplet_margin_loss", margin=1.0, p=2.0, eps=1e-6, swap=False, **_REDUCED
 )
 PoissonNLLLoss = _loss(
@@ -107,4 +136,6 @@ BCEWithLogitsLoss = _weighted(
 MultiLabelSoftMarginLoss = _weighted(
     "MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", **_WEIGHTED
 )
-MultiMarginLoss = _weighted("MultiMarginLoss", "multi_margin_loss", p=1, margin=1.0, **_WEIGHTED)
+MultiMarginLoss = layers_of(__name__, _MultiMarginLoss)(
+    "MultiMarginLoss", "multi_margin_loss", p=1, margin=1.0, **_WEIGHTED
+)

@@ -10,7 +10,7 @@ import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.facts import NoComplex
+from impl.dispatch.facts import MemoryOverlap, NoComplex
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers, require_floating
 from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import check_numbers, element, limit
@@ -53,7 +53,12 @@ def _above(x, threshold, value):
     return np.where(x <= threshold, element(value, x.dtype), x)
 
 
-@operator(node="ThresholdBackward1", **HIDDEN, complex=NoComplex("threshold_cpu"))
+@operator(
+    node="ThresholdBackward1",
+    **HIDDEN,
+    complex=NoComplex("threshold_cpu"),
+    memory=MemoryOverlap(within=True),
+)
 def threshold_into(self: Array, threshold, value) -> Array:
     return _above(self, threshold, value)
 

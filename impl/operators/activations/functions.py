@@ -5,6 +5,8 @@ Those of `torch.nn.functional` with an option `inplace` call these (`impl.nn.act
 
 from __future__ import annotations
 
+import math
+
 from impl.core.registry import FUNCTIONS, NATIVE
 from impl.dispatch.definition import native, taking_out
 from impl.factories import draws
@@ -94,7 +96,11 @@ logsigmoid = log_sigmoid
 
 
 def _rrelu(input, lower, upper, training: bool, inplace: bool) -> Tensor:
-    if lower > upper:
+    if not inplace:
+        for name, bound in (("lower", lower), ("upper", upper)):
+            if not math.isfinite(bound):
+                raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
+    if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     noise = input.new_empty(input._raw.shape)
     if training:
@@ -107,7 +113,7 @@ def _rrelu(input, lower, upper, training: bool, inplace: bool) -> Tensor:
 def rrelu(input, lower=1 / 8, upper=1 / 3, training: bool = False) -> Tensor:
     """`leaky_relu` with slopes drawn from [lower, upper) in training, else with their mean.
 
-    Raises RuntimeError if lower > upper.
+    Raises RuntimeError if lower > upper, and for bounds that are not finite.
     """
     return _rrelu(input, lower, upper, training, inplace=False)
 

@@ -6,13 +6,12 @@ import warnings
 
 import numpy as np
 
-from impl.core import dtypes, inference_mode, messages
-from impl.core.devices import check_device
+from impl.core import devices, dtypes, inference_mode, messages
 from impl.core.dtypes import dtype
 from impl.core.memory_formats import preserve_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import empty_strided
-from impl.dispatch.definition import Array, formula_operation, function, operator
+from impl.dispatch.definition import Array, formula_operation, function, native, operator
 from impl.kernels.casting import converted, discards
 from impl.tensor.allocation import strides_in
 from impl.tensor.tensor import Tensor, new
@@ -85,29 +84,40 @@ def to(
 
     Returns the tensor itself when nothing changes. Raises RuntimeError for another device.
     """
-    place = device
-    flags = [a for a in args if isinstance(a, bool)]
+    _, dtype, flags = _requested(args, device, dtype)
     if len(flags) > 1:  # non_blocking comes before
         copy = flags[1]
+    return cast(self, self._raw.dtype if dtype is None else dtype.numpy, copy, memory_format)
+
+
+def _requested(args, place, dtype):
+    """The device, the dtype and the flags that the arguments of `to` name. Raises RuntimeError for
+    another device."""
+    flags = [a for a in args if isinstance(a, bool)]
     for a in args:
         if isinstance(a, dtypes.dtype):
             dtype = a
         elif isinstance(a, Tensor):
             dtype = a.dtype
-        elif isinstance(a, (str, type(self.device))):
+        elif isinstance(a, (str, devices.device)):
             place = a
-        elif isinstance(a, bool):
-            continue
-        elif isinstance(a, int):
+        elif isinstance(a, int) and not isinstance(a, bool):
             raise RuntimeError("Cannot access accelerator device when none is available.")
-        elif a is not None:
-            raise TypeError(
-                "to() received an invalid combination of arguments - got "
-                f"({', '.join(type(v).__name__ for v in args)})"
-            )
     if place is not None:
-        check_device(place)
-    return cast(self, self._raw.dtype if dtype is None else dtype.numpy, copy, memory_format)
+        devices.check_device(place)
+    return place, dtype, flags
+
+
+@native("_parse_to")
+def parse_to(*args, device=None, dtype=None, tensor=None, non_blocking=False, **options):
+    """The device, dtype and memory format that the arguments of a module's `to` name.
+
+    Raises RuntimeError for a `copy`.
+    """
+    place, dtype, flags = _requested((*args, tensor), device, dtype)
+    if len(flags) > 1 or "copy" in options:
+        raise RuntimeError(".to() does not accept copy argument")
+    return place, dtype, options.get("memory_format")
 
 
 @function("type_as", torch=False)

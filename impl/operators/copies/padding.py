@@ -126,9 +126,15 @@ def _check_result(shape, pad) -> None:
     given = shape[len(shape) - len(axes) :]
     made = [n + b + a for n, (b, a) in zip(shape, sides, strict=True)][-len(axes) :]
     if any(n < 1 for n in made):
-        first = " ".join(f"{a}: {n}" for a, n in zip(axes, given, strict=True))
-        second = " ".join(f"{a}: {n}" for a, n in zip(axes, made, strict=True))
-        raise RuntimeError(f"input ({first}) is too small. Calculated output {second}")
+        first, second = (
+            [f"{a}: {n}" for a, n in zip(axes, sizes, strict=True)] for sizes in (given, made)
+        )
+        if len(axes) == 1:
+            raise RuntimeError(f"input ({first[0]}) is too small. Calculated output {second[0]}")
+        raise RuntimeError(
+            f"Calculated output {' '.join(second)} must be >= 1 in every dimension (input "
+            f"{', '.join(first)})"
+        )
 
 
 def _operators(kind: str, ndim: int, positions, check):

@@ -8,6 +8,7 @@ from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator, owned
 from impl.dispatch.not_implemented import no_derivative
+from impl.tensor.tensor import Tensor
 
 
 def _check(raw, factor: int, name: str, setting: str) -> None:
@@ -89,18 +90,32 @@ def _promotes(raw, groups: int):
     return formatted_as(raw[:, order], raw)
 
 
-@operator(writes=1, method=False, fresh=True)
-def channel_shuffle(self: Array, groups) -> Array:
-    """Channels (N, C, ...) of `groups` groups interleaved (torch.nn.functional.channel_shuffle).
+def _aliasing(result: Tensor, input: Tensor) -> Tensor:
+    """The result; that for no elements in the memory of the input, as an alias that counts its
+    own versions."""
+    if not input._raw.size:
+        result._storage = input._storage.sharing()
+        result._strides, result._offset = input._strides, input._offset
+    return result
 
-    Raises RuntimeError for channels not divisible by `groups`, and below three dimensions.
-    """
+
+@operator(writes=1, function=False, method=False, fresh=True)
+def channel_shuffle(self: Array, groups) -> Array:
     return _promotes(self, groups)
 
 
 channel_shuffle.gradient(
     self=lambda F, grad, groups: F.channel_shuffle(grad, grad.shape[1] // groups)
 ).forward("linear")
+
+
+@function("channel_shuffle", method=False)
+def _channel_shuffle(input, groups):
+    """Channels (N, C, ...) of `groups` groups interleaved (torch.nn.functional.channel_shuffle).
+
+    Raises RuntimeError for channels not divisible by `groups`, and below three dimensions.
+    """
+    return _aliasing(channel_shuffle(input, groups), input)
 
 
 @operator(function=False, method=False, fresh=True, node="NotImplemented")
@@ -114,4 +129,4 @@ undifferentiated_channel_shuffle.gradient(self=no_derivative("native_channel_shu
 @function("native_channel_shuffle", method=False)
 def native_channel_shuffle(input, groups):
     """`channel_shuffle` without a derivative (torch.native_channel_shuffle)."""
-    return tensor_ops.undifferentiated_channel_shuffle(input, groups)
+    return _aliasing(tensor_ops.undifferentiated_channel_shuffle(input, groups), input)

@@ -17,7 +17,7 @@ from impl.operators.images.adaptive_pooling import (
     windows,
 )
 from impl.operators.images.pooling import define_maxima, scatter_plane
-from impl.operators.images.pooling_windows import check_not_empty
+from impl.operators.images.pooling_windows import check_gradient, check_not_empty
 
 
 def _foremost(array, axis: int):
@@ -62,6 +62,7 @@ def _define(ndim: int):
         return values, places
 
     def backward(grad_output: Array, self: Array, indices: Array) -> Array:
+        check_gradient(grad_output.shape, f"adaptive_max_pool{ndim}d")
         result = scatter_plane(grad_output, indices, self.shape, ndim)
         return formatted_as(result, self) if ndim == 2 else result
 

@@ -16,7 +16,7 @@ from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator, written
 from impl.dispatch.facts import CastPolicy, not_implemented
 from impl.kernels.reduced_precision import widened
-from impl.operators.images.pooling_windows import check_not_empty, is_one_size
+from impl.operators.images.pooling_windows import check_gradient, check_not_empty, is_one_size
 from impl.operators.images.resampling import resampled
 from impl.tensor.tensor import Tensor
 
@@ -60,6 +60,7 @@ def _define(ndim: int):
         return formatted_as(result, self) if ndim == 2 else np.ascontiguousarray(result)
 
     def backward(grad_output: Array, self: Array) -> Array:
+        check_gradient(grad_output.shape, name)
         sizes = [*zip(self.shape[-ndim:], grad_output.shape[-ndim:], strict=True)]
         if grad_output.dtype in REDUCED:
             result = _spread(grad_output, self.shape, [windows(n, m) for n, m in sizes])

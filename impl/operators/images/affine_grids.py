@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from impl.core.dims import wrap_dim
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
 from impl.tensor.tensor import new
@@ -24,13 +27,26 @@ def _base(size, align_corners: bool, dtype) -> np.ndarray:
 @operator(method=False)
 def affine_grid_generator(theta: Array, size, align_corners) -> Array:
     """`functional.affine_grid` without its checks (torch.affine_grid_generator)."""
+    dims = len(size) - 2
+    if dims not in (2, 3):
+        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    if any(n < 0 for n in size[2:]):
+        made = [size[0], *size[2:], dims + 1]
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(size[2:])}: {made}"
+        )
     base = _base(size, align_corners, theta.dtype)
+    wrap_dim(1, theta.ndim)
+    wrap_dim(2, theta.ndim)
     if theta.ndim == 3 and theta.shape[0] != size[0]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, "
             f"{base.shape[1]}] but got: [{theta.shape[0]}, {theta.shape[2]}]."
         )
     points = np.matmul(base, theta.swapaxes(-1, -2)).astype(theta.dtype, copy=False)
+    shape = (size[0], *size[2:], dims)
+    if points.size != math.prod(shape):
+        raise RuntimeError(f"shape '{[*shape]}' is invalid for input of size {points.size}")
     return points.reshape(size[0], *size[2:], theta.shape[-2])
 
 

@@ -9,7 +9,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import needed
-from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.not_implemented import not_implemented, require_scalar_type
 from impl.operators.images.grid_derivatives import second_gradients
 from impl.operators.images.grid_matrices import (
     Sampling,
@@ -40,12 +40,11 @@ def _check(input, grid, ndim: int) -> None:
             f"grid_sampler(): expected {ndim + 2}D input and grid with same number of dimensions, "
             f"but got {shapes}"
         )
-    kind, other = BY_NUMPY[input.dtype], BY_NUMPY[grid.dtype]
+    kind = BY_NUMPY[input.dtype]
     if kind.category != FLOATING:
         loop = "grid_sampler_2d_cpu_kernel_impl" if ndim == 2 else "grid_sampler3d_cpu"
         raise not_implemented(loop, kind)
-    if kind is not other:
-        raise RuntimeError(f"expected scalar type {kind.legacy} but found {other.legacy}")
+    require_scalar_type(grid, input.dtype)
 
 
 def _define(ndim: int) -> None:

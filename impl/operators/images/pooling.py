@@ -193,6 +193,10 @@ def gather_plane(grad, indices, ndim):
     count = int(np.prod(lead))
     if not indices.size:
         return np.zeros(shape, grad.dtype)
+    if not grad.size:
+        raise RuntimeError(
+            f"index {indices.flat[0]} is out of bounds for dimension {len(lead)} with size 0"
+        )
     flat = np.take_along_axis(grad.reshape(count, -1), indices.reshape(count, -1), 1)
     return np.ascontiguousarray(flat).reshape(shape)
 

@@ -10,6 +10,10 @@ import numpy as np
 from impl.tensor.tensor import Tensor
 
 _WORDS = {2: "two", 3: "three"}
+_HALVES = {
+    2: "padW = {3}, padH = {2}, kW = {1}, kH = {0}",
+    3: "kT: {0} kW: {2} kH: {1} padT: {3} padW: {5} padH: {4}",
+}
 
 
 def is_one_size(value) -> bool:
@@ -89,6 +93,17 @@ def check_not_empty(shape, first: int, name: str) -> None:
             )
 
 
+def check_gradient(shape, name: str) -> None:
+    """Raise RuntimeError for a gradient that is empty but for its batch
+    (adaptive_pool_empty_output_check)."""
+    for dim, n in enumerate(shape[1:], 1):
+        if not n:
+            raise RuntimeError(
+                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch "
+                f"dimensions, but grad_output has sizes {[*shape]} with dimension {dim} being empty"
+            )
+
+
 def check_sizes(raw, ndim: int, name: str) -> None:
     """Raise RuntimeError for an empty dimension that is not the batch (or a wrong rank)."""
     inner = raw.shape[max(raw.ndim - ndim - 1, 0) :]
@@ -125,9 +140,9 @@ class Windows:
             numbers * ndim if len(numbers) == 1 else numbers
             for numbers in (kernel, stride or kernel, padding, dilation)
         )
-        if 0 in stride:
-            raise RuntimeError("stride should not be zero")
-        for k, p, d in zip(kernel, padding, dilation, strict=True):
+        for k, s, p, d in zip(kernel, stride, padding, dilation, strict=True):
+            if s == 0:
+                raise RuntimeError("stride should not be zero")
             if p < 0:
                 raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
             if p > int(((k - 1) * d + 1) / 2):
@@ -144,7 +159,12 @@ class Windows:
         return cls(raw.shape[raw.ndim - ndim :], kernel, stride, padding, dilation, ceil_mode)
 
     def check_output(self, shape) -> None:
-        """Raise RuntimeError when no window fits."""
+        """Raise RuntimeError for padding beyond half of the kernel, and when no window fits."""
+        if any(p > k // 2 for k, p in zip(self.kernel, self.padding, strict=True)):
+            listed = _HALVES[self.ndim].format(*self.kernel, *self.padding)
+            raise RuntimeError(
+                f"pad should be smaller than or equal to half of kernel size, but got {listed}"
+            )
         if all(n >= 1 for n in self.output):
             return
         planes = shape[len(shape) - self.ndim - 1]

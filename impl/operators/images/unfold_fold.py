@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY
+from impl.core.state import STATE
 from impl.dispatch.definition import Array, native, operator
 from impl.dispatch.facts import SavedAs, not_implemented
 from impl.operators.images.pooling_windows import Windows
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 def _check(kernel_size, dilation, padding, stride) -> None:
@@ -53,10 +54,10 @@ def _shown(pair) -> str:
 )
 def im2col(self: Array, kernel_size, dilation, padding, stride) -> Array:
     _check(kernel_size, dilation, padding, stride)
+    if self.shape[existing_dim(1, self.ndim)]:
+        existing_dim(2, self.ndim)
     windows = Windows(self.shape[-2:], kernel_size, stride, padding, dilation, False)
     if self.ndim not in (3, 4) or 0 in self.shape[-3:]:
-        # torch checks the last of four dimensions first.
-        wrap_dim(2, self.ndim)
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {[*self.shape]}"
@@ -144,6 +145,9 @@ def _checked(**settings):
 @native("im2col")
 def _im2col(input, kernel_size, dilation, padding, stride) -> Tensor:
     """The sliding blocks of (N, C, H, W) or (C, H, W), as columns of (N, C * kernel, blocks)."""
+    if STATE.enabled and requires_grad(input):  # the node saves these sizes
+        existing_dim(-1, input._raw.ndim)
+        existing_dim(-2, input._raw.ndim)
     settings = _checked(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     return im2col(input, *settings)
 

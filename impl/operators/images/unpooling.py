@@ -73,15 +73,15 @@ def _check(input, indices, output_size, ndim: int) -> None:
         raise RuntimeError(
             f"elements in indices should be type int64 but got: {indices.dtype.legacy}"
         )
-    if len(output_size) != ndim:
-        raise RuntimeError(
-            f"There should be exactly {_SIZES[ndim]} in output_size, but got {len(output_size)} "
-            "elements."
-        )
     if len(shape) not in ranks:
         raise RuntimeError(
             f"Input to max_unpooling{ndim}d should be a {ranks[0]}d or {ranks[1]}d Tensor, but got "
             f"a tensor with {len(shape)} dimensions."
+        )
+    if len(output_size) != ndim:
+        raise RuntimeError(
+            f"There should be exactly {_SIZES[ndim]} in output_size, but got {len(output_size)} "
+            "elements."
         )
     if indices._raw.shape != shape:
         raise RuntimeError(

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.messages import tensor_type
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
+from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import add_each_at, widened
 from impl.tensor import memory_overlap
 from impl.tensor.tensor import Tensor, requires_grad
+
+
+def _check_indices(name: str, number: int, indices) -> None:
+    kind = BY_NUMPY[indices.dtype]
+    if kind.name not in ("int64", "int32"):
+        raise RuntimeError(
+            f"Expected tensor for argument #{number} 'indices' to have one of the following scalar "
+            f"types: Long, Int; but got {tensor_type(kind)} instead (while checking arguments for "
+            f"{name})"
+        )
 
 
 def _check_rows(indices, count: int) -> None:
@@ -29,13 +41,7 @@ def _check_rows(indices, count: int) -> None:
 def embedding_rows(weight: Array, indices: Array, padding_idx, scale_grad_by_freq, sparse) -> Array:
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    kind = BY_NUMPY[indices.dtype]
-    if kind.name not in ("int64", "int32"):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{kind.legacy}Tensor instead (while checking arguments for "
-            "embedding)"
-        )
+    _check_indices("embedding", 1, indices)
     _check_rows(indices, weight.shape[0])
     return weight[indices]
 
@@ -91,9 +97,26 @@ embedding_dense_backward.gradient(
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float):
     """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
     (torch.embedding_renorm_)."""
+    check_write(weight)
     memory_overlap.check_overlap(weight)
+    if weight._raw.ndim != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {weight._raw.ndim}-dimensional tensor for "
+            "argument #1 'self' (while checking arguments for embedding_renorm_)"
+        )
+    _check_indices("embedding_renorm_", 2, indices._raw)
+    if weight.dtype.category < FLOATING:
+        raise NotImplementedError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{weight.dtype.legacy} instead."
+        )
     table = weight._array()
     for row in np.unique(indices._raw):
+        if not -len(table) <= row < len(table):
+            raise IndexError(
+                f"select(): index {row} out of range for tensor of size {[*table.shape]} at "
+                "dimension 0"
+            )
         norm = float(np.linalg.norm(widened(table[row]).astype(np.float64), norm_type))
         if norm > max_norm:
             table[row] = table[row] * table.dtype.type(max_norm / (norm + 1e-7))

@@ -14,7 +14,7 @@ from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.not_implemented import no_derivative, not_differentiated
+from impl.dispatch.not_implemented import no_derivative, not_differentiated, require_scalar_type
 from impl.kernels.reduced_precision import widened
 from impl.operators.indexing.embedding import check_sparse
 
@@ -187,6 +187,7 @@ def embedding_bag_per_sample_weights_backward(
 ) -> Array:
     """The gradient of `per_sample_weights`: the inner product of each row and its bag's
     gradient."""
+    require_scalar_type(weight, grad.dtype)
     bags = _bags(indices, offsets, grad.shape[0])
     result = (widened(grad)[bags] * widened(weight)[indices]).sum(1)
     return np.where(indices != padding_idx, result, 0).astype(grad.dtype)

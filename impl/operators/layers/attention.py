@@ -254,21 +254,19 @@ def scaled_dot_product_attention(
     serves an equal number of the query's heads.
     """
     ranks = [tensor._raw.ndim for tensor in (query, key, value)]
-    if min(ranks) < 2:
-        raise RuntimeError(
-            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
-            f"{ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
-        )
     if len({tensor.dtype for tensor in (query, key, value)}) > 1:
         kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
             f"{kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
         )
+    if min(ranks) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
+        )
     if attn_mask is not None:
         _check_mask(attn_mask, query)
-    if enable_gqa and any(query._raw.shape[-3] % t._raw.shape[-3] for t in (key, value)):
-        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if is_causal and attn_mask is not None:
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
@@ -287,6 +285,10 @@ def scaled_dot_product_attention(
         zeros = query.new_zeros((*query._raw.shape[:-1], value._raw.shape[-1]))
         nothing = query.sum() + key.sum() + value.sum()
         return zeros + tensor_ops.mul_scalar(nothing, 0.0)
+    if enable_gqa and any(query.size(-3) % t.size(-3) for t in (key, value)):
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query"
+        )
     if dropout_p == 0.0 and _suits_flash(*operands, attn_mask, enable_gqa):
         return flash_attention(*operands, dropout_p, is_causal, attn_mask, scale)[0]
     if enable_gqa:

@@ -58,6 +58,10 @@ def native_batch_norm(
 ) -> tuple:
     refuse_integers(input, "batch_norm")
     check_parameters(input, "batch_norm", weight, bias, running_mean, running_var)
+    count = input.shape[1]
+    weight, bias, running_mean, running_var = (
+        v if v is None else v.reshape(-1)[:count] for v in (weight, bias, running_mean, running_var)
+    )
     x = widened(input)
     number = x.dtype.type
     dims = _dims(x.ndim)
@@ -70,6 +74,8 @@ def native_batch_norm(
         total = np.square(deviation, out=deviation).sum(dims).astype(coarse).astype(x.dtype)
         spread = (total / number(count) + number(eps)).astype(coarse).astype(x.dtype)
         invstd = number(1) / np.sqrt(spread)
+        if not eps:
+            invstd[total == 0] = 0
         _update(running_mean, mean, momentum)
         _update(running_var, total / number(count - 1), momentum)
         # Half precision continues with the rounded statistics.
@@ -114,6 +120,8 @@ def native_batch_norm_backward(
     output_mask,
 ) -> tuple:
     """The gradients of a batch normalisation; empty where `output_mask` is false."""
+    statistics = running_mean, running_var, save_mean, save_invstd
+    check_parameters(input, "batch_norm_backward", weight, *statistics)
     x, g = widened(input), widened(grad_out)
     number = x.dtype.type
     dims, n = _dims(x.ndim), elements(x.shape, _dims(x.ndim))
@@ -282,14 +290,18 @@ def batch_norm(
     Raises RuntimeError for other sizes.
     """
     _check(input, weight, bias, running_mean, running_var, training)
-    if not input._raw.size:  # ATen computes no statistics of an empty input
-        result = input.clone()
-        if weight is not None:
-            result = result * weight[0]
-        return result if bias is None else result + bias[0]
-    return native_batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )[0]
+    return _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps) -> Tensor:
+    if input._raw.size:
+        return native_batch_norm(
+            input, weight, bias, running_mean, running_var, training, momentum, eps
+        )[0]
+    result = input.clone()  # ATen computes no statistics of an empty input
+    if weight is not None:
+        result = result * weight[0]
+    return result if bias is None else result + bias[0]
 
 
 @function(method=False)
@@ -303,12 +315,14 @@ def instance_norm(
         raise RuntimeError(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
-    rows = input.contiguous().view(1, shape[0] * shape[1], *shape[2:])
-    weight, bias, mean, var = (
-        v if v is None else v.repeat(shape[0]) for v in (weight, bias, running_mean, running_var)
+    rows = input.contiguous().view(1, input.size(0) * input.size(1), *shape[2:])
+    weight, bias = (v if v is None else v.repeat(shape[0]) for v in (weight, bias))
+    kind = input.dtype if weight is None else weight.dtype
+    mean, var = (
+        v if v is None else v.to(kind).repeat(shape[0]) for v in (running_mean, running_var)
     )
     _check_counts(rows, weight, bias, mean, var, use_input_stats)
-    result = native_batch_norm(rows, weight, bias, mean, var, use_input_stats, momentum, eps)[0]
+    result = _normalized(rows, weight, bias, mean, var, use_input_stats, momentum, eps)
     for running, repeated in ((running_mean, mean), (running_var, var)):
         if running is not None and repeated is not None:
             running.view(running.shape).copy_(repeated.view(shape[:2]).mean(0))

@@ -7,34 +7,38 @@ the input and in the weight, so its own derivatives are convolutions again
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
 from impl.kernels.reduced_precision import widened
+from impl.operators.layers.convolution_backends import (
+    EMPTY,
+    check_backend,
+    check_backward_types,
+    of_nothing,
+    setting_of,
+)
 from impl.operators.layers.convolution_checks import (
-    check_empty,
+    check_bias_type,
+    check_groups,
+    check_parameter_types,
     check_rank,
     check_shapes,
     expanded,
-    scalar_types,
     several,
     string_padding,
 )
 from impl.operators.layers.convolution_formats import laid_out, result_format
 from impl.operators.layers.im2col import Geometry, adjoint, correlation, gradients, kernel_gradient
 from impl.tensor.tensor import Tensor
-
-
-def _output_size(size, kernel, stride, padding, dilation, output_padding):
-    """The spatial sizes of a transposed convolution's result."""
-    numbers = zip(size, kernel, stride, padding, dilation, output_padding, strict=True)
-    return tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, d, o in numbers)
 
 
 def _expanded(weight, stride, padding, dilation, output_padding):
@@ -54,7 +58,10 @@ def _geometry(size, weight, stride, padding, dilation, groups, output=None) -> G
 
 def _add_bias(result, bias):
     if bias is not None:
-        result += widened(bias).reshape(-1, *(1,) * (result.ndim - 2))
+        if bias.dtype.kind == "c" and result.dtype.kind != "c":
+            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
+            bias = bias.real
+        result += widened(bias).reshape(-1, *(1,) * (result.ndim - 2)).astype(result.dtype)
     return result
 
 
@@ -79,30 +86,33 @@ def convolution(
     stride, padding, dilation, output_padding = _expanded(
         weight, stride, padding, dilation, output_padding
     )
+    setting = setting_of(
+        input, weight, stride, padding, dilation, transposed, output_padding, groups
+    )
+    if setting.backend(input.dtype) is EMPTY:
+        return of_nothing(input, weight, setting)
     x, w = widened(input), widened(weight)
-    if not x.size:
-        check_empty(x.shape)
     if transposed:
-        size = _output_size(x.shape[2:], w.shape[2:], stride, padding, dilation, output_padding)
+        size = setting.output()[-len(stride) :]
         geometry = _geometry(size, w, stride, padding, dilation, groups, x.shape[2:])
         result = adjoint(x, w, geometry)
     else:
         geometry = _geometry(x.shape[2:], w, stride, padding, dilation, groups)
-        if not x.shape[1]:  # there is no channel in the result either, whatever the weight's
-            return np.zeros((x.shape[0], 0, *geometry.output), input.dtype)
         result = correlation(x, w, geometry)
     made = _add_bias(result, bias).astype(input.dtype, copy=False)
-    return laid_out(made, result_format(input, weight, (*stride, *dilation), groups))
+    return laid_out(made, result_format(input, weight, setting))
 
 
 @convolution.checked
 def _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     check_rank(weight)
+    check_groups(groups)
     stride, padding, dilation, output_padding = _expanded(
         weight, stride, padding, dilation, output_padding
     )
-    check_shapes(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    scalar_types(input, weight, bias, transposed)
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+    check_shapes(input, weight, bias, *settings)
+    check_backend(input, weight, bias, setting_of(input, weight, *settings))
 
 
 @operator(
@@ -134,6 +144,11 @@ def convolution_backward(
         shapes = (input.shape, weight.shape, (bias,))
         masked = zip(shapes, output_mask, strict=True)
         return tuple(np.zeros(shape if wanted else 0, kind) for shape, wanted in masked)
+    setting = setting_of(
+        input, weight, stride, padding, dilation, transposed, output_padding, groups
+    )
+    if output_mask[0]:
+        check_backward_types(input, weight, setting)
     x, w, g = widened(input), widened(weight), widened(grad_output)
     results = [np.empty(0, x.dtype), np.empty(0, x.dtype), np.empty(0, x.dtype)]
     sliding, still = (g, x) if transposed else (x, g)
@@ -152,7 +167,7 @@ def convolution_backward(
     if output_mask[2]:
         results[2] = g.sum((0, *range(2, g.ndim)))
     made = [r.astype(kind, copy=False) for r in results]
-    format = result_format(input, weight, (*stride, *dilation), groups)
+    format = result_format(input, weight, setting)
     return *(laid_out(r, format) if r.size else r for r in made[:2]), made[2]
 
 
@@ -311,7 +326,7 @@ def _applied(convolve, input, weight, bias) -> Tensor:
     """The result of `convolve`; for complex operands, from three convolutions of real ones."""
     if not input.is_complex():
         return convolve(input, weight, bias)
-    scalar_types(input._raw, weight._raw, None if bias is None else bias._raw)
+    check_parameter_types(input._raw, weight._raw, None if bias is None else bias._raw)
     (x_r, x_i), (w_r, w_i) = _parts(input), _parts(weight)
     b_r, b_i = (None, None) if bias is None else _parts(bias)
     real = convolve(x_r, w_r, b_r)
@@ -326,12 +341,14 @@ def _convolved(ndim: int):
     name = f"conv{ndim}d"
 
     def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        if not isinstance(padding, str):
+            check_bias_type(input, bias)
         batch, batched = _batched(name, input, ndim)
         step, gap = several(stride, ndim), several(dilation, ndim)
 
         def convolve(input, weight, bias):
             if isinstance(padding, str):
-                input, pad, extra = string_padding(input, weight, step, padding, gap)
+                input, pad, extra = string_padding(input, weight, step, padding, gap, groups)
             else:
                 pad, extra = several(padding, ndim), (0,) * ndim
             return tensor_ops.convolution(input, weight, bias, step, pad, gap, False, extra, groups)

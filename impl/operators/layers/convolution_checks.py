@@ -6,6 +6,7 @@ import warnings
 from operator import index
 
 from impl.core.dtypes import BY_NUMPY
+from impl.core.messages import tensor_type
 from impl.operators.copies.padding import constant_pad_nd
 from impl.operators.images.pooling_windows import is_one_size
 
@@ -29,7 +30,7 @@ def expanded(rank: int, **settings) -> list[tuple[int, ...]]:
     return [numbers * rank if len(numbers) == 1 else numbers for numbers in settings.values()]
 
 
-def string_padding(input, weight, stride, padding: str, dilation):
+def string_padding(input, weight, stride, padding: str, dilation, groups):
     """The input, padded where the two sides differ, with the padding and the output padding that
     torch then records for "same" and "valid".
 
@@ -41,13 +42,18 @@ def string_padding(input, weight, stride, padding: str, dilation):
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
     check_rank(weight._raw)
+    check_groups(groups)
     if weight._raw.ndim != input._raw.ndim:
         rank, shown = weight._raw.ndim, [*weight._raw.shape]
         raise _other_rank([*input._raw.shape], f"{rank}-dimensional weight{shown}", rank)
+    for name, numbers in (("stride", stride), ("dilation", dilation)):
+        if len(numbers) not in (1, len(kernel)):
+            raise RuntimeError(f"{name} cannot broadcast to {len(kernel)} dimensions")
     stride, dilation = expanded(len(kernel), stride=stride, dilation=dilation)
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+    halves = [int(total / 2) for total in totals]
     if any(total % 2 for total in totals):
         warnings.warn(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
@@ -56,10 +62,10 @@ def string_padding(input, weight, stride, padding: str, dilation):
             stacklevel=4,
         )
         extra: list[int] = []
-        for total in reversed(totals):
-            extra += [0, total % 2]
+        for total, half in zip(reversed(totals), reversed(halves), strict=True):
+            extra += [0, total - 2 * half]
         input = constant_pad_nd(input, tuple(extra), 0)
-    return input, tuple(total // 2 for total in totals), (0,) * len(kernel)
+    return input, tuple(halves), (0,) * len(kernel)
 
 
 def check_rank(weight) -> None:
@@ -75,10 +81,7 @@ def _other_rank(given, weight: str, rank: int) -> RuntimeError:
     )
 
 
-_AXES = ("depth", "height", "width")
-
-
-def _check_numbers(stride, padding, dilation, output_padding, groups, transposed) -> None:
+def _check_numbers(stride, padding, dilation, output_padding) -> None:
     if any(n < 0 for n in padding):
         raise RuntimeError("negative padding is not supported")
     if any(n < 0 for n in output_padding):
@@ -87,60 +90,20 @@ def _check_numbers(stride, padding, dilation, output_padding, groups, transposed
         raise RuntimeError("non-positive stride is not supported")
     if any(n < 0 for n in dilation):
         raise RuntimeError("dilation should be greater than zero")
-    if any(n == 0 for n in dilation):
-        numbers = _with_height(dilation)
-        shown: object = [*numbers]
-        if transposed:
-            shown = _by_axis("dilation", numbers, ", ")
-        raise RuntimeError(f"dilation should be greater than zero, but got {shown}")
+
+
+def check_groups(groups: int) -> None:
+    """Raise RuntimeError for no groups."""
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-
-
-def _with_height(numbers) -> tuple[int, ...]:
-    """Numbers for each dimension, of which torch makes at least two by a unit dimension."""
-    return (*(1,) * (len(numbers) == 1), *numbers)
-
-
-def _by_axis(name: str, numbers, separator: str) -> str:
-    axes = _AXES[-len(numbers) :]
-    return separator.join(f"{name}_{a}: {n}" for a, n in zip(axes, numbers, strict=True))
-
-
-def _check_kernel(weight, dilation, transposed: bool) -> None:
-    """Raise RuntimeError for a kernel without elements, in the words of the kernel of ATen that
-    would be called."""
-    sizes = _with_height(weight[2:])
-    if 0 not in sizes:
-        return
-    if transposed and len(sizes) == 3:
-        raise RuntimeError(
-            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x "
-            f"kernel_width) tensor expected for weight, but got: {weight}"
-        )
-    if transposed or (len(sizes) == 2 and set(dilation) == {1}):
-        shown = " " + _by_axis("kernel", sizes, " ")
-    elif set(dilation) == {1}:
-        shown = f": {' x '.join(map(str, sizes))} (TxHxW)"
-    else:
-        shown = f" {[*sizes]}"
-    raise RuntimeError(f"kernel size should be greater than zero, but got{shown}")
-
-
-def check_empty(shape) -> None:
-    """Raise RuntimeError for an empty input that has a batch and channels."""
-    if shape[0] and shape[1]:
-        raise RuntimeError(
-            "Only zero batch or zero channel inputs are supported, but got input shape: "
-            f"{list(shape)}"
-        )
 
 
 def check_shapes(
     input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ) -> None:
-    """Raise RuntimeError for settings and shapes (of raw values) that do not fit together."""
-    _check_numbers(stride, padding, dilation, output_padding, groups, transposed)
+    """Raise RuntimeError for settings and shapes (of raw values) that do not fit together (ATen's
+    check_shape_forward)."""
+    _check_numbers(stride, padding, dilation, output_padding)
     given, kernel = [*input.shape], [*weight.shape]
     if len(kernel) != len(given):
         raise _other_rank(given, f"{len(kernel)}-dimensional weight {kernel}", len(kernel))
@@ -168,12 +131,8 @@ def check_shapes(
             f"Given {which} of size {kernel}, expected bias to be 1-dimensional with {made} "
             f"elements, but got bias of size {[*bias.shape]} instead"
         )
-    if transposed:
-        _check_transposed(given, kernel, stride, padding, dilation, output_padding)
-    else:
+    if not transposed:
         _check_fits(given, kernel, padding, dilation)
-    if input.size:
-        _check_kernel(kernel, dilation, transposed)
 
 
 def _check_fits(given, kernel, padding, dilation) -> None:
@@ -187,39 +146,22 @@ def _check_fits(given, kernel, padding, dilation) -> None:
         )
 
 
-def _check_transposed(given, kernel, stride, padding, dilation, output_padding) -> None:
-    if len(stride) == 1:  # torch prepends a unit dimension
-        given, kernel = [*given[:2], 1, given[2]], [*kernel[:2], 1, kernel[2]]
-        stride, dilation = (1, *stride), (1, *dilation)
-        padding, output_padding = (0, *padding), (0, *output_padding)
-    numbers = zip(output_padding, stride, dilation, strict=True)
-    if any(o >= s and o >= d for o, s, d in numbers):
-        settings = {"output_padding": output_padding, "stride": stride, "dilation": dilation}
-        shown = " ".join(_by_axis(name, values, " ") for name, values in settings.items())
+def check_bias_type(input, bias) -> None:
+    """Raise RuntimeError for a bias of another dtype than the input's."""
+    if bias is not None and bias.dtype is not input.dtype:
         raise RuntimeError(
-            f"output padding must be smaller than either stride or dilation, but got {shown}"
-        )
-    sizes = [
-        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
-        for n, k, s, p, d, o in zip(
-            given[2:], kernel[2:], stride, padding, dilation, output_padding, strict=True
-        )
-    ]
-    if any(n < 1 for n in sizes):
-        raise RuntimeError(
-            f"Given input size per channel: ({' x '.join(map(str, given[2:]))}). Calculated "
-            f"output size per channel: ({' x '.join(map(str, sizes))}). Output size is too small"
+            f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the "
+            "same"
         )
 
 
-def scalar_types(input, weight, bias, transposed: bool = False) -> None:
-    """Raise RuntimeError for operands of different dtypes; that of the bias comes first, but for
-    transposed convolutions."""
-    first, second = BY_NUMPY[input.dtype], BY_NUMPY[weight.dtype]
-    third = first if bias is None else BY_NUMPY[bias.dtype]
-    if first is not second and (transposed or first is third):
-        raise RuntimeError(f"expected scalar type {first.legacy} but found {second.legacy}")
-    if first is not third:
-        raise RuntimeError(
-            f"Input type ({first.c_name}) and bias type ({third.c_name}) should be the same"
-        )
+def check_parameter_types(input, weight, bias, alternative: str = "") -> None:
+    """Raise RuntimeError for parameters (raw values) of another dtype than the input's, in the
+    words of ATen's check_input_same_type_as_parameters; `alternative` names a parameter's."""
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.dtype != input.dtype:
+            given, other = (tensor_type(BY_NUMPY[v.dtype]) for v in (input, value))
+            raise RuntimeError(
+                f"Input type ({given}) and {name} type ({other}) should be the same"
+                + alternative.format(name)
+            )

@@ -13,6 +13,7 @@ from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator, unless_recorded, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import summed
+from impl.dispatch.not_implemented import require_scalar_type
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.operators.layers.normalization import (
     Normalized,
@@ -90,6 +91,8 @@ def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps,
     settings = (input, weight, mean, rstd, N, C, HxW, group, needs)
     to_input = to_weight = to_bias = None
     if of_result is not None:
+        if weight is not None and not F.records:
+            require_scalar_type(weight, mean.dtype)
         if F.records and not STATE.enabled:
             forward_grad.refuse("native_group_norm_backward", of_result, input, weight, mean, rstd)
         of = _composed_group_gradients if F.records else _group_kernel

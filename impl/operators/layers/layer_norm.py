@@ -24,11 +24,12 @@ from impl.dispatch.definition import (
 )
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed
-from impl.dispatch.not_implemented import no_derivative, refuse_integers
+from impl.dispatch.not_implemented import no_derivative, refuse_integers, require_scalar_type
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import MODERATE, ones, sum_of_rows
 from impl.operators.layers.normalization import (
     affine_tangent,
+    check_mixed,
     check_parameters,
     elements,
     statistics,
@@ -87,6 +88,12 @@ def native_layer_norm_backward(
     output_mask,
 ) -> tuple:
     """The gradients of a layer normalisation; empty where `output_mask` wants none."""
+    read = input.dtype
+    if read in REDUCED and weight is not None and weight.dtype == np.float32:
+        read = weight.dtype
+    for value, is_read in ((mean, True), (weight, True), (bias, output_mask[2])):
+        if value is not None and is_read:
+            require_scalar_type(value, read)
     count = math.prod(normalized_shape)
     rows = (input.size // count if count else 0, count)
     x, g = (widened(value).reshape(rows) for value in (input, grad_out))
@@ -206,7 +213,14 @@ def _layer_tangent(F, input_t, input, normalized_shape, weight_t, weight, bias_t
 native_layer_norm.forward(result=_layer_tangent)
 
 
-def check_layer(input, normalized_shape, weight, bias, separator=", ") -> None:
+def check_layer(input, normalized_shape, weight, bias) -> None:
+    """Raise RuntimeError for other dtypes or sizes of the input, the weight and the bias."""
+    check_mixed(input._raw, *(None if v is None else v._raw for v in (weight, bias)))
+    _check_parameters(normalized_shape, weight, bias)
+    _check_input(input, normalized_shape, ", ")
+
+
+def _check_parameters(normalized_shape, weight, bias) -> None:
     if not normalized_shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
@@ -218,8 +232,11 @@ def check_layer(input, normalized_shape, weight, bias, separator=", ") -> None:
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of "
                 f"shape {[*value._raw.shape]} and normalized_shape = {[*normalized_shape]}"
             )
+
+
+def _check_input(input, normalized_shape, separator: str) -> None:
     shape = input._raw.shape
-    if shape[len(shape) - len(normalized_shape) :] != normalized_shape:
+    if shape[max(len(shape) - len(normalized_shape), 0) :] != normalized_shape:
         expected = separator + ", ".join(map(str, normalized_shape))
         raise RuntimeError(
             f"Given normalized_shape={[*normalized_shape]}, expected input with shape "
@@ -246,7 +263,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """The input divided by its root mean square over the last dimensions, as ATen composes it
     (torch.rms_norm)."""
     normalized_shape = tuple(normalized_shape)
-    check_layer(input, normalized_shape, weight, None, separator="")
+    _check_parameters(normalized_shape, weight, None)
+    if input._raw.ndim < len(normalized_shape):
+        raise ValueError(
+            f"Input tensor must have at least {len(normalized_shape)} dimensions, but got "
+            f"{input._raw.ndim}"
+        )
+    _check_input(input, normalized_shape, "")
     last = suggested(input._raw.shape, input.stride()) is not contiguous_format
     if weight is not None and weight.dtype is not input.dtype and not (last or input.is_complex()):
         warnings.warn(

@@ -11,8 +11,10 @@ import numpy as np
 
 from impl.core.grad_mode import enable_grad
 from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.formula_helpers import vjp
+from impl.dispatch.not_implemented import no_primitive
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.operators.layers.recurrent_cells import lstm_direction
 
@@ -90,6 +92,17 @@ def recurrent_layer_op(
     return *(m.astype(kind, copy=False) for m in made), workspace
 
 
+@recurrent_layer_op.checked
+def _check(input, weight0, weight1, weight2, weight3, hx_, cx_, reverse) -> None:
+    """Raise RuntimeError for a dtype that oneDNN lacks or does not mix, and for no hidden units."""
+    operands = (weight0, weight1, hx_, cx_)
+    if any(value.dtype.itemsize > 4 for value in (*operands, weight2, weight3)):
+        raise RuntimeError("get_mkldnn_dtype: unsupported data type")
+    if any(value.dtype != input.dtype for value in operands) or not hx_.size:
+        raise no_primitive("LSTM")
+    broadcast_shapes(weight2.shape, weight3.shape)
+
+
 def _negated_gates(weight, hidden: int):
     """The rows for the gates in the order of the workspace: out, in and forget, negated, then the
     cell. torch's order is in, forget, cell, out."""
@@ -99,6 +112,7 @@ def _negated_gates(weight, hidden: int):
 
 
 def _backward(grads, input, weights, states, reverse, output, workspace, needs):
+    _check(input, *weights, *states, reverse)
     kind = input.dtype
     x, w_ih, w_hh = widened(input), *(widened(w) for w in weights[:2])
     order = _order(reverse)

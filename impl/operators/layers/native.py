@@ -28,7 +28,16 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 @function(method=False, out=True)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm`, the means, and the inverse deviations, which are empty unless in training
-    (torch.native_batch_norm)."""
+    (torch.native_batch_norm). Raises RuntimeError for no elements in training, ValueError for no
+    running statistics otherwise."""
+    input.size(1)
+    if training and not input._raw.size:
+        raise RuntimeError(
+            f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
+        )
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        if value is None and not training:
+            raise ValueError(f"{name} must be defined in evaluation mode")
     return batch_norm.native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )

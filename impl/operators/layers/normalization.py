@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, REDUCED
-from impl.dispatch.not_implemented import require_floating
+from impl.core.dtypes import REDUCED
+from impl.dispatch.not_implemented import require_floating, require_scalar_type
 from impl.kernels.vectorized import row_sums
 
 
@@ -97,20 +97,29 @@ def elements(shape, dims) -> int:
     return math.prod(shape[d] for d in dims)
 
 
-def check_parameters(input, kernel: str, *parameters) -> None:
-    """Raise RuntimeError for parameters of other dtypes than the input's (check_mixed_data_type).
+def check_mixed(input, *parameters) -> None:
+    """Raise RuntimeError for parameters (raw values) of another dtype than the input's
+    (check_mixed_data_type).
 
-    Only half and bfloat16 may have parameters of float32. Raises NotImplementedError, with torch's
-    name of the kernel, for an input that is not floating.
+    Only half and bfloat16 may have parameters of float32. torch compares only the first of them.
     """
     kinds = [p.dtype for p in parameters if p is not None]
-    if kinds and kinds[0] != input.dtype:
-        if any(kind != np.float32 for kind in kinds):
-            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-        if input.dtype not in REDUCED:
-            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    if not kinds or kinds[0] == input.dtype:
+        return
+    if any(kind != np.float32 for kind in kinds):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.dtype not in REDUCED:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
+def check_parameters(input, kernel: str, *parameters) -> None:
+    """Raise RuntimeError for parameters (raw values) of other dtypes than the input's, as
+    `check_mixed`.
+
+    Raises NotImplementedError, with torch's name of the kernel, for an input that is not floating.
+    """
+    check_mixed(input, *parameters)
     require_floating(input, kernel)
-    for kind in kinds:
-        if kind != kinds[0]:
-            first, other = BY_NUMPY[kinds[0]].legacy, BY_NUMPY[kind].legacy
-            raise RuntimeError(f"expected scalar type {first} but found {other}")
+    present = [p for p in parameters if p is not None]
+    for value in present:
+        require_scalar_type(value, present[0].dtype)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from impl.core.dtypes import int64
 from impl.core.registry import FUNCTIONS
+from impl.dispatch.not_implemented import require_scalar_type
 from impl.operators.layers.packed_sequences import backwards, forwards
 from impl.operators.products.linear import linear
 from impl.operators.views.splitting import unsafe_chunk
@@ -76,14 +78,18 @@ def direction(step, input: Tensor, state, weights, reverse: bool):
     """A layer in one direction: stacked outputs, and the last state."""
     step, w_ih, w_hh, b_ih, b_hh = _split(step, weights)
     gates = list(linear(input, w_ih, b_ih).unbind(0))
+    if not gates:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     outputs, last = _run(step, gates[::-1] if reverse else gates, state, w_hh, b_hh)
     return FUNCTIONS["stack"](outputs[::-1] if reverse else outputs, 0), last
 
 
-def packed_direction(step, sizes: list[int], input: Tensor, state, weights, reverse: bool):
+def packed_direction(step, batch_sizes: Tensor, input: Tensor, state, weights, reverse: bool):
     """A layer in one direction over packed sequences: packed outputs, and the last states."""
+    require_scalar_type(batch_sizes._raw, int64.numpy)
     step, w_ih, w_hh, b_ih, b_hh = _split(step, weights)
     walk = backwards if reverse else forwards
+    sizes = batch_sizes._raw.tolist()
     return walk(step, linear(input, w_ih, b_ih), sizes, state, w_hh, b_hh)
 
 

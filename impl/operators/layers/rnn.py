@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from functools import partial
 
+from impl.core.dtypes import int64
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import function
+from impl.dispatch.not_implemented import require_scalar_type
 from impl.operators.activations.dropout import dropout
 from impl.operators.layers.lstm_layer import fits_recurrent_layer, recurrent_layer
 from impl.operators.layers.recurrent_cells import (
@@ -20,26 +22,49 @@ from impl.operators.products.linear import linear
 from impl.tensor.tensor import Tensor
 
 
-def _check_cell(input: Tensor, state: Tensor, w_ih: Tensor, w_hh: Tensor) -> None:
-    given, expected, width = input._raw.shape[1], w_ih._raw.shape[1], w_hh._raw.shape[1]
-    if given != expected:
-        raise RuntimeError(f"input has inconsistent input_size: got {given} expected {expected}")
-    if input._raw.shape[0] != state._raw.shape[0]:
-        raise RuntimeError(
-            f"Input batch size {input._raw.shape[0]} doesn't match hidden0 batch size "
-            f"{state._raw.shape[0]}"
-        )
-    if state._raw.shape[1] != width:
-        raise RuntimeError(
-            f"hidden0 has inconsistent hidden_size: got {state._raw.shape[1]}, expected {width}"
-        )
+def _check_operands(input: Tensor, states, expected: int, width: int) -> None:
+    """Raise RuntimeError for an input and states that are no batches of the widths (ATen's
+    check_rnn_cell_forward_input and check_rnn_cell_forward_hidden)."""
+    given = input._raw.shape
+    if len(given) != 2:
+        raise RuntimeError(f"Expected 2D input (batch x feature), but got {len(given)}D input")
+    if given[1] != expected:
+        raise RuntimeError(f"input has inconsistent input_size: got {given[1]} expected {expected}")
+    for i, state in enumerate(states):
+        shape = state._raw.shape
+        if len(shape) != 2:
+            raise RuntimeError(
+                f"Expected 2D hidden{i} (batch x hidden_size), but got {len(shape)}D tensor"
+            )
+        if given[0] != shape[0]:
+            raise RuntimeError(
+                f"Input batch size {given[0]} doesn't match hidden{i} batch size {shape[0]}"
+            )
+        if shape[1] != width:
+            raise RuntimeError(
+                f"hidden{i} has inconsistent hidden_size: got {shape[1]}, expected {width}"
+            )
+
+
+def _check_weights(w_ih: Tensor, w_hh: Tensor, gates: int, width: int) -> None:
+    """Raise RuntimeError for weights that are not of so many gates of hidden units."""
+    for name, weight in (("weight_ih", w_ih), ("weight_hh", w_hh)):
+        found = weight.size(0)
+        if found != gates * width:
+            raise RuntimeError(
+                f"{name} first dim must be {gates} * hidden_size = {gates * width}, but got {found}"
+            )
 
 
 @function(method=False)
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of an LSTM: (N, input), two states (N, hidden) and the weights of four gates, give
     the next states (torch.lstm_cell). Raises RuntimeError for states of other sizes."""
-    _check_cell(input, hx[0], w_ih, w_hh)
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    width = w_hh.size(1)
+    _check_operands(input, hx, w_ih.size(1), width)
+    _check_weights(w_ih, w_hh, 4, width)
     return lstm_step(lambda: linear(input, w_ih, b_ih), tuple(hx), w_hh, b_hh)
 
 
@@ -47,7 +72,14 @@ def _cell(name: str, mode: str):
     step = STEPS[mode]
 
     def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-        _check_cell(input, hx, w_ih, w_hh)
+        if mode == "GRU":
+            expected, width = w_ih.size(1), w_hh.size(1)
+            _check_operands(input, (hx,), expected, width)
+            _check_weights(w_ih, w_hh, 3, width)
+        else:
+            width = w_hh.size(1)
+            _check_weights(w_ih, w_hh, 1, width)
+            _check_operands(input, (hx,), w_ih.size(1), width)
         return step(lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
     cell.__name__ = cell.__qualname__ = name
@@ -69,14 +101,49 @@ def _fused_direction(input: Tensor, state, weights, reverse: bool):
     return output, last
 
 
-def _layers(run, input, states, params, each, num_layers, p, train, bidirectional):
+def _gathered(params, each: int) -> list:
+    """The weights of each layer and direction. Raises RuntimeError for a number of them that is
+    none of layers (ATen's gather_params)."""
+    if len(params) % each:
+        raise RuntimeError("got an incorrect number of RNN parameters")
+    return [params[i : i + each] for i in range(0, len(params), each)]
+
+
+def _check_stack(states, weights, num_layers: int, directions: int) -> None:
+    for values in (weights, states):
+        if len(values) % directions:
+            raise RuntimeError("Odd number of params or hiddens given to a bidirectional RNN")
+    for name, values in (("hidden states", states), ("weights", weights)):
+        if len(values) != num_layers * directions:
+            raise RuntimeError(f"Expected more {name} in stacked_rnn")
+
+
+def _fused_operands(hx, params, each: int, count: int) -> tuple[list, list]:
+    """The states and the weights of each layer and direction, as oneDNN's layers take them: there
+    may be more. Raises RuntimeError for less of them."""
+    if len(params) % each:
+        raise RuntimeError(f"MatrixRef: ArrayRef size {len(params)} not divisible by stride {each}")
+    if count < 0:
+        raise RuntimeError("cannot create std::vector larger than max_size()")
+    states, weights = [], []
+    for start in range(0, count * each, each):
+        if start + each > len(params):
+            raise RuntimeError(
+                f"ArrayRef: invalid slice, N = {start}; M = {each}; size = {len(params)}"
+            )
+        weights.append(params[start : start + each])
+        states.append(tuple(value.select(0, start // each) for value in hx))
+    return states, weights
+
+
+def _layers(run, input, states, weights, num_layers, p, train, bidirectional):
     """All layers: the last layer's output, and the last state of each layer and direction.
 
-    `run` computes one layer in one direction from an input, a state, `each` weights, and a flag for
-    the reverse direction.
+    `run` computes one layer in one direction from an input, a state, its weights, and a flag for
+    the reverse direction. Raises RuntimeError for another number of states or weights.
     """
-    weights = [params[i : i + each] for i in range(0, len(params), each)]
     directions = 2 if bidirectional else 1
+    _check_stack(states, weights, num_layers, directions)
     lasts = []
     for layer in range(num_layers):
         outputs = []
@@ -92,7 +159,8 @@ def _layers(run, input, states, params, each, num_layers, p, train, bidirectiona
 
 
 def _is_projected(hx) -> bool:
-    return hx[0]._raw.shape[2] != hx[1]._raw.shape[2]
+    second = hx[1].size(2)
+    return hx[0].size(2) != second
 
 
 def _plain_lstm(input, hx, params, has_biases, num_layers, p, train, bidirectional, batch_first):
@@ -110,16 +178,23 @@ def _plain_lstm(input, hx, params, has_biases, num_layers, p, train, bidirection
         )
     if batch_first:
         input = input.transpose(0, 1)
+    each = (4 if has_biases else 2) + projected
     if fused and not projected:
-        states, run = [(hx[0][i], hx[1][i]) for i in range(len(hx[0]))], _fused_direction
+        states, weights = _fused_operands(hx, params, each, num_layers * (1 + bidirectional))
+        run = _fused_direction
     else:
+        weights = _gathered(params, each)
         states = list(zip(hx[0].unbind(0), hx[1].unbind(0), strict=True))
         run = lstm_direction
-    each = (4 if has_biases else 2) + projected
-    output, lasts = _layers(run, input, states, params, each, num_layers, p, train, bidirectional)
+    output, lasts = _layers(run, input, states, weights, num_layers, p, train, bidirectional)
     if batch_first:
         output = output.transpose(0, 1)
     return output, *_stacked(lasts)
+
+
+def _check_batch_sizes(batch_sizes: Tensor) -> None:
+    if batch_sizes._raw.ndim != 1:
+        raise RuntimeError("batch_sizes tensor should be 1D")
 
 
 def _stacked(lasts):
@@ -130,10 +205,20 @@ def _stacked(lasts):
 def _packed_lstm(data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional):
     """An LSTM over packed sequences (steps, input): packed output and two last states; see
     `_plain_lstm`."""
+    projected = _is_projected(hx)
+    _check_batch_sizes(batch_sizes)
+    if fits_recurrent_layer(data, params) and not projected:
+        require_scalar_type(batch_sizes._raw, int64.numpy)
+        sizes = {*batch_sizes._raw.tolist()}
+        if len(sizes) == 1:  # which are sequences of one length
+            steps = data.view(len(batch_sizes), *sizes, data.size(-1))
+            settings = has_biases, num_layers, p, train, bidirectional, False
+            output, *lasts = _plain_lstm(steps, hx, params, *settings)
+            return output.view(len(data), output.size(-1)), *lasts
+    weights = _gathered(params, (4 if has_biases else 2) + projected)
     states = list(zip(hx[0].unbind(0), hx[1].unbind(0), strict=True))
-    run = partial(packed_direction, lstm_step, batch_sizes._raw.tolist())
-    each = (4 if has_biases else 2) + _is_projected(hx)
-    output, lasts = _layers(run, data, states, params, each, num_layers, p, train, bidirectional)
+    run = partial(packed_direction, lstm_step, batch_sizes)
+    output, lasts = _layers(run, data, states, weights, num_layers, p, train, bidirectional)
     return output, *_stacked(lasts)
 
 
@@ -142,10 +227,8 @@ def _simple(mode, input, hx, params, has_biases, num_layers, p, train, bidirecti
     if batch_first:
         input = input.transpose(0, 1)
     run = partial(direction, STEPS[mode])
-    each = 4 if has_biases else 2
-    output, lasts = _layers(
-        run, input, hx.unbind(0), params, each, num_layers, p, train, bidirectional
-    )
+    weights = _gathered(params, 4 if has_biases else 2)
+    output, lasts = _layers(run, input, hx.unbind(0), weights, num_layers, p, train, bidirectional)
     if batch_first:
         output.transpose_(0, 1)
     return output, FUNCTIONS["stack"](lasts, 0)
@@ -155,11 +238,10 @@ def _packed_simple(
     mode, data, batch_sizes, hx, params, has_biases, num_layers, p, train, bidirectional
 ):
     """A layer with one state over packed sequences: packed output and last states."""
-    run = partial(packed_direction, STEPS[mode], batch_sizes._raw.tolist())
-    each = 4 if has_biases else 2
-    output, lasts = _layers(
-        run, data, hx.unbind(0), params, each, num_layers, p, train, bidirectional
-    )
+    _check_batch_sizes(batch_sizes)
+    run = partial(packed_direction, STEPS[mode], batch_sizes)
+    weights = _gathered(params, 4 if has_biases else 2)
+    output, lasts = _layers(run, data, hx.unbind(0), weights, num_layers, p, train, bidirectional)
     return output, FUNCTIONS["stack"](lasts, 0)
 
 
@@ -172,6 +254,8 @@ def _lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirection
     last.
     """
     if isinstance(hx, Tensor):
+        if len(params) != 2:
+            raise RuntimeError("lstm expects two hidden states")
         rest = has_biases, num_layers, dropout, train, bidirectional, batch_first
         return _packed_lstm(input, hx, params, *rest)
     if len(hx) != 2:

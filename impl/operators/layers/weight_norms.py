@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import needed
-from impl.dispatch.not_implemented import refuse_complex
+from impl.dispatch.not_implemented import refuse_complex, require_scalar_type
 from impl.kernels.reduced_precision import accumulate_dtype, widened
 from impl.operators.linalg.legacy_norms import norm_except_dim
 from impl.tensor.tensor import Tensor
@@ -30,10 +29,7 @@ def _others(ndim: int, dim: int) -> tuple[int, ...]:
 )
 def weight_norm_interface(v: Array, g: Array, dim) -> tuple:
     refuse_complex(v, "weight_norm_kernel")
-    if g.dtype != v.dtype:
-        raise RuntimeError(
-            f"expected scalar type {BY_NUMPY[v.dtype].legacy} but found {BY_NUMPY[g.dtype].legacy}"
-        )
+    require_scalar_type(g, v.dtype)
     wide = widened(v)
     total = np.square(wide).sum(_others(v.ndim, dim), keepdims=True, dtype=wide.dtype)
     norms = np.sqrt(total).reshape(g.shape)

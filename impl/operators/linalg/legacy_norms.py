@@ -101,7 +101,7 @@ def norm_except_dim(v, pow=2, dim=0):
         return norm_all(v, pow)
     if dim not in (0, rank - 1):
         return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
-    size = v._raw.shape[dim]
+    size = v.size(dim)
     rows, across = ((size, -1), 1) if dim == 0 else ((-1, size), 0)
     shape = [1] * rank
     shape[dim] = size

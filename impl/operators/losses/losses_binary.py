@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dtypes import result_dtype
 from impl.core.grad_mode import no_grad
 from impl.core.messages import SUBTRACT_BOOLS
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.gradient_plan import OfArguments
@@ -27,13 +27,15 @@ from impl.operators.losses.losses import (
 from impl.operators.pointwise.arithmetic import div_scalar
 from impl.operators.pointwise.special import expit
 from impl.tensor.allocation import dense_strides
-from impl.tensor.memory_overlap import check_cast
+from impl.tensor.memory_overlap import check_shape, check_written
 from impl.tensor.tensor import Tensor
 
 
 @operator(**SECOND, autocast="fp32", complex=NoComplex("binary_cross_entropy"))
 def binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction) -> Array:
     loss = _cross_entropy(self, target)
+    if weight is not None:
+        check_written(self, weight)
     return reduced(loss if weight is None else loss * weight, reduction).astype(self.dtype)
 
 
@@ -41,6 +43,7 @@ def binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduc
 def _check_probabilities(self, target, weight, reduction) -> None:
     if target.dtype != self.dtype:
         raise RuntimeError(found_dtype(target, self))
+    require_floating(self, "binary_cross_entropy")
 
 
 def _cross_entropy(self, target):
@@ -193,7 +196,12 @@ def _check_logits(self, target, weight, pos_weight, reduction) -> None:
     # that.
     if target.dtype.kind == "b":
         raise NotImplementedError(SUBTRACT_BOOLS)
-    check_cast(result_dtype([self, target]).numpy, target.dtype)
+    if pos_weight is not None:
+        shape = broadcast_shapes(target.shape, pos_weight.shape)
+        check_shape(self.shape, broadcast_shapes(self.shape, shape))
+    check_written(target, self)
+    if weight is not None:
+        check_written(target, weight)
 
 
 binary_cross_entropy_with_logits.laid_out_as(lambda args: dense_strides(args[1]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core import messages
+from impl.core.dtypes import FLOATING, bool_, get_default_dtype
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function, native
@@ -56,6 +57,8 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=NONE) -> T
 def hinge_embedding_loss(input, target, margin=1.0, reduction=NONE) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1, both where it is
     neither; reduced (torch.hinge_embedding_loss)."""
+    if input.dtype is bool_:
+        raise NotImplementedError(messages.SUBTRACT_BOOLS)
     # ATen fills a tensor of the input's dtype with the margin, so integers truncate it.
     limit = int(margin) if input.dtype.category < FLOATING else float(margin)
     short = tensor_ops.sub(limit, input).clamp_min_(0)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype
+from impl.core.messages import NEGATE_BOOL
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
-from impl.dispatch.not_implemented import no_derivative, require_full_precision
+from impl.dispatch.not_implemented import no_derivative, require_full_precision, require_scalar_type
 from impl.operators.losses.losses import MEAN, NONE, of_mean, reduced
-from impl.tensor.memory_overlap import check_cast
+from impl.tensor.memory_overlap import check_cast, check_written
 
 # -- the logistic margin -----------------------------------------------------------------------
 
@@ -29,14 +30,11 @@ from impl.tensor.memory_overlap import check_cast
 )
 def soft_margin_loss(self: Array, target: Array, reduction) -> Array:
     """log(1 + exp(-target * self)), rounded at each step; it overflows as torch's does."""
-    check_cast(target.dtype, self.dtype)
+    if self.dtype.kind == "b":
+        raise NotImplementedError(NEGATE_BOOL)
+    check_written(self, target)
     if BY_NUMPY[self.dtype].category < FLOATING:
         check_cast(get_default_dtype().numpy, self.dtype)
-    if np.broadcast_shapes(self.shape, target.shape) != self.shape:
-        raise RuntimeError(
-            f"output with shape {list(self.shape)} doesn't match the broadcast shape "
-            f"{list(np.broadcast_shapes(self.shape, target.shape))}"
-        )
     return reduced(_softened(self, target.astype(self.dtype, copy=False)), reduction)
 
 
@@ -144,11 +142,9 @@ def _checked_target(self, target, weight):
         raise RuntimeError(
             f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}"
         )
-    if target.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {BY_NUMPY[target.dtype].legacy}")
-    if weight is not None and weight.dtype != self.dtype:
-        found = BY_NUMPY[weight.dtype].legacy
-        raise RuntimeError(f"expected scalar type {BY_NUMPY[self.dtype].legacy} but found {found}")
+    require_scalar_type(target, np.dtype(np.int64))
+    if weight is not None:
+        require_scalar_type(weight, self.dtype)
     if ((target < 0) | (target >= rows.shape[1])).any():
         raise RuntimeError("target out of range")
     return target.reshape(-1)
@@ -213,8 +209,7 @@ def _check_listed(self, target) -> None:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
         )
-    if target.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {BY_NUMPY[target.dtype].legacy}")
+    require_scalar_type(target, np.dtype(np.int64))
     if target.size and (target.min() < -1 or target.max() >= _rows(self).shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
 

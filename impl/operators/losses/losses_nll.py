@@ -130,7 +130,7 @@ def _segment_sums(values, ends):
 
 
 def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_weight):
-    if self.ndim == 1 and np.ndim(target):
+    if self.ndim == 1 and np.ndim(target) and len(self) != len(target):
         # torch accepts a vector with one target in the forward pass, but not in backward.
         raise RuntimeError(
             f"size mismatch (got input: {[*self.shape]}, target: {[*np.shape(target)]})"
@@ -240,11 +240,11 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
     shape, goal = input._raw.shape, target._raw.shape
     if len(goal) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    _check_common("nll_loss_forward", target, weight)
     if len(shape) == 1 and len(goal) == 1 and goal[0] != 1:
         raise ValueError(
             f"For 1D input, 1D target must have size 1, but got target size: {goal[0]}"
         )
-    _check_common("nll_loss_forward", target, weight)
     if weight is not None and weight._raw.shape != shape[-1:]:
         raise RuntimeError(
             f"weight tensor should be defined either for all {shape[-1]} classes or no classes "
@@ -261,9 +261,9 @@ def _nll_images(input, target, weight, reduction, ignore_index):
             "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
             f"{len(goal)}"
         )
+    _check_common("nll_loss2d_forward", target, weight)
     if (shape[0], *shape[2:]) != goal:
         raise RuntimeError(f"size mismatch (got input: {[*shape]} , target: {[*goal]}")
-    _check_common("nll_loss2d_forward", target, weight)
     if weight is not None and weight._raw.size != shape[1]:
         raise RuntimeError("weight tensor should be defined either for all or no classes")
     if target.dtype.name == "uint8":

@@ -75,18 +75,20 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     Norms below `eps` count as `eps`. Raises RuntimeError for integers and shapes that do not
     broadcast.
     """
-    common = dtypes.promote_types(x1.dtype, x2.dtype)
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
+    common = dtypes.result_dtype((x1._raw, x2._raw))
     if common.category != FLOATING:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is " + common.legacy
         )
-    shape = broadcast_shapes(x1._raw.shape, x2._raw.shape)
-    directions = []
-    for x in (x1, x2):
-        if x1._raw.shape != x2._raw.shape:
-            x = tensor_ops.expand(x, shape)
-        length = vector_norm(x, 2, (dim,), True).clone()
-        with no_grad():  # the gradient passes as if there were no bound, the tangent does not
+    x1, x2 = (x.to(common) if x.dtype.category < FLOATING else x for x in (x1, x2))
+    if x1._raw.shape != x2._raw.shape:
+        shape = broadcast_shapes(x1._raw.shape, x2._raw.shape)
+        x1, x2 = (tensor_ops.expand(x, shape) for x in (x1, x2))
+    lengths = [vector_norm(x, 2, (dim,), True).clone() for x in (x1, x2)]
+    with no_grad():  # the gradient passes as if there were no bound, the tangent does not
+        for length in lengths:
             length.clamp_min_(eps)
-        directions.append(x / length)
-    return (directions[0] * directions[1]).sum((dim,))
+    second = x2 / lengths[1]
+    return ((x1 / lengths[0]) * second).sum((dim,))

@@ -9,6 +9,7 @@ import numpy as np
 from impl.core.state import STATE
 from impl.dispatch.autocast import lowering
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.not_implemented import require_scalar_type
 from impl.kernels.reduced_precision import widened
 
 
@@ -18,6 +19,8 @@ def trilinear(
 ) -> Array:
     """The product of three tensors, each unsqueezed at the dimensions in its `expand`, summed over
     `sumdim` (ATen's _trilinear)."""
+    for factor in (i2, i3):
+        require_scalar_type(factor, i1.dtype)
     dims = range(i1.ndim + len(expand1))
     present = [[d for d in dims if d not in absent] for absent in (expand1, expand2, expand3)]
     kept = [d for d in dims if d not in sumdim]

@@ -7,13 +7,12 @@ import warnings
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import element_strides
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.not_implemented import check_floating, refuse_bool
+from impl.dispatch.not_implemented import check_floating, refuse_bool, require_scalar_type
 from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
@@ -36,9 +35,7 @@ def linalg_cross(self: Array, other: Array, dim=-1) -> Array:
 
 @linalg_cross.checked
 def _check_cross(self, other, dim) -> None:
-    if self.dtype != other.dtype:
-        one, two = (BY_NUMPY[v.dtype].legacy for v in (self, other))
-        raise RuntimeError(f"expected scalar type {one} but found {two}")
+    require_scalar_type(other, self.dtype)
 
 
 linalg_cross.checks_out(exact_dtype_out)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.dtypes import FLOATING
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
-from impl.dispatch.not_implemented import require_full_precision
+from impl.dispatch.not_implemented import require_full_precision, require_scalar_type
 from impl.operators.reductions.distance_derivatives import of_cdist_backward, of_pdist_backward
 from impl.tensor.tensor import Tensor
 
@@ -94,9 +94,7 @@ def _gradient(grad, x1, x2, p: float, lengths):
 @operator(node="CdistBackward0", function=False, method=False)
 def cdist_forward(x1: Array, x2: Array, p) -> Array:
     require_full_precision(x1, "cdist")
-    if x1.dtype != x2.dtype:
-        one, two = (BY_NUMPY[x.dtype].legacy for x in (x1, x2))
-        raise RuntimeError(f"expected scalar type {one} but found {two}")
+    require_scalar_type(x2, x1.dtype)
     return _distances(x1, x2, p)
 
 
