@@ -87,6 +87,7 @@ def operator(
             layout_sensitive: the formulas see to the order of dimensions in memory; by default as
                 `elementwise`.
             reduces: an element-wise operator may reduce its result.
+            compares: the result is bool, whatever the common dtype of the operands.
             grows: in place, the target takes the result's shape.
             lays_out: an `out=` that is resized takes the strides of the kernel's result.
             exact_number: half precision does not round a last operand of one element first.

@@ -13,6 +13,7 @@ from impl.core.dtypes import (
     float16,
     result_dtype,
 )
+from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
 from impl.dispatch import fast_path, forward_rules
@@ -70,6 +71,7 @@ class Operator(OutputLayout):
         memory: MemoryOverlap = USUAL_OVERLAP,
         layout_sensitive: bool | None = None,
         reduces: bool = False,
+        compares: bool = False,
         grows: bool = False,
         lays_out: bool = False,
         exact_number: bool = False,
@@ -93,6 +95,7 @@ class Operator(OutputLayout):
         self._casts_out = elementwise and promote is not None
         self.layout_sensitive = elementwise if layout_sensitive is None else layout_sensitive
         self.reduces = reduces
+        self.compares = compares
         self.grows = grows
         self.lays_out = lays_out
         self.exact_number = exact_number
@@ -302,10 +305,8 @@ class Operator(OutputLayout):
         try:
             result = self._call_kernel(raws)
         except NotImplementedError:
-            # torch looks whether the result can be cast before it looks for a kernel.
-            if self.promote is not None:
-                present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
-                memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
+            if self.elementwise and (self.complex is None or self.complex.text is None):
+                self._check_result(target, raws)
             raise
         if late:
             memory_overlap.check_memory(target, operands, True, True)
@@ -329,6 +330,16 @@ class Operator(OutputLayout):
             created(history)
         tangent.write()
         return target
+
+    def _check_result(self, target, raws) -> None:
+        """Raise RuntimeError for a target in place that the result would not fit: torch's
+        TensorIterator looks at this before it looks for a kernel."""
+        present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+        shape = broadcast_shapes(*map(np.shape, present))
+        if shape != target._raw.shape:
+            raise RuntimeError(messages.OUTPUT_SHAPE.format([*target._raw.shape], [*shape]))
+        if self.promote is not None and not self.compares:
+            memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
 
     def call_out(self, out, args):
         """Apply and write into `out=`; nothing is recorded but that there is no derivative.

@@ -20,6 +20,7 @@ __all__ = [
     "check_write",
     "edges_of",
     "gradient_edges",
+    "refuse_write",
     "record_undifferentiable",
     "store_underived",
     "underived_out",
@@ -36,6 +37,14 @@ def check_write(target: Tensor, differentiable: bool = False) -> None:
     `differentiable` says that the written values require grad.
     """
     check(target, differentiable or requires_grad(target))
+
+
+def refuse_write(values) -> None:
+    """Raise RuntimeError as `check_write` does for the first of the values, which a function that
+    failed was to write: torch looks at this before it looks at the operands."""
+    target, *operands = values
+    if isinstance(target, Tensor):
+        check_write(target, any(isinstance(o, Tensor) and requires_grad(o) for o in operands))
 
 
 def edges_of(*tensors: Tensor) -> list:

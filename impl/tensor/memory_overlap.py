@@ -49,10 +49,7 @@ def check_fits(target: Tensor, value) -> None:
     """
     shape = target._raw.shape
     if np.shape(value) != shape:
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape "
-            f"{list(np.shape(value))}"
-        )
+        raise RuntimeError(messages.OUTPUT_SHAPE.format([*shape], [*np.shape(value)]))
     check_cast(value.dtype, target._raw.dtype)
 
 

@@ -11,7 +11,7 @@ from impl.core import dtypes, messages
 from impl.core.devices import check_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
-from impl.core.sizes import sizes_of
+from impl.core.sizes import check_count, sizes_of
 from impl.core.state import STATE
 from impl.dispatch.out import fill_out
 from impl.tensor.tensor import Tensor, new
@@ -59,6 +59,8 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if device is not None:
             check_device(device)
         if sized is not None and size and min(size) < 0:
+            if target is not None and name != "empty":
+                check_count(size)
             raise _negative(name, size)
         if pin_memory:
             refuse_pinned()

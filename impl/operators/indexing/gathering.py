@@ -161,9 +161,7 @@ def _taken_along(input, indices, dim):
             f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
         )
     dim = wrap_dim(dim, ndim)
-    size = input._raw.shape[dim]
-    places = indices._raw
-    indices = new(np.where(places < 0, places + size, places))
+    indices = tensor_ops.remainder(indices, input._raw.shape[dim])
     own, other = list(input._raw.shape), list(indices._raw.shape)
     own_wide, other_wide = own.copy(), other.copy()
     own_wide[dim], other_wide[dim] = other[dim], own[dim]

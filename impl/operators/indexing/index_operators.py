@@ -19,18 +19,19 @@ from impl.core.tensor_iterator import elementwise_strides
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
+from impl.dispatch.record import check_write
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor, new, requires_grad
 
 
 def expanded(shape, indices) -> list:
-    """Indices as integer arrays or None: masks become the positions they select; all are in range.
+    """Indices as integer arrays or None: masks become the positions they select.
 
     Raises IndexError for a mask of another shape, too many indices, a dtype that cannot index, and
-    an index out of range.
+    an index into a dimension without elements.
     """
     result: list = []
     for index in indices:
@@ -60,15 +61,28 @@ def expanded(shape, indices) -> list:
     nothing = any(shape[d] == 0 for d, i in enumerate(result) if i is not None)
     if nothing and 0 not in broadcast_shapes(*(i.shape for i in present)):
         raise IndexError("index is out of bounds for dimension with size 0")
-    if any(n == 0 and i is None for n, i in zip(shape[: len(result)], result, strict=True)) or (
-        0 in shape[len(result) :]
-    ):
-        # As in torch, which looks at no index where there is no element to be found.
-        return [None if i is None else np.zeros_like(i) for i in result]
-    for dim, index in enumerate(result):
+    return result
+
+
+def indexed_shape(shape, places) -> tuple[int, ...]:
+    """The shape of what is at `places`, integer arrays or None, in an array of `shape`."""
+    common, before, after = _indexed_dims(places, len(shape))
+    return (*(shape[d] for d in before), *common, *(shape[d] for d in after))
+
+
+def in_range(shape, places) -> list:
+    """Integer arrays or None that index an array of `shape`, none of them out of range.
+
+    Raises IndexError for an index out of range; where there is no element to be found, no index is
+    looked at, as in torch.
+    """
+    if 0 in indexed_shape(shape, places):
+        common = broadcast_shapes(*(i.shape for i in places if i is not None))
+        return [None if i is None else np.zeros(common, np.intp) for i in places]
+    for dim, index in enumerate(places):
         if index is not None:
             _check_range(index, dim, shape[dim])
-    return result
+    return places
 
 
 def check_mask(shape, dim: int, mask) -> None:
@@ -106,14 +120,21 @@ def _key(indices) -> tuple:
     return tuple(slice(None) if i is None else i for i in indices)
 
 
-def _result_operands(value, indices):
-    """Sizes of the result and the strides its operands have in it, for its layout."""
+def _indexed_dims(indices, ndim: int):
+    """The shape that the indices have in common, and the dimensions without one that come before
+    and after it in the result."""
     present = [d for d, i in enumerate(indices) if i is not None]
     common = broadcast_shapes(*(indices[d].shape for d in present))
     adjacent = present[-1] - present[0] == len(present) - 1
-    rest = [d for d in range(value.ndim) if d not in present]
+    rest = [d for d in range(ndim) if d not in present]
     before = [d for d in rest if adjacent and d < present[0]]
-    after = [d for d in rest if d not in before]
+    return common, before, [d for d in rest if d not in before]
+
+
+def _result_operands(value, indices):
+    """Sizes of the result and the strides its operands have in it, for its layout."""
+    common, before, after = _indexed_dims(indices, value.ndim)
+    present = [d for d, i in enumerate(indices) if i is not None]
     steps = element_strides(value)
     shape = (*(value.shape[d] for d in before), *common, *(value.shape[d] for d in after))
     source = (*(steps[d] for d in before), *(0 for _ in common), *(steps[d] for d in after))
@@ -132,7 +153,7 @@ def _result_operands(value, indices):
 
 @operator(function=False, method=False, node="IndexBackward0", fresh=True)
 def index_(self: Array, indices: list[Array]) -> Array:
-    places = expanded(self.shape, indices)
+    places = in_range(self.shape, expanded(self.shape, indices))
     result = self[_key(places)]
     plain = self.flags.c_contiguous and all(
         i is None or i.ndim < 2 or i.flags.c_contiguous for i in places
@@ -152,10 +173,23 @@ def _is_one_mask(indices) -> bool:
     return len(present) == 1 and present[0].dtype in (np.bool_, np.uint8)
 
 
+def _broadcasts(shape, target) -> bool:
+    """Whether an array of `shape` broadcasts to the shape `target`."""
+    return len(shape) <= len(target) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(target), strict=False)
+    )
+
+
 def _put(self, indices, values, accumulate: bool):
     places = expanded(self.shape, indices)
     if not accumulate and values.size == 1 and _is_one_mask(indices):
         values = storable(values.item(), self.dtype)  # as ATen then calls masked_fill_
+    target = indexed_shape(self.shape, places)
+    if not _broadcasts(values.shape, target):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(target)}"
+        )
     if values.dtype != self.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
@@ -163,17 +197,7 @@ def _put(self, indices, values, accumulate: bool):
             f"{BY_NUMPY[values.dtype].legacy} for the source."
         )
     result = preserved(self)
-    key = _key(places)
-    target = result[key].shape
-    try:
-        fits = broadcast_shapes(target, values.shape) == target
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
-            f"indexing result of shape {list(target)}"
-        )
+    key = _key(in_range(self.shape, places))
     if not accumulate:
         result[key] = values
         return result
@@ -225,7 +249,7 @@ index_put_impl.forward("reapplied")
 array_ops.dtype_of = lambda value: value.dtype
 tensor_ops.dtype_of = lambda value: value._raw.dtype
 array_ops.index_backward = lambda grad, shape, indices: add_each_at(
-    np.zeros(shape, grad.dtype), _key(expanded(shape, indices)), grad
+    np.zeros(shape, grad.dtype), _key(in_range(shape, expanded(shape, indices))), grad
 )
 tensor_ops.index_backward = lambda grad, shape, indices: counted(
     index_put_impl(tensor_ops.new_zeros(grad, shape), indices, grad, True)
@@ -250,6 +274,7 @@ def _indices(name: str, indices) -> list:
 
 def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` at `indices` in place. Raises as every in-place operation does."""
+    check_write(target, requires_grad(values))
     check_disjoint(target, values)
     for index in indices:
         if index is not None:

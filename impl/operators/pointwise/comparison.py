@@ -37,6 +37,7 @@ def _define(name: str, compare, words: str) -> None:
     def primitive(kernel_name: str, node=None, **facts):
         kernel.__name__ = kernel_name
         facts |= {"promote": "arithmetic", "elementwise": True, "complex": refused}
+        facts |= {"compares": True}
         return operator(node=node, function=False, method=False, **facts)(kernel)
 
     refused = None if name in ("eq", "ne") else NoComplex(f"{name}_cpu")

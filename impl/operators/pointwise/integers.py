@@ -16,14 +16,28 @@ def _require_integers(value, kernel: str) -> None:
         raise not_implemented(kernel, BY_NUMPY[value.dtype])
 
 
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    numbers=False,
+    node="NotImplemented",
+)
 def gcd(self: Array, other: Array) -> Array:
     """The greatest common divisor (torch.gcd). NotImplementedError for all but integers."""
     _require_integers(self, "gcd_cpu")
     return np.gcd(self, other)
 
 
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    numbers=False,
+    node="NotImplemented",
+)
 def lcm(self: Array, other: Array) -> Array:
     """The least common multiple (torch.lcm). NotImplementedError for all but integers."""
     _require_integers(self, "lcm_cpu")

@@ -20,8 +20,7 @@ from impl.core.sizes import sizes_of
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import check_out
-from impl.dispatch.out import store_exactly as store
+from impl.dispatch.out import check_out, store_resized
 from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import ViewOperator
 from impl.operators.views import expansion, shape, slicing, splitting, transposition
@@ -74,7 +73,7 @@ def _published(copies):
             _store_several(name, out, result)
             return None
         input = args[0] if args else named[first]
-        return store_underived(f"aten::{name}", (input,), out, result, store)
+        return store_underived(f"aten::{name}", (input,), out, result, store_resized)
 
     return function(method=False)(call)
 
@@ -94,7 +93,8 @@ def _store_several(name: str, out, results: tuple[Tensor, ...]) -> None:
         for part in out:
             check_out(name, part, False)
     with no_grad():
-        store(name, out, results)
+        for one, result in zip(out, results, strict=True):
+            store_resized(name, one, result)
 
 
 _alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)
@@ -124,7 +124,7 @@ def as_strided_copy(input, size, stride, storage_offset=None):
 def expand_copy(input, size, *, implicit=False):
     """A copy of `expand` (torch.expand_copy). Raises RuntimeError for sizes that do not fit."""
     sizes = sizes_of((size,))
-    expansion.check_count(input, sizes)
+    expansion.check_dims(input, sizes)
     return _expand(input, sizes)
 
 
