@@ -46,7 +46,7 @@ tensor_ops.solution = lambda A, B: solve(A, B)
 
 @lapack.factorisation("LinalgEigBackward0", "eigenvalues", "eigenvectors")
 def linalg_eig(self: Array) -> tuple:
-    values, vectors = np.linalg.eig(self)
+    values, vectors = np.linalg.eig(lapack.widened(self))
     kind = _complex(self)
     return values.astype(kind), lapack.column_major(vectors, kind)
 
@@ -123,7 +123,7 @@ def eigvals(A, *, out=None):
         result = eig(A)[0]
     else:
         _check_general("linalg.eigvals", A)
-        result = new(np.linalg.eigvals(A._raw).astype(_complex(A._raw)))
+        result = new(np.linalg.eigvals(lapack.widened(A._raw)).astype(_complex(A._raw)))
     return result if out is None else _store_values(A, out, result.detach())
 
 
@@ -141,7 +141,7 @@ def _store_values(A: Tensor, out, result: Tensor):
 
 @lapack.factorisation("LinalgEighBackward0", "eigenvalues", "eigenvectors")
 def linalg_eigh(A: Array, UPLO="L", compute_v=True) -> tuple:
-    broken = lapack.first_not_finite(A) if A.size else -1
+    broken = lapack.first_not_finite(A) if A.shape[-1] > 1 and A.size else -1
     if broken >= 0:
         raise LinAlgError(
             f"linalg.eigh: {lapack.batch_element(A, broken)}The algorithm failed to converge "

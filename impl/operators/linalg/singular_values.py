@@ -34,7 +34,9 @@ Svd = return_type("svd", "U", "S", "V")
     saved_as=SavedAs(parts=("_sym_argsize_minus_1",)),
 )
 def linalg_svd(A: Array, full_matrices=False, compute_uv=True, driver=None) -> tuple:
-    broken = lapack.first_not_finite(A) if A.size else -1
+    """Singular values and vectors; of a matrix with infinities the values are NaN, as LAPACK has
+    it. Raises LinAlgError for NaN."""
+    broken = lapack.first_with(np.isnan, A) if A.size else -1
     if broken >= 0:
         raise LinAlgError(
             f"linalg.svd: {lapack.batch_element(A, broken)}The algorithm failed to converge "
@@ -42,10 +44,17 @@ def linalg_svd(A: Array, full_matrices=False, compute_uv=True, driver=None) -> t
         )
     wide = lapack.widened(A)
     real = A.real.dtype
+    infinite = np.isinf(wide).any((-2, -1))
+    if infinite.any():
+        wide = np.where(infinite[..., None, None], wide.dtype.type(0), wide)
     if not compute_uv:
         S = np.linalg.svd(wide, compute_uv=False)
+        S[infinite] = np.nan
         return np.empty(0, A.dtype), S.astype(real, copy=False), np.empty(0, A.dtype)
     U, S, Vh = np.linalg.svd(wide, full_matrices)
+    S[infinite] = np.nan
+    for vectors in (U, Vh):
+        vectors[infinite] = 1 if vectors.shape[-2:] == (1, 1) else np.nan
     U, Vh = (lapack.column_major(vectors, A.dtype) for vectors in (U, Vh))
     return U, S.astype(real, copy=False), Vh
 
