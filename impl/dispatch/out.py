@@ -71,10 +71,8 @@ def exact_dtype_out(out, value, *rest) -> None:
     """Raise RuntimeError when `out=` has another dtype than the first operand, for operators whose
     result no TensorIterator casts (torchgen's structured kernels)."""
     if out != value.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {BY_NUMPY[value.dtype].c_name}, but got "
-            f"{BY_NUMPY[out].c_name} instead"
-        )
+        expected, got = BY_NUMPY[value.dtype].c_name, BY_NUMPY[out].c_name
+        raise RuntimeError(messages.OUT_DTYPE.format(expected, got))
 
 
 def inner_product_out(out, value, *rest) -> None:
@@ -233,10 +231,14 @@ def store_exactly(name: str, out, result):
     return store(name, out, result)
 
 
+def check_dtypes(out, *dtypes) -> None:
+    """Raise RuntimeError for tensors of `out=`, if that is given, that have not these dtypes: what
+    a structured kernel looks at before it computes."""
+    for one, expected in zip(out or (), dtypes, strict=False):
+        if isinstance(one, Tensor) and one.dtype is not expected:
+            raise RuntimeError(messages.OUT_DTYPE.format(expected.c_name, one.dtype.c_name))
+
+
 def _check_exactly(name: str, out: Tensor, result: Tensor) -> None:
     check_out(name, out, result.requires_grad)
-    if out.dtype is not result.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
-            f"{out.dtype.c_name} instead"
-        )
+    check_dtypes((out,), result.dtype)

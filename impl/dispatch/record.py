@@ -20,8 +20,8 @@ __all__ = [
     "check_write",
     "edges_of",
     "gradient_edges",
-    "refuse_write",
     "record_undifferentiable",
+    "refuse_write",
     "store_underived",
     "underived_out",
 ]

@@ -29,10 +29,13 @@ from impl.tensor.tensor import Tensor
 
 
 def raw_norm(raw, order: float, axes, keepdim: bool):
-    """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32."""
+    """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32.
+
+    That of single numbers is their absolute value, as in ATen.
+    """
     kind = raw.dtype
     size = np.abs(widened(raw))
-    if order == math.inf:
+    if order == math.inf or (order and _is_single(size.shape, axes)):
         result = np.max(size, axis=axes, keepdims=keepdim)
     elif order == -math.inf:
         result = np.min(size, axis=axes, keepdims=keepdim)
@@ -46,6 +49,11 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
         total = np.sum(np.power(size, size.dtype.type(order)), axis=axes, keepdims=keepdim)
         result = np.power(total, size.dtype.type(1 / order))
     return result.astype(kind if kind.kind != "c" else result.dtype)
+
+
+def _is_single(shape, axes) -> bool:
+    """Whether all dimensions among `axes`, None for all, have one element."""
+    return all(shape[d] == 1 for d in (range(len(shape)) if axes is None else axes))
 
 
 def require_identity(raw, order: float, dim) -> None:

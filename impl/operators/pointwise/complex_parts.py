@@ -14,7 +14,7 @@ from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import Rereading
 from impl.tensor import lazy_conj
 from impl.tensor.aliases import alias
-from impl.tensor.geometry import Geometry, geometry
+from impl.tensor.geometry import Geometry, geometry, of_pairs
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
 from impl.tensor.tensor import Tensor
 
@@ -202,19 +202,7 @@ def view_as_complex(tensor: Tensor) -> Tensor:
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
-    shape, strides, offset = geometry(tensor)
-    if not shape:
-        raise RuntimeError("Input tensor must have one or more dimensions")
-    if shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
-    if strides[-1] != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in strides[:-1]):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if offset % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    target = Geometry(shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2)
-    return alias(tensor, target, complex_of(d).numpy)
+    return alias(tensor, of_pairs(geometry(tensor)), complex_of(d).numpy)
 
 
 view_as_real.gradient(self=lambda F, grad: F.view_as_complex(F.contiguous(grad)))

@@ -179,7 +179,10 @@ def unsafe_chunk(input, chunks, dim=0):
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     size = shape[wrap_dim(dim, len(shape))]
-    return unsafe_split(input, _chunk_length(size, chunks), dim)
+    length = _chunk_length(size, chunks)
+    if length == 0 and size == 0:
+        return unsafe_split_with_sizes(input, (0,) * chunks, dim)
+    return unsafe_split(input, length, dim)
 
 
 @view_operator.view(node="UnbindBackward0", multiple=True, saved_as=SavedAs(parts=()))

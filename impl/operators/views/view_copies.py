@@ -17,6 +17,7 @@ from impl.core.dtypes import BY_NUMPY, dtype
 from impl.core.grad_mode import no_grad
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import sizes_of
+from impl.core.strides import element_strides
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative
@@ -25,6 +26,7 @@ from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import ViewOperator
 from impl.operators.views import expansion, shape, slicing, splitting, transposition
 from impl.operators.views.as_strided import alias_, as_strided
+from impl.tensor.geometry import Geometry, of_pairs
 from impl.tensor.tensor import Tensor, new
 
 
@@ -265,8 +267,7 @@ def view_as_complex_copy(self: Array) -> Array:
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
-    if self.ndim and self.strides[-1] != self.itemsize:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    of_pairs(Geometry(self.shape, element_strides(self), 0))
     return np.array(array_ops.view_as_complex(np.ascontiguousarray(self)))
 
 
