@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Operator(OutputLayout):
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
     _validate_out = None  # checks the dtype of out= and the raw arguments
+    _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_in_memory = None  # the kernel over an array that is written itself
 
@@ -115,9 +117,10 @@ class Operator(OutputLayout):
         self.validate = validate
         return validate
 
-    def checks_out(self, validate):
-        """Register what raises for a wrong `out=`, from its NumPy dtype and the raw arguments."""
-        self._validate_out = validate
+    def checks_out(self, validate, first: bool = False):
+        """Register what raises for a wrong `out=`, from its NumPy dtype and the raw arguments;
+        after the operands have been looked at, unless it is the `first` that is."""
+        self._validate_out, self._out_first = validate, first
         return validate
 
     def casts_out(self, casts: bool) -> None:
@@ -355,7 +358,7 @@ class Operator(OutputLayout):
             linked = mask != 0 or (self.list_edges and self._links_list(args))
             check_out(self.name, out, linked, plain=not self.grad_inputs)
         if self._validate_out is not None:
-            self._validate_out(out._raw.dtype, *raws)
+            self._check_out(out, raws)
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
@@ -376,6 +379,17 @@ class Operator(OutputLayout):
             if STATE.node_creation_hooks:
                 created(history)
         return out
+
+    def _check_out(self, out, raws) -> None:
+        """Raise RuntimeError for an `out=` of a wrong dtype; a structured kernel looks at it after
+        it has looked at its operands, and before it looks whether it knows their dtype."""
+        try:
+            self._validate_out(out._raw.dtype, *raws)
+        except RuntimeError:
+            if not self._out_first:
+                with suppress(NotImplementedError):
+                    self._call_kernel([*raws])
+            raise
 
     def _links_list(self, args) -> bool:
         """Whether a tensor of the list of tensors requires grad."""

@@ -11,13 +11,14 @@ import math
 import warnings
 
 from impl.core import inference_mode
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import function, native
 from impl.dispatch.out import (
     check_out,
+    copy_out,
     exact_dtype_out,
     inner_product_out,
     named_out,
@@ -218,30 +219,37 @@ def ger(input, vec2, *, out=None):
     return store("ger", out, outer(input, vec2))
 
 
-@function(out=True)
-def inner(input, other):
+@function()
+def inner(input, other, *, out=None):
     """The sums of products over the last dimensions (torch.inner).
 
     Raises RuntimeError when the last sizes differ.
     """
     if input._raw.ndim == 0 or other._raw.ndim == 0:
-        return input * other
+        return FUNCTIONS["mul"](input, other, out=out)
     if input._raw.shape[-1] != other._raw.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{[*input._raw.shape]} and {[*other._raw.shape]}"
         )
-    return _contracted(input, other, [-1], [-1])
+    return tensordot(input, other, [-1], [-1], out=out)
 
 
 @native()
 def tensordot(input, other, dims_self, dims_other, *, out=None):
     """Contract dimensions of one tensor with dimensions of another.
 
-    Raises RuntimeError when the sizes differ.
+    Raises RuntimeError when the sizes differ, and for an `out=` of another dtype.
     """
     result = _contracted(input, other, dims_self, dims_other)
-    return result if out is None else store("tensordot", out, result)
+    if out is None:
+        return result
+    if out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"tensordot: Expected the output tensor to have dtype {result.dtype.legacy}, but got "
+            f"an output tensor with dtype {out.dtype.legacy}"
+        )
+    return copy_out("tensordot", out, result)
 
 
 def _contracted(a, b, of_a, of_b):
