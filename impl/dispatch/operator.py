@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from contextlib import suppress
 
 import numpy as np
@@ -35,6 +36,7 @@ from impl.dispatch.output_layout import OutputLayout
 from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
+from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
 from impl.tensor.tensor import Tensor, requires_grad
@@ -316,6 +318,8 @@ class Operator(OutputLayout):
         if self.grows and np.shape(result) != target._raw.shape:
             write.resize(target, np.shape(result))
         memory_overlap.check_fits(target, result)
+        if self.compares and discards(raws[0].dtype, target._raw.dtype):  # of operands promoted
+            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
             write.write(target, result)

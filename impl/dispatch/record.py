@@ -9,6 +9,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.state import STATE
 from impl.dispatch.out import store, store_exactly
 from impl.graph.edge import gradient_edge
+from impl.graph.node import RUNS_FIRST
 from impl.tape.custom_function import Function
 from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
@@ -63,6 +64,7 @@ def record_undifferentiable(name: str, edges: list, out: Tensor) -> None:
     The error (RuntimeError) names the operator.
     """
     node = _NotImplemented(messages.UNDIFFERENTIABLE.format(name))
+    node._sequence = RUNS_FIRST
     node._set_next_edges(edges)
     node._set_input_metadata((out,))
     rebase_history(out, node)

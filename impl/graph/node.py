@@ -13,6 +13,8 @@ from impl.graph.hooks import register_node_hook
 from impl.graph.input_metadata import InputMetadata, tensor_meta
 
 next_sequence = itertools.count().__next__
+RUNS_FIRST = (1 << 64) - 1
+"""The sequence number of leaves, and of nodes that only raise: the largest."""
 
 
 class Node:

@@ -263,7 +263,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         U, S, Vh = _decomposed(input, not some, True, None)
     else:
         S = svdvals(input)
-        U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)) for n in shape[-2:])
+        U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)).zero_() for n in shape[-2:])
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
     return result if out is None else store("svd", out, result)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY
+from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, alias, function, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented
@@ -78,6 +79,19 @@ for _name, _test, _words in (
 ):
     _words = f"Whether each element is {_words}"
     unary(_name, _test, _words, promote=None, inplace=False, out=False)
+
+
+_parts_finite = FUNCTIONS["isfinite"]
+
+
+@function()
+def isfinite(input):
+    """Whether each element is neither infinite nor NaN (torch.isfinite): of complex numbers whether
+    the real part is, to which the imaginary one is added in place."""
+    result = _parts_finite(input)
+    if input.is_complex() and not result._uncounted:
+        result._storage.version += 1
+    return result
 
 
 @operator(

@@ -105,8 +105,8 @@ def _check_rounding(self, other, rounding_mode) -> None:
         )
 
 
-def _dividend_gradient(F, grad, other, rounding_mode):
-    return _by_other(F, grad, other) if rounding_mode is None else F.zeros_like(grad)
+def _dividend_gradient(F, grad, other_conj, rounding_mode):
+    return _by_other(F, grad, other_conj) if rounding_mode is None else F.zeros_like(grad)
 
 
 def _divisor_gradient(F, grad, self, other, rounding_mode):
