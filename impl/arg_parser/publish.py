@@ -6,9 +6,8 @@ import functools
 
 from impl.arg_parser.parameter import MISSING
 from impl.arg_parser.parser import ArgParser, signatures
-from impl.core import messages
 from impl.core.registry import NATIVE, C
-from impl.dispatch.out import refuse_gradients
+from impl.dispatch.out import refusing_gradients
 from impl.dispatch.record import refuse_write
 from impl.tensor.tensor import Tensor
 
@@ -44,7 +43,7 @@ def publish(namespaces: dict) -> None:
 
 def parsed(call, name: str, texts: list[str], method: bool):
     """A function that reads its arguments as torch does, and calls the implementation."""
-    parser = ArgParser(name, call, texts, method)
+    parser = ArgParser(name, refusing_gradients(call), texts, method)
     accepted, gathered, parse = parser.accepted, parser.gathered, parser.parse
     writes = name.endswith("_") and name not in LATE_WRITES
 
@@ -67,10 +66,6 @@ def parsed(call, name: str, texts: list[str], method: bool):
         except Exception as error:
             given = _given(a, b, c, more)
             parser.refuse_long_integers(given, named)
-            # A composite that writes to `out=` refuses a leaf itself.
-            refused = isinstance(error, TypeError) or str(error) == messages.LEAF_INPLACE
-            if named.get("out") is not None and not refused:
-                refuse_gradients(call, (*given, *named.values()))
             if writes and not isinstance(error, TypeError):
                 refuse_write((*given, *named.values()))
             raise

@@ -25,6 +25,7 @@ from impl.tensor.tensor import new
 if TYPE_CHECKING:
     from impl.dispatch.derivatives import DerivativeInfo
 
+
 class OperatorNode(Node):
     """A node of an operator: runs the operator's formulas on the saved values of its plan."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -28,11 +29,8 @@ def check_out(name: str, out: Tensor, differentiable: bool, plain: bool = False)
 
 
 def named_out(name: str):
-    """Decorate a function that takes `out=` with the name of ATen's operator that writes it.
-
-    If the function fails, an argument that requires grad is refused under that name: torch looks at
-    this before it looks at the operands (see `refuse_gradients`).
-    """
+    """Decorate a function that takes `out=` with the name of ATen's operator that writes it, under
+    which an argument that requires grad is refused (see `refusing_gradients`)."""
 
     def mark(function):
         function.out_name = name
@@ -41,13 +39,23 @@ def named_out(name: str):
     return mark
 
 
-def refuse_gradients(function, values) -> None:
-    """Raise RuntimeError if one of the values, among them the function's `out=`, requires grad."""
+def refusing_gradients(function):
+    """The function, if it writes to `out=` and has a derivative, so that it refuses arguments that
+    require grad, `out=` among them, before it looks at them. Raises RuntimeError."""
     name, op = getattr(function, "out_name", None), getattr(function, "out_operator", None)
-    if name is None or (op is not None and not op.grad_inputs):
-        return
-    if STATE.enabled and any(_links(value) for value in values):
-        raise RuntimeError(messages.OUT_GRADIENT.format(name))
+    derived = op is None or (op.grad_inputs and op.node_name != "NotImplemented")
+    if name is None or not derived:
+        return function
+
+    @functools.wraps(function)
+    def refusing(*args, out=None, **named):
+        if out is None:
+            return function(*args, **named)
+        if STATE.enabled and any(_links(value) for value in (*args, *named.values(), out)):
+            raise RuntimeError(messages.OUT_GRADIENT.format(name))
+        return function(*args, out=out, **named)
+
+    return refusing
 
 
 def _links(value) -> bool:
@@ -175,7 +183,8 @@ def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
         return like_tuple(result, [store(name, o, r, writes, counts_resize) for o, r in pairs])
     check_out(name, out, requires_grad(result))
     writes += counts_resize and out._raw.shape != result._raw.shape
-    write_out(out, result._raw, result._strides)
+    # What is cast was computed in other memory.
+    write_out(out, result._raw, result._strides if out.dtype is result.dtype else None)
     if not out._uncounted:
         out._storage.version += writes - 1  # besides the one that has been counted
     forward_grad.refuse_out(name, (out, result))
@@ -200,6 +209,45 @@ def store_resized(name: str, out, result):
         check_out(name, out, result.requires_grad)
         fit(out, result._raw.shape)
     return store_exactly(name, out, result)
+
+
+def storing_same(*texts: str, order=None):
+    """As `store`, but RuntimeError for an `out=` of another dtype than the result's: a text for
+    each result, which may name its dtype and that of `out=`; the results are looked at in `order`,
+    if given."""
+
+    def storing(name: str, out, result):
+        outs, results = (out, result) if isinstance(result, tuple) else ((out,), (result,))
+        if isinstance(outs, (tuple, list)) and len(outs) == len(results):
+            for place in order or range(len(texts)):
+                one, expected = outs[place], results[place].dtype
+                if isinstance(one, Tensor) and one.dtype is not expected:
+                    raise RuntimeError(texts[place].format(expected, one.dtype))
+        return store(name, out, result)
+
+    return storing
+
+
+def check_castable(function: str, out, result, *names: str) -> None:
+    """Raise RuntimeError for an `out=`, of one result or several of these names, to whose dtype
+    results cannot be cast (ATen's checkLinalgCompatibleDtype)."""
+    outs, results = (out, result) if isinstance(result, tuple) else ((out,), (result,))
+    for one, value, name in zip(outs, results, names or ("result",), strict=False):
+        if isinstance(one, Tensor) and value.dtype.category > one.dtype.category:
+            raise RuntimeError(
+                f"{function}: Expected {name} to be safely castable from {value.dtype.legacy} "
+                f"dtype, but got {name} with dtype {one.dtype.legacy}"
+            )
+
+
+def storing_castable(function: str, *names: str, storing=store):
+    """As `storing`, after `check_castable` for the function of that name."""
+
+    def checked(name: str, out, result):
+        check_castable(function, out, result, *names)
+        return storing(name, out, result)
+
+    return checked
 
 
 def storing_only(text: str, *dtypes):

@@ -179,7 +179,7 @@ def _store_indices(name: str, out, indices: Tensor):
     return store(name, out, indices)
 
 
-@function("nonzero", out=True, storing=_store_indices)
+@function("nonzero", out=True, derived=False, storing=_store_indices)
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, one row each (torch.nonzero).
 

@@ -16,7 +16,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
-from impl.dispatch.out import named_out, store, store_exactly
+from impl.dispatch.out import check_castable, named_out, store, store_exactly
 from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
@@ -113,7 +113,10 @@ def eig(A, *, out=None):
     """
     _check_general("linalg.eig", A)
     result = Eig(linalg_eig(A))
-    return result if out is None else store("linalg_eig", out, result)
+    if out is None:
+        return result
+    check_castable("torch.linalg.eig", out, result, "eigenvalues", "eigenvectors")
+    return store("linalg_eig", out, result)
 
 
 @fp32
@@ -128,11 +131,7 @@ def eigvals(A, *, out=None):
 
 
 def _store_values(A: Tensor, out, result: Tensor):
-    if isinstance(out, Tensor) and not out.is_complex():
-        raise RuntimeError(
-            "torch.linalg.eigvals: Expected eigenvalues to be safely castable from "
-            f"{result.dtype.legacy} dtype, but got eigenvalues with dtype {out.dtype.legacy}"
-        )
+    check_castable("torch.linalg.eigvals", out, result, "eigenvalues")
     return store_underived("aten::linalg_eigvals", (A,), out, result)
 
 

@@ -79,7 +79,7 @@ def frobenius_norm(input, dim, keepdim=False):
     return norm_dims(input, 2, dims, keepdim)
 
 
-@function(method=False, out=True, storing=copy_out)
+@function(method=False, out=True, derived=False, storing=copy_out)
 def nuclear_norm(input, dim=None, keepdim=False):
     """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
     deprecated)."""

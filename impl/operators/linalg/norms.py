@@ -225,7 +225,7 @@ def _copy_norm(name: str, out, result: Tensor):
     return copy_out(name, out, result)
 
 
-@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm)
+@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm, derived=False)
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
     (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
@@ -266,7 +266,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
 
 
-@functools.partial(taking_out, name="linalg.norm", storing=_copy_norm)
+@functools.partial(taking_out, name="linalg.norm", storing=_copy_norm, derived=False)
 def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm, or a matrix norm for two dimensions and an order (torch.linalg.norm)."""
     ndim = A._raw.ndim

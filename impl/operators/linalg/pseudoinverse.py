@@ -16,7 +16,7 @@ from impl.core.sizes import broadcast_shapes
 from impl.dispatch.autocast import fp32, lowering
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import refuse_gradient
-from impl.dispatch.out import check_out, copy_out, fit, store, warn_resized
+from impl.dispatch.out import check_castable, check_out, copy_out, fit, store, warn_resized
 from impl.operators.linalg import lapack
 from impl.operators.linalg.eigenvalues import eigvalsh, linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd, svdvals
@@ -159,6 +159,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
     if out is None:
         return result
+    check_castable("linalg.pinv", out, result)
     # Tolerances that are numbers are those of a composite, whose result is copied.
     numbers = rcond is not None or any(isinstance(t, float | int) for t in (atol, rtol))
     return (copy_out if numbers else store)("linalg_pinv", out, result)

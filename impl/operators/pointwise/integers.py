@@ -44,7 +44,7 @@ def lcm(self: Array, other: Array) -> Array:
     return np.lcm(self, other)
 
 
-@function(method=False, out=True, storing=store_exactly, batching="by_example")
+@function(method=False, out=True, derived=False, storing=store_exactly, batching="by_example")
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 

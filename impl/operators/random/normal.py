@@ -8,6 +8,7 @@ from impl.core.grad_mode import no_grad
 from impl.core.sizes import broadcast_shapes, sizes_of
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.out import check_out, write_out
+from impl.dispatch.record import underived_write
 from impl.factories.creation import empty
 from impl.factories.draws import draw_normal
 from impl.operators.random.sampling import check_deviation
@@ -92,8 +93,12 @@ def _of_numbers(
             raise RuntimeError(
                 f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
             )
-        write.resize(out, sizes_of((size,)))
-        return out.normal_(mean, std, generator=generator)
+        record = underived_write("aten::normal", (), (out,))
+        with no_grad():
+            write.resize(out, sizes_of((size,)))
+            out.normal_(mean, std, generator=generator)
+        record()
+        return out
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
     draw_normal(drawn, mean, std, generator)
     return drawn.requires_grad_(requires_grad) if requires_grad else drawn

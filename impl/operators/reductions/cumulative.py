@@ -20,9 +20,10 @@ from impl.dispatch.not_implemented import (
     refuse_integer_result,
     refuse_integers,
 )
+from impl.dispatch.out import named_out, store, storing_same
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
-from impl.operators.reductions.reductions import accumulate, in_dtype
+from impl.operators.reductions.reductions import accumulate, dtype_into, in_dtype
 from impl.tensor.tensor import new
 
 
@@ -240,29 +241,35 @@ def _check_dtype(name: str, input, dim, dtype) -> None:
         refuse_integer_result(input, dtype)
 
 
-@function(out=True)
-def cumsum(input, dim, *, dtype=None):
+@function()
+@named_out("cumsum")
+def cumsum(input, dim, *, dtype=None, out=None):
     """The cumulative sum along `dim`; integers are summed as int64 (torch.cumsum).
 
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
+    dtype = dtype_into(out, dtype)
     _check_dtype("cumsum", input, dim, dtype)
-    return cumsum_along(input, dim, dtype)
+    result = cumsum_along(input, dim, dtype)
+    return result if out is None else store("cumsum", out, result)
 
 
-@function(out=True)
-def cumprod(input, dim, *, dtype=None):
+@function()
+@named_out("cumprod")
+def cumprod(input, dim, *, dtype=None, out=None):
     """The cumulative product along `dim`; integers are multiplied as int64 (torch.cumprod).
 
     Raises IndexError for a dimension out of range, NotImplementedError for bool as `dtype`,
     RuntimeError for an integer one if the input requires grad.
     """
+    dtype = dtype_into(out, dtype)
     _check_dtype("cumprod", input, dim, dtype)
-    return cumprod_along(input, dim, dtype)
+    result = cumprod_along(input, dim, dtype)
+    return result if out is None else store("cumprod", out, result)
 
 
-@function(out=True)
+@function(out=True, storing=storing_same("expected scalar_type {0.legacy} but found {1.legacy}"))
 def logcumsumexp(input, dim):
     """log(cumsum(exp(x))), computed stably (torch.logcumsumexp).
 

@@ -19,7 +19,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
-from impl.dispatch.out import store
+from impl.dispatch.out import check_dtypes, named_out, store
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
@@ -107,6 +107,15 @@ sum_dim.gradient(
 sum_dim.forward("linear")
 
 
+def dtype_into(out, dtype):
+    """The dtype in which ATen reduces into `out=`: its own unless another was asked for, for which
+    RuntimeError is raised; without `out=` what was asked for."""
+    if out is None or dtype is None:
+        return dtype if out is None else out.dtype
+    check_dtypes((out,), dtype)
+    return dtype
+
+
 # The default of a dimension that may be None: `sum(None)` is the overload with dimensions.
 _UNSTATED: Any = object()
 
@@ -115,7 +124,10 @@ _UNSTATED: Any = object()
 def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
     refuse_integer_result(input, dtype)
-    result = sum_all(input, dtype) if dim is _UNSTATED else sum_dim(input, dim, keepdim, dtype)
+    if dim is _UNSTATED:
+        result = sum_all(input, dtype)
+    else:
+        result = sum_dim(input, dim, keepdim, dtype_into(out, dtype))
     return result if out is None else store("sum", out, result)
 
 
@@ -184,6 +196,8 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     if kind.category < FLOATING:
         what = "Input dtype" if dtype is None else "Optional dtype"
         raise NotImplementedError(_no_mean("mean", kind, what))
+    if dim is not _UNSTATED and out is not None and out.dtype.category >= FLOATING:
+        dtype = dtype_into(out, dtype)
     result = mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
     return result if out is None else store("mean", out, result)
 
@@ -219,11 +233,16 @@ nansum_dim.forward(
 )
 
 
-@function(out=True)
-def nansum(input, dim=None, keepdim=False, *, dtype=None):
+@function()
+@named_out("nansum")
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum with NaN counted as zero; a NaN's gradient is zero (torch.nansum)."""
     refuse_integer_result(input, dtype)
-    return nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, dtype)
+    kind = dtype_into(out, dtype)
+    if out is not None and input.dtype.category >= FLOATING > kind.category:
+        raise not_implemented("nansum_cpu", kind)
+    result = nansum_dim(input, (dim,) if isinstance(dim, int) else dim, keepdim, kind)
+    return result if out is None else store("nansum", out, result)
 
 
 @function()
@@ -232,6 +251,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
     Raises NotImplementedError for integers and bools, RuntimeError for one of them as `dtype`.
     """
+    if input.dtype.category < FLOATING and out is not None:
+        raise NotImplementedError(
+            "nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty "
+            "tensors."
+        )
     if input.dtype.category < FLOATING:
         raise NotImplementedError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -338,9 +362,15 @@ prod_dim.forward(
 )
 
 
-@function(out=True)
-def prod(input, dim=None, keepdim=False, *, dtype=None):
+@function()
+@named_out("prod")
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or over one dimension (torch.prod)."""
+    result = _multiplied(input, dim, keepdim, dtype if dim is None else dtype_into(out, dtype))
+    return result if out is None else store("prod", out, result)
+
+
+def _multiplied(input, dim, keepdim, dtype):
     refuse_integer_result(input, dtype)
     if dtype is not None:
         input = input.to(dtype)

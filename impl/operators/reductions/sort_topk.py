@@ -18,7 +18,7 @@ from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import store, store_exactly
+from impl.dispatch.out import named_out, store_exactly, storing_same
 from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
     evenly,
@@ -240,7 +240,14 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
         return all_op(input) if dim is None else pair(dim_op(input, dim, keepdim))
 
     median.__doc__ = f"The lower median{words} (torch.{name})."
-    function(name, out=True)(median)
+    wrong = (
+        "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but "
+        "type torch.{1.legacy}Tensor does not equal torch.{0.legacy}Tensor (while checking "
+        "arguments for median)",
+        "Expected tensor for argument #1 'indices' to have scalar type {0.legacy}; but got "
+        "torch.{1.legacy}Tensor instead (while checking arguments for median)",
+    )
+    function(name, out=True, storing=storing_same(*wrong, order=(1, 0)))(median)
 
 
 _define_median("median", False, "; without `dim` its gradient is shared by ties")
@@ -291,16 +298,28 @@ for _op in (kthvalue_dim, mode_dim):
 Ranked, Mode = indexed("kthvalue"), indexed("mode")
 
 
+_STORE_RANKED = storing_same(
+    "output values must be of same type as input",
+    "output indices must be of scalar type Long",
+)
+
+
 @function()
+@named_out("kthvalue")
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
     for tensor in out or ():
         memory_overlap.check_disjoint(tensor, input)
     result = Ranked(kthvalue_dim(input, int(k), dim, keepdim))
-    return result if out is None else store("kthvalue", out, result)
+    return result if out is None else _STORE_RANKED("kthvalue", out, result)
 
 
-@function(out=True)
+_WRONG_MODE = "expected scalar type '{0.legacy}' but got '{1.legacy}' for "
+
+
+@function(
+    out=True, storing=storing_same(_WRONG_MODE + "values output", _WRONG_MODE + "indices output")
+)
 def mode(input, dim=-1, keepdim=False):
     """The most frequent value along `dim`, the smallest of several (torch.mode)."""
     return Mode(mode_dim(input, dim, keepdim))
@@ -357,7 +376,8 @@ def _define_running(name: str, better, words: str) -> None:
     running.__doc__ = (
         f"The running {words} and where it is; an equal later element takes over (torch.{name})."
     )
-    function(name, out=True)(running)
+    wrong = "expected scalar_type {0.legacy} but found {1.legacy}"
+    function(name, out=True, storing=storing_same(wrong, wrong))(running)
 
 
 _define_running("cummax", np.greater_equal, "maximum")
