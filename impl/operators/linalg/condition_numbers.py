@@ -9,7 +9,7 @@ import numpy as np
 from impl.core.dtypes import real_of
 from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
-from impl.dispatch.out import copy_out
+from impl.dispatch.out import check_castable, copy_out
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import linalg_inv_ex
 from impl.operators.linalg.norms import matrix_norm
@@ -26,7 +26,10 @@ def cond(A, p=None, *, out=None):
     have no inverse). Raises ValueError for others.
     """
     result = _condition_number(A, 2 if p is None else p)
-    return result if out is None else copy_out("linalg_cond", out, result)
+    if out is None:
+        return result
+    check_castable("linalg.cond", out, result)
+    return copy_out("linalg_cond", out, result)
 
 
 def _condition_number(A: Tensor, p) -> Tensor:

@@ -15,7 +15,7 @@ from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import named_out, store, store_exactly
+from impl.dispatch.out import named_out, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
@@ -265,7 +265,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         S = svdvals(input)
         U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)).zero_() for n in shape[-2:])
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
-    return result if out is None else store("svd", out, result)
+    return result if out is None else store_exactly("_linalg_svd", out, result)
 
 
 def singular_norm(A: Tensor, ord, dim: tuple[int, int], keepdim: bool, dtype) -> Tensor:

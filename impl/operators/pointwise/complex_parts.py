@@ -9,7 +9,7 @@ from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import same_dtype_out, store
+from impl.dispatch.out import named_out, same_dtype_out, store
 from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import Rereading
 from impl.tensor import lazy_conj
@@ -337,6 +337,7 @@ def _check_parts(name: str, parts: dict, out) -> None:
 
 
 @function("complex", method=False)
+@named_out("complex")
 def complex_(real, imag, *, out=None):
     """Complex numbers from their parts (torch.complex).
 
@@ -349,6 +350,7 @@ def complex_(real, imag, *, out=None):
 
 @function(method=False)
 @fp32
+@named_out("polar")
 def polar(abs, angle, *, out=None):
     """Complex numbers from their lengths and angles (torch.polar).
 

@@ -20,7 +20,7 @@ from impl.dispatch.not_implemented import (
     refuse_integer_result,
     refuse_integers,
 )
-from impl.dispatch.out import named_out, store, storing_same
+from impl.dispatch.out import fit, named_out, store, storing_same
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
 from impl.operators.reductions.reductions import accumulate, dtype_into, in_dtype
@@ -251,6 +251,8 @@ def cumsum(input, dim, *, dtype=None, out=None):
     """
     dtype = dtype_into(out, dtype)
     _check_dtype("cumsum", input, dim, dtype)
+    if out is not None:
+        fit(out, input._raw.shape)
     result = cumsum_along(input, dim, dtype)
     return result if out is None else store("cumsum", out, result)
 
@@ -265,6 +267,8 @@ def cumprod(input, dim, *, dtype=None, out=None):
     """
     dtype = dtype_into(out, dtype)
     _check_dtype("cumprod", input, dim, dtype)
+    if out is not None:
+        fit(out, input._raw.shape)
     result = cumprod_along(input, dim, dtype)
     return result if out is None else store("cumprod", out, result)
 

@@ -121,6 +121,7 @@ _UNSTATED: Any = object()
 
 
 @function("sum")
+@named_out("sum")
 def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
     refuse_integer_result(input, dtype)
@@ -189,6 +190,7 @@ def _no_mean(name: str, kind: dtype, what: str) -> str:
 
 
 @function()
+@named_out("mean")
 def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The mean of all elements, or over `dim`. Raises NotImplementedError for integers
     (torch.mean)."""
