@@ -235,19 +235,21 @@ def check_castable(function: str, out, result, *names: str) -> None:
     for one, value, name in zip(outs, results, names or ("result",), strict=False):
         if isinstance(one, Tensor) and value.dtype.category > one.dtype.category:
             raise RuntimeError(
-                f"{function}: Expected {name} to be safely castable from {value.dtype.legacy} "
-                f"dtype, but got {name} with dtype {one.dtype.legacy}"
+                messages.CASTABLE.format(function, name, value.dtype.legacy, one.dtype.legacy)
             )
 
 
-def storing_castable(function: str, *names: str, storing=store):
-    """As `storing`, after `check_castable` for the function of that name."""
+def castable_out(function: str):
+    """A `validate_out` that is `check_castable` for the first operand's dtype."""
 
-    def checked(name: str, out, result):
-        check_castable(function, out, result, *names)
-        return storing(name, out, result)
+    def check(out, value, *rest) -> None:
+        expected, got = BY_NUMPY[value.dtype], BY_NUMPY[out]
+        if expected.category > got.category:
+            raise RuntimeError(
+                messages.CASTABLE.format(function, "result", expected.legacy, got.legacy)
+            )
 
-    return checked
+    return check
 
 
 def storing_only(text: str, *dtypes):

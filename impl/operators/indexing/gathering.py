@@ -10,7 +10,7 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import store, write_out
+from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
 from impl.operators.indexing.index_operators import counted
 from impl.tensor.tensor import Tensor, new
 
@@ -136,6 +136,7 @@ tensor_ops.index_select_backward = lambda grad, shape, dim, index: counted(
 
 
 @function("take_along_dim")
+@named_out("gather")
 def take_along_dim(input, indices, dim=None, *, out=None):
     """`gather` with tensor and indices broadcast, or flattened without `dim`.
 
@@ -143,7 +144,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     (torch.take_along_dim).
     """
     result = _taken_along(input, indices, dim)
-    return result if out is None else store("take_along_dim", out, result)
+    return result if out is None else store_exactly("gather", out, result)
 
 
 def _taken_along(input, indices, dim):
@@ -228,15 +229,7 @@ def argwhere(input):
     return nonzero(input)
 
 
-def same_dtype_out(out, value, *rest) -> None:
-    """Raise RuntimeError when `out=` has another dtype than the first operand: the `validate_out`
-    of the operators that read or write by an index, with their message."""
-    if out != value.dtype:
-        expected, got = BY_NUMPY[value.dtype].c_name, BY_NUMPY[out].c_name
-        raise RuntimeError(f"Expected out tensor to have dtype {expected}, but got {got} instead")
-
-
-gather.checks_out(same_dtype_out)
+gather.checks_out(exact_dtype_out)
 
 
 def one_hot(tensor, num_classes=-1):

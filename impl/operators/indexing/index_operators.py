@@ -374,6 +374,17 @@ def take_backward(grad, self, index):
 tensor_ops.take_backward = lambda grad, self, index: put.inplace(
     tensor_ops.zeros_like(self), index, grad, True
 )
+
+
+@take.checks_out
+def _check_taken_out(out, self, index) -> None:
+    if out != self.dtype:
+        raise RuntimeError(
+            "take(): self and out expected to have the same dtype, but got self.dtype = "
+            f"{BY_NUMPY[self.dtype].legacy} and out.dtype = {BY_NUMPY[out].legacy}"
+        )
+
+
 take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self, index)))
 take.forward("linear")
 put.gradient(
