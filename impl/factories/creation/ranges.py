@@ -64,6 +64,10 @@ def arange(start, end=None, step=1, *, dtype=None):
 def _check_step(start, end, step) -> None:
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not math.isfinite(step):
+        raise RuntimeError(f"step must be finite but got {step:g}")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 

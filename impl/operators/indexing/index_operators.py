@@ -73,15 +73,16 @@ def indexed_shape(shape, places) -> tuple[int, ...]:
 def in_range(shape, places) -> list:
     """Integer arrays or None that index an array of `shape`, none of them out of range.
 
-    Raises IndexError for an index out of range; where there is no element to be found, no index is
+    Raises IndexError for an index out of range, of a dimension that is counted among those that are
+    indexed; where there is no element to be found, no index is
     looked at, as in torch.
     """
     if 0 in indexed_shape(shape, places):
         common = broadcast_shapes(*(i.shape for i in places if i is not None))
         return [None if i is None else np.zeros(common, np.intp) for i in places]
-    for dim, index in enumerate(places):
-        if index is not None:
-            _check_range(index, dim, shape[dim])
+    indexed = [dim for dim, index in enumerate(places) if index is not None]
+    for number, dim in enumerate(indexed):
+        _check_range(places[dim], number, shape[dim])
     return places
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
@@ -22,7 +23,7 @@ from impl.dispatch.out import exact_dtype_out
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import with_dims
 from impl.operators.indexing.index_writes import check_slices, slices
-from impl.operators.indexing.scattering import scattered
+from impl.operators.indexing.scattering import check_scatter, scattered
 
 _EXTREMA = {"amax": np.maximum, "amin": np.minimum}
 _ALIASES = {"max": "amax", "min": "amin"}
@@ -86,6 +87,7 @@ def scatter_reduce(
 
     Raises RuntimeError for an index out of range, shapes that do not fit, and another dtype.
     """
+    check_scatter(self, wrap_dim(dim, self.ndim), index, src)
     reduce = _ALIASES.get(reduce, reduce)
     if reduce not in ("sum", "prod", "mean", *_EXTREMA):
         raise RuntimeError(

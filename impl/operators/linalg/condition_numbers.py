@@ -42,7 +42,7 @@ def _condition_number(A: Tensor, p) -> Tensor:
         shown = p if isinstance(p, str) else f"{p:g}"
         raise ValueError(f"linalg.cond got an invalid norm type: {shown}")
     if not A._raw.size:
-        return new(np.zeros(A._raw.shape[:-2], real_of(A.dtype).numpy))
+        return new(np.empty(A._raw.shape[:-2], real_of(A.dtype).numpy)).zero_()
     if p in (2, -2):
         values = svdvals(A)
         largest, smallest = (tensor_ops.narrow(values, -1, start, 1) for start in (0, -1))

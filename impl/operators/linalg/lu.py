@@ -258,10 +258,10 @@ PackedWithInfo = return_type("_lu_with_info", "LU", "pivots", "info")
 
 @native()
 def _lu_with_info(input, pivot=True, check_errors=True):
-    """The factors in one matrix, the row exchanges and the error codes; warns that it is
-    deprecated."""
+    """The factors in one matrix, the row exchanges and the error codes, which torch does not look
+    at whatever `check_errors`; warns that it is deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    return PackedWithInfo(fp32(lu_factor_ex)(input, pivot=pivot, check_errors=check_errors))
+    return PackedWithInfo(fp32(lu_factor_ex)(input, pivot=pivot))
 
 
 # -- lu_unpack --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import store_exactly
+from impl.dispatch.out import check_dtypes, store
 from impl.tensor.tensor import Tensor, new
 
 
@@ -44,7 +44,12 @@ def lcm(self: Array, other: Array) -> Array:
     return np.lcm(self, other)
 
 
-@function(method=False, out=True, derived=False, storing=store_exactly, batching="by_example")
+def _store_found(name: str, out, result: Tensor):
+    check_dtypes((out,), result.dtype)
+    return store(name, out, result)
+
+
+@function(method=False, out=True, derived=False, storing=_store_found, batching="by_example")
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 

@@ -27,7 +27,19 @@ from impl.operators.reductions.variance import (
 )
 def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     value = variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
-    return value, mean_of(self, wrap_dims(dim, self.ndim), keepdim)
+    return value, _running_mean(self, wrap_dims(dim, self.ndim), keepdim)
+
+
+def _running_mean(raw, dims, keepdim: bool):
+    """The mean as ATen's WelfordOps find it, one element after another: of what follows an infinity
+    it is NaN."""
+    result = mean_of(raw, dims, keepdim)
+    if not np.isinf(raw).any():
+        return result
+    rest = [d for d in range(raw.ndim) if d not in dims]
+    rows = np.transpose(raw, (*rest, *dims)).reshape(*(raw.shape[d] for d in rest), -1)
+    followed = np.isinf(rows[..., :-1]).any(-1).reshape(np.shape(result))
+    return np.where(followed, result.dtype.type(np.nan), result)
 
 
 @operator(
@@ -39,7 +51,7 @@ def var_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
 )
 def std_mean_correction(self: Array, dim, correction, keepdim) -> tuple:
     value = np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))
-    return value, mean_of(self, wrap_dims(dim, self.ndim), keepdim)
+    return value, _running_mean(self, wrap_dims(dim, self.ndim), keepdim)
 
 
 def _of_mean(F, grad, shape, dim, keepdim):

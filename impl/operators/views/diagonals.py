@@ -62,7 +62,8 @@ def diag(input, diagonal=0, *, out=None):
         return _diag_embed(input, diagonal, out=out)
     if ndim == 2:
         return FUNCTIONS["diagonal_copy"](input, diagonal, 0, 1, out=out)
-    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+    prefix = "" if out is not None else "diag(): "
+    raise RuntimeError(f"{prefix}Supports 1D or 2D tensors. Got {ndim}D")
 
 
 @function("diagflat")

@@ -56,6 +56,15 @@ class ViewCopy(ViewOperator):
         return copies
 
 
+class _Reshape(ViewCopy):
+    """`view_copy`, which copies the elements first where the sizes make no view."""
+
+    def views(self, tensor: Tensor, args) -> list[Tensor]:
+        if not tensor.is_contiguous():
+            tensor = new(np.array(tensor._raw, order="C"))
+        return super().views(tensor, args)
+
+
 def _published(copies):
     """Publish a function of the torch namespace, with an `out=` that must have the same dtype.
 
@@ -107,7 +116,7 @@ _squeeze_dims, _unsqueeze = ViewCopy(shape.squeeze_dims), ViewCopy(shape.unsquee
 _select, _slice = ViewCopy(slicing.select), ViewCopy(slicing.slice_)
 _t, _transpose = ViewCopy(transposition.t), ViewCopy(transposition.transpose)
 _unbind, _unfold = ViewCopy(splitting.unbind), ViewCopy(slicing.unfold)
-_view = ViewCopy(shape.view_)
+_view = _Reshape(shape.view_)
 
 
 @_published
@@ -223,6 +232,15 @@ def narrow_copy(self: Array, dim, start, length) -> Array:
         size = self.shape[wrap_dim(dim, self.ndim)]
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return np.array(array_ops.narrow(self, dim, start, length), order="C")
+
+
+@narrow_copy.checks_out
+def _check_narrow_out(out, self, dim, start, length) -> None:
+    if out != self.dtype:
+        raise RuntimeError(
+            "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
 
 
 narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start + length, 1)")
