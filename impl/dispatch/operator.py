@@ -318,7 +318,7 @@ class Operator(OutputLayout):
         if self.grows and np.shape(result) != target._raw.shape:
             write.resize(target, np.shape(result))
         memory_overlap.check_fits(target, result)
-        if self.compares and discards(raws[0].dtype, target._raw.dtype):  # of operands promoted
+        if self.compares and discards(self._common(raws), target._raw.dtype) and result.size:
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
@@ -337,6 +337,10 @@ class Operator(OutputLayout):
             created(history)
         tangent.write()
         return target
+
+    def _common(self, raws) -> np.dtype:
+        """The NumPy dtype that the operands have in common."""
+        return result_dtype([raws[i] for i in self.tensor_positions]).numpy
 
     def _check_result(self, target, raws) -> None:
         """Raise RuntimeError for a target in place that the result would not fit: torch's

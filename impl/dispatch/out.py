@@ -122,7 +122,7 @@ def warn_cast(out: Tensor, value, common: np.dtype) -> None:
         return
     if out._raw.shape != value.shape and out._raw.size:
         warn_resized(out._raw.shape, value.shape)
-    if common.kind == "c" and out._raw.dtype.kind != "c":
+    if common.kind == "c" and out._raw.dtype.kind != "c" and value.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
 

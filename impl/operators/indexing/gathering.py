@@ -229,7 +229,7 @@ def argwhere(input):
     return nonzero(input)
 
 
-gather.checks_out(exact_dtype_out)
+gather.checks_out(exact_dtype_out, first=True)
 
 
 def one_hot(tensor, num_classes=-1):

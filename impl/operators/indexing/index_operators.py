@@ -33,6 +33,8 @@ def expanded(shape, indices) -> list:
     Raises IndexError for a mask of another shape, too many indices, a dtype that cannot index, and
     an index into a dimension without elements.
     """
+    if len(indices) > len(shape):
+        raise IndexError(_too_many(shape, len(indices)))
     result: list = []
     for index in indices:
         if index is None:
@@ -53,15 +55,17 @@ def expanded(shape, indices) -> list:
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if len(result) > len(shape):
-        raise IndexError(
-            f"too many indices for tensor of dimension {len(shape)} (got {len(result)})"
-        )
+        raise IndexError(_too_many(shape, len(result)))
     _check_broadcast(result)
     present = [i for i in result if i is not None]
     nothing = any(shape[d] == 0 for d, i in enumerate(result) if i is not None)
     if nothing and 0 not in broadcast_shapes(*(i.shape for i in present)):
         raise IndexError("index is out of bounds for dimension with size 0")
     return result
+
+
+def _too_many(shape, count: int) -> str:
+    return f"too many indices for tensor of dimension {len(shape)} (got {count})"
 
 
 def indexed_shape(shape, places) -> tuple[int, ...]:

@@ -178,7 +178,7 @@ def _as_index(item) -> Tensor:
             f"valid indices (got {type(item).__name__})"
         )
     raw = array_of(item)
-    return new(raw.astype(np.int64) if not raw.size and raw.dtype.kind == "f" else raw)
+    return new(raw.astype(np.int64) if not raw.size and raw.dtype.kind in "fV" else raw)
 
 
 def getitem(self, index):

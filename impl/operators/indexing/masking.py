@@ -62,6 +62,7 @@ masked_fill_tensor.gradient(value=lambda F, grad, mask: F.sum_all(F.masked_selec
 
 
 def _masked_fill(call, self, mask, value):
+    broadcast_shapes(mask._raw.shape, self._raw.shape)
     if isinstance(value, Tensor):
         if value._raw.ndim:
             raise RuntimeError(
@@ -84,6 +85,7 @@ def masked_fill(input, mask, value):
 @function("masked_fill_", torch=False)
 def masked_fill_(self, mask, value):
     """`masked_fill` in place (torch.Tensor.masked_fill_)."""
+    broadcast_shapes(self._raw.shape, mask._raw.shape)
     return _masked_fill(lambda op: op.inplace, self, mask, value)
 
 

@@ -122,7 +122,7 @@ def eig(A, *, out=None):
 @fp32
 def eigvals(A, *, out=None):
     """The eigenvalues alone (torch.linalg.eigvals). Errors as `eig`."""
-    if differentiated(A):
+    if differentiated(A) and out is None:
         result = eig(A)[0]
     else:
         _check_general("linalg.eigvals", A)

@@ -254,6 +254,8 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     Without `compute_uv` U and V are square and zeros. Errors as `torch.linalg.svd`.
     """
     shape = input._raw.shape
+    if out is not None:
+        lapack.check_matrices("linalg.svd", input._raw)
     if len(shape) < 2:
         raise RuntimeError(
             f"linalg.svd: input should have at least 2 dimensions, but has {len(shape)} dimensions "

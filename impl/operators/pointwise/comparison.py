@@ -126,7 +126,8 @@ def _logical(name: str, compute, words: str) -> None:
         return compute(self, other)
 
     kernel.__name__, kernel.__doc__ = name, f"Whether {words} (torch.{name})."
-    operator(elementwise=True, inplace=True, out=True, numbers=False, writes=1)(kernel)
+    facts: dict[str, Any] = {"numbers": False, "writes": 1, "compares": True}
+    operator(elementwise=True, inplace=True, out=True, **facts)(kernel)
 
 
 _logical("logical_and", np.logical_and, "both are non-zero")

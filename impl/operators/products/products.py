@@ -21,7 +21,6 @@ from impl.dispatch.out import (
     copy_out,
     exact_dtype_out,
     inner_product_out,
-    named_out,
     store,
     write_out,
 )
@@ -44,7 +43,6 @@ def require_tensor(name: str, argument: str, position: int, value) -> None:
 
 
 @function()
-@named_out("matmul")
 def matmul(input, other, *, out=None):
     """The matrix product over the last two dimensions, the leading ones broadcast (torch.matmul).
 
@@ -53,10 +51,11 @@ def matmul(input, other, *, out=None):
     """
     require_tensor("matmul", "input", 1, input)
     require_tensor("matmul", "other", 2, other)
+    if out is not None and input._raw.ndim and other._raw.ndim:
+        check_out("matmul", out, requires_grad(input) or requires_grad(other))
     result = (matmul_of if STATE.autocast is None else lower_precision_fp(matmul_of))(input, other)
     if out is None:
         return result
-    check_out("matmul", out, result.requires_grad)
     _check_dtype_out(out, input, other)
     write_out(out, result._raw)
     if (input._raw.ndim, other._raw.ndim) == (1, 2):

@@ -61,7 +61,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """
     others = (source,) if isinstance(source, Tensor) else ()
     recorded = STATE.enabled and any(map(requires_grad, (self, *others)))
-    if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:
+    if isinstance(source, Tensor) and size is None and source._raw.dtype != self._raw.dtype:
         raise RuntimeError(
             "Could not set tensor of type "
             f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
