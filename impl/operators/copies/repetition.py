@@ -80,7 +80,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             raise not_implemented("repeat_interleave_cpu", input.dtype)
         if counts.ndim != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        return _indices_of(np.repeat(np.arange(counts.size), counts))
+        places = np.repeat(np.arange(counts.size), counts)
+        return new(places.astype(counts.dtype))
     if dim is None:
         input = input.flatten()
         dim = 0

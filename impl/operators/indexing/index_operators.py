@@ -206,7 +206,8 @@ def _put(self, indices, values, accumulate: bool):
     if not accumulate:
         result[key] = values
         return result
-    return add_each_at(result, key, values)
+    # NumPy's np.add.at takes the first of values that it would have to broadcast.
+    return add_each_at(result, key, np.ascontiguousarray(np.broadcast_to(values, target)))
 
 
 @operator(

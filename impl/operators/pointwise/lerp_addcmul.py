@@ -28,7 +28,14 @@ def lerp_number(self: Array, end: Array, weight) -> Array:
     return _between(self, end, weight).astype(self.dtype)
 
 
-@operator(node="LerpBackward1", elementwise=True, function=False, method=False, torch_name="lerp")
+@operator(
+    node="LerpBackward1",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    torch_name="lerp",
+)
 @rounded_once
 def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     refuse_integers(self, "lerp_kernel_tensor")
@@ -39,6 +46,8 @@ def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
 def _check_lerp(self, end, weight) -> None:
     for name, value in (("end", end), ("weight", weight)):
         d = getattr(value, "dtype", self.dtype)
+        if name == "weight" and not np.ndim(value):  # which is cast
+            continue
         if d != self.dtype:
             raise RuntimeError(
                 f"expected dtype {BY_NUMPY[self.dtype].c_name} for `{name}` but got dtype "
@@ -67,6 +76,7 @@ lerp_tensor.forward(
     )
 )
 lerp_tensor.checks_out(same_dtype_out)
+lerp_tensor.casts_out(False)
 lerp_number.casts_out(True)
 
 

@@ -83,7 +83,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples
     than classes without replacement.
     """
-    if out is not None and out.dtype is not int64:
+    if input._raw.ndim in (1, 2) and out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     _check(input, num_samples, replacement)
     draw = _put_back if replacement and num_samples > 1 else _races
