@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Operator(OutputLayout):
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
-    _validate_out = None  # checks the dtype of out= and the raw arguments
+    _validate_out: Any = None  # checks the dtype of out= and the raw arguments
     _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_in_memory = None  # the kernel over an array that is written itself

@@ -311,12 +311,11 @@ def _of_dim(name: str, arg):
 def _identity(name: str, input: Tensor) -> Tensor:
     """What torch stores as the maximum or minimum of no elements: the smallest or largest value."""
     kind = input._raw.dtype
+    least, most = -math.inf, math.inf
     if kind.kind == "b":
-        least, most = False, True
+        least, most = 0, 1
     elif kind.kind in "iu":
         least, most = np.iinfo(kind).min, np.iinfo(kind).max
-    else:
-        least, most = -math.inf, math.inf
     return new(np.array(least if name == "max" else most, kind)[()])
 
 
