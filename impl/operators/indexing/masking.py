@@ -62,7 +62,6 @@ masked_fill_tensor.gradient(value=lambda F, grad, mask: F.sum_all(F.masked_selec
 
 
 def _masked_fill(call, self, mask, value):
-    broadcast_shapes(mask._raw.shape, self._raw.shape)
     if isinstance(value, Tensor):
         if value._raw.ndim:
             raise RuntimeError(
@@ -79,13 +78,15 @@ def masked_fill(input, mask, value):
 
     Raises RuntimeError for a mask that is not bool or does not broadcast.
     """
+    broadcast_shapes(mask._raw.shape, input._raw.shape)
     return _masked_fill(lambda op: op, input, mask, value)
 
 
 @function("masked_fill_", torch=False)
 def masked_fill_(self, mask, value):
     """`masked_fill` in place (torch.Tensor.masked_fill_)."""
-    broadcast_shapes(self._raw.shape, mask._raw.shape)
+    if not (isinstance(value, Tensor) and value._raw.ndim):
+        broadcast_shapes(self._raw.shape, mask._raw.shape)
     return _masked_fill(lambda op: op.inplace, self, mask, value)
 
 

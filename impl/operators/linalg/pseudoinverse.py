@@ -154,7 +154,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         )
     if rcond is not None:
         atol, rtol = 0.0, rcond
-    if hermitian:
+    if hermitian and A._raw.size:
         lapack.check_square("linalg.eigh", A._raw)
     result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
     if out is None:

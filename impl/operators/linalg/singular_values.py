@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import inference_mode
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
@@ -267,7 +268,11 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         S = svdvals(input)
         U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)).zero_() for n in shape[-2:])
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
-    return result if out is None else store_exactly("_linalg_svd", out, result)
+    if out is None:
+        return result
+    stored = store_exactly("_linalg_svd", out, result)
+    inference_mode.count(stored.V)  # ATen also transposes it
+    return stored
 
 
 def singular_norm(A: Tensor, ord, dim: tuple[int, int], keepdim: bool, dtype) -> Tensor:
