@@ -6,9 +6,9 @@ import functools
 
 from impl.arg_parser.parameter import MISSING
 from impl.arg_parser.parser import ArgParser, signatures
-from impl.core import messages
 from impl.core.registry import NATIVE, C
-from impl.dispatch.out import refuse_gradients
+from impl.dispatch.out import refusing_gradients
+from impl.dispatch.record import refuse_write
 from impl.tensor.tensor import Tensor
 from impl.tensor.torch_function import asking
 
@@ -26,6 +26,11 @@ HIDDEN = ("_VF", "_nn")
 
 TITLES = {"logsigmoid": "log_sigmoid", "_parse_to": "to"}
 """The names in torch's messages of functions that are called otherwise."""
+LATE_WRITES = (
+    *("detach_", "fill_diagonal_", "float_power_", "requires_grad_", "resize_", "resize_as_"),
+    *("logical_and_", "logical_not_", "logical_or_", "logical_xor_", "set_"),
+)
+"""Functions in place that look at their arguments before they look whether they may write."""
 
 
 def publish(namespaces: dict) -> None:
@@ -50,8 +55,9 @@ def publish(namespaces: dict) -> None:
 
 def parsed(call, name: str, texts: list[str], method: bool):
     """A function that reads its arguments as torch does, and calls the implementation."""
-    parser = ArgParser(name, call, texts, method)
+    parser = ArgParser(name, refusing_gradients(call), texts, method)
     accepted, gathered, parse = parser.accepted, parser.gathered, parser.parse
+    writes = name.endswith("_") and name not in LATE_WRITES
 
     @functools.wraps(call)
     def function(a=MISSING, b=MISSING, c=MISSING, /, *more, **named):
@@ -72,10 +78,8 @@ def parsed(call, name: str, texts: list[str], method: bool):
         except Exception as error:
             given = _given(a, b, c, more)
             parser.refuse_long_integers(given, named)
-            # A composite that writes to `out=` refuses a leaf itself.
-            refused = isinstance(error, TypeError) or str(error) == messages.LEAF_INPLACE
-            if named.get("out") is not None and not refused:
-                refuse_gradients(call, (*given, *named.values()))
+            if writes and not isinstance(error, TypeError):
+                refuse_write((*given, *named.values()))
             raise
 
     parser.public = function

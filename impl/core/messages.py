@@ -50,6 +50,9 @@ OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
 )
+OUT_DTYPE = "Expected out tensor to have dtype {}, but got {} instead"
+CASTABLE = "{0}: Expected {1} to be safely castable from {2} dtype, but got {1} with dtype {3}"
+OUTPUT_SHAPE = "output with shape {} doesn't match the broadcast shape {}"
 PARTIAL_OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
     "single memory location. Please clone() the tensor before performing the operation."

@@ -66,6 +66,18 @@ def _size(place: int, value) -> int:
         ) from None
 
 
+def check_count(sizes) -> None:
+    """Raise RuntimeError for sizes of more elements than 64 bits count; a negative size stands for
+    a large one there, as in TensorImpl's compute_numel."""
+    count, overflows = 1, False
+    for size in sizes:
+        count *= size % 2**64
+        overflows |= count >= 2**64
+        count %= 2**64
+    if overflows or count >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+
+
 def sizes_of(arguments) -> tuple[int, ...]:
     """Sizes from a variadic call: `f(2, 3)`, `f((2, 3))`, `f([2, 3])` or `f(torch.Size(...))`.
 

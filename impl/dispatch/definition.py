@@ -89,6 +89,7 @@ def operator(
             compares: operands of several dtypes are compared, or taken for truth values, in their
                 common one, which the layout of the result shows.
             reduces: an element-wise operator may reduce its result.
+            compares: the result is bool, whatever the common dtype of the operands.
             grows: in place, the target takes the result's shape.
             lays_out: an `out=` that is resized takes the strides of the kernel's result.
             exact_number: half precision does not round a last operand of one element first.
@@ -185,15 +186,17 @@ def function(
     method: bool = True,
     torch: bool = True,
     out: bool | str = False,
+    derived: bool = True,
     storing=store,
     batching: BatchingRule | None = None,
 ):
     """Publish a composite: a Python function written with operators, as torch composes it.
 
     With `out` the function of the namespace takes `out=`; as a text it is the name of what ATen
-    writes it with, which says so where that is refused; `storing` is how the result gets there, as
-    `impl.dispatch.out.store` does by default. `batching` is how it is applied to batched
-    tensors, for composites that look at elements themselves or draw random numbers.
+    writes it with, which says so where that is refused, unless what has no derivative is not
+    `derived`; `storing` is how the result gets there, as `impl.dispatch.out.store` does by default.
+    `batching` is how it is applied to batched tensors, for composites that look at elements
+    themselves or draw random numbers.
     """
 
     def define(composite):
@@ -202,7 +205,7 @@ def function(
         rule = RULES[batching] if batching else None
         if torch:
             named = out if isinstance(out, str) else public
-            call = taking_out(composite, named, storing) if out else composite
+            call = taking_out(composite, named, storing, derived) if out else composite
             FUNCTIONS[public] = rule(call) if rule else call
         if method:
             setattr(Tensor, public, rule(composite) if rule else composite)
@@ -223,10 +226,10 @@ def native(name: str | None = None):
 
 def copying_out(composite):
     """A composite that copies its result into `out=` where that is given: recorded, if needed."""
-    return taking_out(composite, storing=copy_out)
+    return taking_out(composite, storing=copy_out, derived=False)
 
 
-def taking_out(composite, name: str | None = None, storing=store):
+def taking_out(composite, name: str | None = None, storing=store, derived: bool = True):
     """A composite that stores its result, or results, in `out=` where that is given."""
 
     @functools.wraps(composite)
@@ -236,7 +239,7 @@ def taking_out(composite, name: str | None = None, storing=store):
             return result
         return storing(name or composite.__name__, out, result)
 
-    return call if storing is copy_out else named_out(name or composite.__name__)(call)
+    return named_out(name or composite.__name__)(call) if derived else call
 
 
 def written(function, times=1):

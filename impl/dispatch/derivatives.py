@@ -25,10 +25,10 @@ from impl.dispatch.gradient_plan import (
     formula_of,
 )
 from impl.dispatch.kernel_parameters import names_of
-from impl.dispatch.operator_node import _RUNS_FIRST, OperatorNode
+from impl.dispatch.operator_node import OperatorNode
 from impl.graph import anomaly_mode
 from impl.graph.edge import gradient_edge
-from impl.graph.node import next_sequence
+from impl.graph.node import RUNS_FIRST, next_sequence
 from impl.tape.saved_variable import SavedVariable
 from impl.tensor.tensor import Tensor
 
@@ -225,7 +225,7 @@ class DerivativeInfo:
         """
         plan = self.plan(mask)
         node = self.node_class()
-        node._sequence = next_sequence() if self.node_name != "NotImplemented" else _RUNS_FIRST
+        node._sequence = next_sequence() if self.node_name != "NotImplemented" else RUNS_FIRST
         if anomaly_mode.MODE.enabled:
             anomaly_mode.note(node)
         node._plan = plan

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import warnings
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from impl.core.dtypes import (
     float16,
     result_dtype,
 )
+from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
 from impl.dispatch import fast_path, forward_rules
@@ -33,6 +37,7 @@ from impl.dispatch.output_layout import OutputLayout
 from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
+from impl.kernels.casting import discards
 from impl.tape import inplace
 from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
 from impl.tensor.tensor import Tensor, requires_grad
@@ -50,7 +55,8 @@ class Operator(OutputLayout):
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
-    _validate_out = None  # checks the dtype of out= and the raw arguments
+    _validate_out: Any = None  # checks the dtype of out= and the raw arguments
+    _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_in_memory = None  # the kernel over an array that is written itself
 
@@ -95,6 +101,7 @@ class Operator(OutputLayout):
         self._casts_out = elementwise and promote is not None
         self.layout_sensitive = elementwise if layout_sensitive is None else layout_sensitive
         self.reduces = reduces
+        self.compares = compares
         self.grows = grows
         self.lays_out = lays_out
         self.exact_number = exact_number
@@ -114,9 +121,10 @@ class Operator(OutputLayout):
         self.validate = validate
         return validate
 
-    def checks_out(self, validate):
-        """Register what raises for a wrong `out=`, from its NumPy dtype and the raw arguments."""
-        self._validate_out = validate
+    def checks_out(self, validate, first: bool = False):
+        """Register what raises for a wrong `out=`, from its NumPy dtype and the raw arguments;
+        after the operands have been looked at, unless it is the `first` that is."""
+        self._validate_out, self._out_first = validate, first
         return validate
 
     def casts_out(self, casts: bool) -> None:
@@ -312,12 +320,19 @@ class Operator(OutputLayout):
         memory_overlap.check_memory(
             target, () if late else operands, memory.within, memory.disjoint, memory.resolves
         )
-        result = self._call_kernel_into(target, raws)
+        try:
+            result = self._call_kernel_into(target, raws)
+        except NotImplementedError as error:
+            if self.elementwise and "not implemented for" in str(error):
+                self._check_result(target, raws)
+            raise
         if late:
             memory_overlap.check_memory(target, operands, True, True)
         if self.grows and np.shape(result) != target._raw.shape:
             write.resize(target, np.shape(result))
         memory_overlap.check_fits(target, result)
+        if self.compares and discards(self._common(raws), target._raw.dtype) and result.size:
+            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
             write.write(target, result)
@@ -336,6 +351,20 @@ class Operator(OutputLayout):
         tangent.write()
         return target
 
+    def _common(self, raws) -> np.dtype:
+        """The NumPy dtype that the operands have in common."""
+        return result_dtype([raws[i] for i in self.tensor_positions]).numpy
+
+    def _check_result(self, target, raws) -> None:
+        """Raise RuntimeError for a target in place that the result would not fit: torch's
+        TensorIterator looks at this before it looks for a kernel."""
+        present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
+        shape = broadcast_shapes(*map(np.shape, present))
+        if shape != target._raw.shape:
+            raise RuntimeError(messages.OUTPUT_SHAPE.format([*target._raw.shape], [*shape]))
+        if self.promote is not None and not self.compares:
+            memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
+
     def call_out(self, out, args):
         """Apply and write into `out=`; nothing is recorded but that there is no derivative.
 
@@ -350,7 +379,7 @@ class Operator(OutputLayout):
             linked = mask != 0 or (self.list_edges and self._links_list(args))
             check_out(self.name, out, linked, plain=not self.grad_inputs)
         if self._validate_out is not None:
-            self._validate_out(out._raw.dtype, *raws)
+            self._check_out(out, raws)
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
@@ -371,6 +400,17 @@ class Operator(OutputLayout):
             if STATE.node_creation_hooks:
                 created(history)
         return out
+
+    def _check_out(self, out, raws) -> None:
+        """Raise RuntimeError for an `out=` of a wrong dtype; a structured kernel looks at it after
+        it has looked at its operands, and before it looks whether it knows their dtype."""
+        try:
+            self._validate_out(out._raw.dtype, *raws)
+        except RuntimeError:
+            if not self._out_first:
+                with suppress(NotImplementedError):
+                    self._call_kernel([*raws])
+            raise
 
     def _links_list(self, args) -> bool:
         """Whether a tensor of the list of tensors requires grad."""

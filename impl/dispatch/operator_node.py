@@ -26,8 +26,6 @@ from impl.tensor.tensor import new
 if TYPE_CHECKING:
     from impl.dispatch.derivatives import DerivativeInfo
 
-_RUNS_FIRST = (1 << 64) - 1  # torch runs a node that only raises before all others
-
 
 class OperatorNode(Node):
     """A node of an operator: runs the operator's formulas on the saved values of its plan."""

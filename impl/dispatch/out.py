@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -28,11 +29,8 @@ def check_out(name: str, out: Tensor, differentiable: bool, plain: bool = False)
 
 
 def named_out(name: str):
-    """Decorate a function that takes `out=` with the name of ATen's operator that writes it.
-
-    If the function fails, an argument that requires grad is refused under that name: torch looks at
-    this before it looks at the operands (see `refuse_gradients`).
-    """
+    """Decorate a function that takes `out=` with the name of ATen's operator that writes it, under
+    which an argument that requires grad is refused (see `refusing_gradients`)."""
 
     def mark(function):
         function.out_name = name
@@ -41,13 +39,23 @@ def named_out(name: str):
     return mark
 
 
-def refuse_gradients(function, values) -> None:
-    """Raise RuntimeError if one of the values, among them the function's `out=`, requires grad."""
+def refusing_gradients(function):
+    """The function, if it writes to `out=` and has a derivative, so that it refuses arguments that
+    require grad, `out=` among them, before it looks at them. Raises RuntimeError."""
     name, op = getattr(function, "out_name", None), getattr(function, "out_operator", None)
-    if name is None or (op is not None and not op.grad_inputs):
-        return
-    if STATE.enabled and any(_links(value) for value in values):
-        raise RuntimeError(messages.OUT_GRADIENT.format(name))
+    derived = op is None or (op.grad_inputs and op.node_name != "NotImplemented")
+    if name is None or not derived:
+        return function
+
+    @functools.wraps(function)
+    def refusing(*args, out=None, **named):
+        if out is None:
+            return function(*args, **named)
+        if STATE.enabled and any(_links(value) for value in (*args, *named.values(), out)):
+            raise RuntimeError(messages.OUT_GRADIENT.format(name))
+        return function(*args, out=out, **named)
+
+    return refusing
 
 
 def _links(value) -> bool:
@@ -71,10 +79,8 @@ def exact_dtype_out(out, value, *rest) -> None:
     """Raise RuntimeError when `out=` has another dtype than the first operand, for operators whose
     result no TensorIterator casts (torchgen's structured kernels)."""
     if out != value.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {BY_NUMPY[value.dtype].c_name}, but got "
-            f"{BY_NUMPY[out].c_name} instead"
-        )
+        expected, got = BY_NUMPY[value.dtype].c_name, BY_NUMPY[out].c_name
+        raise RuntimeError(messages.OUT_DTYPE.format(expected, got))
 
 
 def inner_product_out(out, value, *rest) -> None:
@@ -116,7 +122,7 @@ def warn_cast(out: Tensor, value, common: np.dtype) -> None:
         return
     if out._raw.shape != value.shape and out._raw.size:
         warn_resized(out._raw.shape, value.shape)
-    if common.kind == "c" and out._raw.dtype.kind != "c":
+    if common.kind == "c" and out._raw.dtype.kind != "c" and value.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
 
@@ -177,7 +183,8 @@ def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
         return like_tuple(result, [store(name, o, r, writes, counts_resize) for o, r in pairs])
     check_out(name, out, requires_grad(result))
     writes += counts_resize and out._raw.shape != result._raw.shape
-    write_out(out, result._raw, result._strides)
+    # What is cast was computed in other memory.
+    write_out(out, result._raw, result._strides if out.dtype is result.dtype else None)
     if not out._uncounted:
         out._storage.version += writes - 1  # besides the one that has been counted
     forward_grad.refuse_out(name, (out, result))
@@ -224,6 +231,47 @@ def store_resized(name: str, out, result):
     return store_exactly(name, out, result)
 
 
+def storing_same(*texts: str, order=None):
+    """As `store`, but RuntimeError for an `out=` of another dtype than the result's: a text for
+    each result, which may name its dtype and that of `out=`; the results are looked at in `order`,
+    if given."""
+
+    def storing(name: str, out, result):
+        outs, results = (out, result) if isinstance(result, tuple) else ((out,), (result,))
+        if isinstance(outs, (tuple, list)) and len(outs) == len(results):
+            for place in order or range(len(texts)):
+                one, expected = outs[place], results[place].dtype
+                if isinstance(one, Tensor) and one.dtype is not expected:
+                    raise RuntimeError(texts[place].format(expected, one.dtype))
+        return store(name, out, result)
+
+    return storing
+
+
+def check_castable(function: str, out, result, *names: str) -> None:
+    """Raise RuntimeError for an `out=`, of one result or several of these names, to whose dtype
+    results cannot be cast (ATen's checkLinalgCompatibleDtype)."""
+    outs, results = (out, result) if isinstance(result, tuple) else ((out,), (result,))
+    for one, value, name in zip(outs, results, names or ("result",), strict=False):
+        if isinstance(one, Tensor) and value.dtype.category > one.dtype.category:
+            raise RuntimeError(
+                messages.CASTABLE.format(function, name, value.dtype.legacy, one.dtype.legacy)
+            )
+
+
+def castable_out(function: str):
+    """A `validate_out` that is `check_castable` for the first operand's dtype."""
+
+    def check(out, value, *rest) -> None:
+        expected, got = BY_NUMPY[value.dtype], BY_NUMPY[out]
+        if expected.category > got.category:
+            raise RuntimeError(
+                messages.CASTABLE.format(function, "result", expected.legacy, got.legacy)
+            )
+
+    return check
+
+
 def storing_only(text: str, *dtypes):
     """As `store`, but RuntimeError for an `out=` of another dtype than these; the text may name the
     operator and the dtype."""
@@ -268,10 +316,14 @@ def store_exactly(name: str, out, result):
     return store(name, out, result)
 
 
+def check_dtypes(out, *dtypes) -> None:
+    """Raise RuntimeError for tensors of `out=`, if that is given, that have not these dtypes: what
+    a structured kernel looks at before it computes."""
+    for one, expected in zip(out or (), dtypes, strict=False):
+        if isinstance(one, Tensor) and one.dtype is not expected:
+            raise RuntimeError(messages.OUT_DTYPE.format(expected.c_name, one.dtype.c_name))
+
+
 def _check_exactly(name: str, out: Tensor, result: Tensor) -> None:
     check_out(name, out, result.requires_grad)
-    if out.dtype is not result.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {result.dtype.c_name}, but got "
-            f"{out.dtype.c_name} instead"
-        )
+    check_dtypes((out,), result.dtype)

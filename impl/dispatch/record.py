@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 
 from impl.core import messages
+from impl.core.dtypes import DIFFERENTIABLE
 from impl.core.grad_mode import no_grad
 from impl.core.state import STATE
 from impl.dispatch.out import store, store_exactly
 from impl.graph.edge import gradient_edge
+from impl.graph.node import RUNS_FIRST
 from impl.tape.custom_function import Function
 from impl.tape.inplace import check, rebase_history
 from impl.tape.once_differentiable import Error
@@ -21,8 +23,10 @@ __all__ = [
     "edges_of",
     "gradient_edges",
     "record_undifferentiable",
+    "refuse_write",
     "store_underived",
     "underived_out",
+    "underived_write",
 ]
 
 # The node of an operation that torch records and has no derivative for.
@@ -36,6 +40,14 @@ def check_write(target: Tensor, differentiable: bool = False) -> None:
     `differentiable` says that the written values require grad.
     """
     check(target, differentiable or requires_grad(target))
+
+
+def refuse_write(values) -> None:
+    """Raise RuntimeError as `check_write` does for the first of the values, which a function that
+    failed was to write: torch looks at this before it looks at the operands."""
+    target, *operands = values
+    if isinstance(target, Tensor):
+        check_write(target, any(isinstance(o, Tensor) and requires_grad(o) for o in operands))
 
 
 def edges_of(*tensors: Tensor) -> list:
@@ -54,6 +66,7 @@ def record_undifferentiable(name: str, edges: list, out: Tensor) -> None:
     The error (RuntimeError) names the operator.
     """
     node = _NotImplemented(messages.UNDIFFERENTIABLE.format(name))
+    node._sequence = RUNS_FIRST
     node._set_next_edges(edges)
     node._set_input_metadata((out,))
     rebase_history(out, node)
@@ -78,26 +91,44 @@ def underived_out(name: str, storing=store_exactly):
     return decorate
 
 
-def store_underived(name: str, inputs, out, result: Tensor, storing=store):
-    """Store the result of an operator in `out=`, with a node whose backward raises; returns `out`.
+def store_underived(name: str, inputs, out, result, storing=store):
+    """Store the result of an operator, a tensor or a tuple of them, in `out=`, with a node whose
+    backward raises; returns `out`.
 
     Raises RuntimeError where a write to `out` could not be recorded, NotImplementedError for
     tangents.
     """
-    if not isinstance(out, Tensor):
+    outs = out if isinstance(result, tuple) else (out,)
+    if not all(isinstance(one, Tensor) for one in outs):
         return storing(name, out, result)  # raises TypeError
-    tensors = (*inputs, out)
+    record = underived_write(name, inputs, outs)
+    with no_grad():
+        stored = storing(name, out, result)
+    record()
+    return stored
+
+
+def underived_write(name: str, inputs, outs):
+    """Look whether an operator without a derivative may write these tensors; returns the function
+    that records the write after it has happened.
+
+    Raises RuntimeError where the write could not be recorded, NotImplementedError for tangents.
+    """
+    tensors = (*inputs, *outs)
     if any(forward_grad.fw_grad(tensor) is not None for tensor in tensors):
         raise NotImplementedError(messages.FORWARD_UNKNOWN.format(name.removeprefix("aten::")))
-    recorded = STATE.enabled and any(map(requires_grad, tensors))
+    if not (STATE.enabled and any(map(requires_grad, tensors))):
+        return lambda: None
     edges = gradient_edges(*tensors)
-    if recorded:
+    for out in outs:
         try:
             check_write(out, True)
         except RuntimeError:
             raise RuntimeError(messages.OUT_GRADIENT.format(name)) from None
-    with no_grad():
-        storing(name, out, result)
-    if recorded:
-        record_undifferentiable(name, edges, out)
-    return out
+
+    def record() -> None:
+        for out in outs:
+            if out._raw.dtype in DIFFERENTIABLE:
+                record_undifferentiable(name, edges, out)
+
+    return record

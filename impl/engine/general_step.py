@@ -68,7 +68,9 @@ class GeneralStep:
         else:
             outgoing = outgoing_versions(self.versions, node, grads)
             outputs = self.form.evaluate(node, grads, needed)
-            given = tuple(self._to_tensor(g) for g in grads) if node._post_hooks else None
+            given = None
+            if node._post_hooks:
+                given = tuple(self._incoming(node, i, g) for i, g in enumerate(grads))
         if node._post_hooks:
             arrived = (
                 {} if node._is_custom_function else dict(zip(map(id, grads), given, strict=True))

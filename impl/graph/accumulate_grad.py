@@ -7,7 +7,7 @@ import weakref
 from impl.core.state import STATE
 from impl.graph import anomaly_mode
 from impl.graph.input_metadata import tensor_meta
-from impl.graph.node import Node
+from impl.graph.node import RUNS_FIRST, Node
 from impl.graph.node_creation_hooks import created
 
 
@@ -18,8 +18,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("_meta", "variable")
 
-    # The maximum, as in torch: the ready queue runs it before every other node.
-    _sequence = (1 << 64) - 1
+    _sequence = RUNS_FIRST  # before every other node of the ready queue
 
     def __init__(self, variable) -> None:
         self.variable = variable

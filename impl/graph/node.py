@@ -16,6 +16,8 @@ from impl.graph.input_metadata import InputMetadata, tensor_meta
 _SHOWN = ("__", "_saved_", "_raw_saved_", "_input_metadata", "_sequence_nr", "_forward_cls")
 
 next_sequence = itertools.count().__next__
+RUNS_FIRST = (1 << 64) - 1
+"""The sequence number of leaves, and of nodes that only raise: the largest."""
 
 
 class Node:

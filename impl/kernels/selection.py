@@ -1,8 +1,8 @@
-"""Selection by partition: which of equal elements C++'s std::nth_element leaves at a rank.
+"""Which of equal elements torch's CPU kernels choose, and in which order it returns them.
 
-The function of the GNU library halves a range around the median of three of its elements until
-three are left, and sorts these by insertion. Where it gives up after too many partitions, in rows
-made against it, this does not.
+Without equal elements there is one order, NumPy's. Where there are some, the algorithm that torch
+calls decides: one of the GNU C++ library (`impl.kernels.introsort`), or ATen's own quick select.
+NaN counts as the largest.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from impl.kernels import introsort
+
 
 def selected(rows: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """The places of the elements at `ranks` of each row, NaN counted as the largest.
+    """The places of the elements at `ranks` of each row.
 
     The last dimension of `rows` is that of the elements, that of `ranks` that of the ranks.
     """
@@ -26,6 +28,77 @@ def selected(rows: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     return result
 
 
+def in_order(rows: np.ndarray, descending: bool) -> np.ndarray:
+    """The places of each row's elements in order, as std::sort leaves them."""
+
+    def places(row: list) -> list[int]:
+        items = [*range(len(row))]
+        introsort.sort(items, _order(row, descending), 0, len(row))
+        return items
+
+    few = rows.shape[-1] <= introsort.FEW  # which it sorts by insertion
+    return _by_row(rows, rows.shape[-1], descending, places, not few)
+
+
+def largest(rows: np.ndarray, k: int, descending: bool, is_sorted: bool) -> np.ndarray:
+    """The places of the k first of each row's elements in order (ATen's topk_impl_loop)."""
+
+    def places(row: list) -> list[int]:
+        items, less, end = [*range(len(row))], _order(row, descending), len(row)
+        if k * 64 <= end:
+            introsort.partial_sort(items, less, 0, k, end)
+        else:
+            introsort.nth_element(items, less, 0, k - 1, end)
+            if is_sorted:
+                introsort.sort(items, less, 0, k - 1)
+        return items[:k]
+
+    return _by_row(rows, k, descending, places, k > 0, always=not is_sorted)
+
+
+def kth(rows: np.ndarray, k: int) -> np.ndarray:
+    """The place of the element at rank `k` of each row, counted from 0."""
+
+    def places(row: list) -> list[int]:
+        items = [*range(len(row))]
+        _quick_select(items, _order(row, True), k)
+        return [items[k]]
+
+    return _by_row(rows, k + 1, False, places)[..., -1]
+
+
+def _by_row(
+    rows: np.ndarray,
+    count: int,
+    descending: bool,
+    places: Callable[[list], list[int]],
+    ties: bool = True,
+    always: bool = False,
+) -> np.ndarray:
+    """The first places in order of the elements of each row; those that an algorithm finds where
+    `ties` and the row has equal elements, or `always`."""
+    order = stable_order(rows, descending)
+    result = order[..., :count]
+    if ties:
+        ordered = np.take_along_axis(rows, order, -1)
+        same = ordered[..., 1:] == ordered[..., :-1]
+        same |= np.isnan(ordered[..., 1:]) & np.isnan(ordered[..., :-1])
+        for row in np.ndindex(rows.shape[:-1]):
+            if always or same[row].any():
+                chosen = places(rows[row].tolist())
+                result[(*row, slice(count - len(chosen), None))] = chosen
+    return result
+
+
+def stable_order(rows: np.ndarray, descending: bool) -> np.ndarray:
+    """The places of each row's elements in order, those of equal ones as they are."""
+    if not descending:
+        return np.argsort(rows, axis=-1, kind="stable")
+    # The ascending order of the reversed row, reversed back.
+    order = np.argsort(rows[..., ::-1], axis=-1, kind="stable")
+    return rows.shape[-1] - 1 - order[..., ::-1]
+
+
 def _tied(ascending: np.ndarray, ranks: np.ndarray) -> bool:
     """Whether an element at one of the ranks has an equal."""
     chosen = ascending[ranks]
@@ -34,20 +107,26 @@ def _tied(ascending: np.ndarray, ranks: np.ndarray) -> bool:
     return bool(equals.any()) or bool(np.isnan(chosen).any())
 
 
-def _partitioned(row: Sequence[float], ranks: Iterable[int]) -> list[int]:
-    """The places of the elements at the ranks: that in the middle is selected first, then those
-    before it among what lies before, and those behind it among what lies behind."""
-    order = [*range(len(row))]
-    distinct = sorted(set(ranks))
+def _order(row: Sequence[float], descending: bool) -> introsort.Less:
+    """Whether the element at one place of a row comes before that at another."""
 
     def less(a: int, b: int) -> bool:
         return row[a] < row[b] or (row[b] != row[b] and row[a] == row[a])
+
+    return (lambda a, b: less(b, a)) if descending else less
+
+
+def _partitioned(row: Sequence[float], ranks: Iterable[int]) -> list[int]:
+    """The places of the elements at the ranks: that in the middle is selected first, then those
+    before it among what lies before, and those behind it among what lies behind."""
+    order, less = [*range(len(row))], _order(row, False)
+    distinct = sorted(set(ranks))
 
     def select(ranks: list[int], start: int, end: int) -> None:
         if ranks:
             middle = len(ranks) // 2
             rank = ranks[middle]
-            nth_element(order, less, start, rank, end)
+            introsort.nth_element(order, less, start, rank, end)
             select(ranks[:middle], start, rank)
             select(ranks[middle + 1 :], rank + 1, end)
 
@@ -55,43 +134,34 @@ def _partitioned(row: Sequence[float], ranks: Iterable[int]) -> list[int]:
     return [order[rank] for rank in ranks]
 
 
-def nth_element(
-    items: list[int], less: Callable[[int, int], bool], start: int, nth: int, end: int
-) -> None:
-    """Move the items of a range so that the one at `nth` is that of the sorted range, smaller ones
-    before it (std::nth_element)."""
-    while end - start > 3:
-        cut = _partition(items, less, start, end)
-        start, end = (cut, end) if cut <= nth else (start, cut)
-    for i in range(start + 1, end):
-        item = items[i]
-        while i > start and less(item, items[i - 1]):
-            items[i] = items[i - 1]
-            i -= 1
-        items[i] = item
+def _quick_select(items: list[int], greater: introsort.Less, k: int) -> None:
+    """Move the item at rank `k` of the sorted list there (ATen's quick_select_template)."""
 
+    def swap(a: int, b: int) -> None:
+        items[a], items[b] = items[b], items[a]
 
-def _partition(items, less, start: int, end: int) -> int:
-    """Partition a range around the median of three of its items; where the larger ones begin."""
-    pivot = _median_of(items, less, start + 1, start + (end - start) // 2, end - 1)
-    items[start], items[pivot] = items[pivot], items[start]
-    low, high, middle = start + 1, end, items[start]
-    while True:
-        while less(items[low], middle):
-            low += 1
-        high -= 1
-        while less(middle, items[high]):
-            high -= 1
-        if low >= high:
-            return low
-        items[low], items[high] = items[high], items[low]
-        low += 1
+    def put_in_order(a: int, b: int) -> None:
+        if greater(items[a], items[b]):
+            swap(a, b)
 
-
-def _median_of(items, less, a: int, b: int, c: int) -> int:
-    """Which of three places has the median."""
-    if not less(items[a], items[b]):
-        a, b = b, a
-    if less(items[b], items[c]):
-        return b
-    return c if less(items[a], items[c]) else a
+    low, high = 0, len(items) - 1
+    while high > low + 1:
+        swap((low + high) // 2, low + 1)
+        put_in_order(low + 1, high)
+        put_in_order(low, high)
+        put_in_order(low + 1, low)
+        i, j, pivot = low + 1, high, items[low]
+        while True:
+            i += 1
+            while greater(pivot, items[i]):
+                i += 1
+            j -= 1
+            while greater(items[j], pivot):
+                j -= 1
+            if j < i:
+                break
+            swap(i, j)
+        swap(low, j)
+        low, high = (i if j <= k else low), (j - 1 if j >= k else high)
+    if high == low + 1:
+        put_in_order(low, high)

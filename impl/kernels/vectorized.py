@@ -8,6 +8,9 @@ import numpy as np
 
 from impl.core.dtypes import WIDE
 
+VECTOR = 32
+"""Bytes of ATen's vectors on a CPU with AVX2."""
+
 _LARGE = 1 << 16
 _ROW = 8192
 _ROWS = 64

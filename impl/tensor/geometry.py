@@ -65,6 +65,23 @@ def check_bounds(tensor: Tensor, target: Geometry) -> None:
         )
 
 
+def of_pairs(real: Geometry) -> Geometry:
+    """The geometry of the complex numbers that pairs of real ones are. Raises RuntimeError for
+    others."""
+    shape, strides, offset = real
+    if not shape:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return Geometry(shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2)
+
+
 def array_kernel(function, multiple: bool):
     """The array kernel of a view operator, from its function on geometries.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode
+from impl.core.sizes import check_count
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, extent, strided
 from impl.tensor import resize_storage
@@ -45,8 +46,9 @@ def overwrite(target: Tensor, raw) -> None:
 def resize(tensor: Tensor, shape, strides=None) -> None:
     """Set the sizes and strides in place; enlarges the storage if needed (ATen's resize_).
 
-    `strides` None stands for row-major.
+    `strides` None stands for row-major. Raises RuntimeError for sizes of too many elements.
     """
+    check_count(shape)
     row_major = contiguous_strides(shape)
     steps = row_major if strides is None else strides
     size = extent(shape, steps)

@@ -16,7 +16,7 @@ from impl.dispatch.kernel_parameters import signature_of
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.graph.edge import edge_node
 from impl.graph.input_metadata import tensor_meta
-from impl.graph.node import next_sequence
+from impl.graph.node import RUNS_FIRST, next_sequence
 from impl.tape.saved_variable import save
 from impl.tensor.tensor import (
     PLAIN,
@@ -58,6 +58,7 @@ class FastCall:
     def __init__(self, op, scope: dict, constants: dict | None, expression: str | None) -> None:
         self.op = op
         self.scope = scope
+        self.sequence = "next_sequence()" if op.node_name != "NotImplemented" else str(RUNS_FIRST)
         self.validates = op.validate is not None and constants is None
         self.expression = expression
         self.constants = constants = constants or {}
@@ -244,7 +245,7 @@ class FastCall:
             self._add(f"    return {self.made}")
         self._for_each_set(edges, self._node)
         self._add(f"else: return {self.made}")
-        self._add("node._sequence = next_sequence()")
+        self._add(f"node._sequence = {self.sequence}")
         meta = "type(r) if type(r) is not ndarray else tensor_meta(r)"
         if self.alike:
             meta = f"common_result or ({meta})"

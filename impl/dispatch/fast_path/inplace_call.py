@@ -87,7 +87,7 @@ class InplaceCall(FastCall):
             self._for_each_set(edges, self._written)
         else:
             self._written(edges)
-        self._add("node._sequence = next_sequence()")
+        self._add(f"node._sequence = {self.sequence}")
         self._add("node._meta = m0")
         self._add(self.write)
         self._add("memory.version += 1")

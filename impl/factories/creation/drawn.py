@@ -81,6 +81,8 @@ def randint_like(
     """Random integers in the sizes and dtype of `input` (torch.randint_like)."""
     if high is None:
         low, high = 0, low
+    if isinstance(high, Tensor) and high._raw.ndim:
+        raise RuntimeError("high must be a scalar tensor and on CPU")
     result = shaped_like(input, dtype, memory_format)
     draw_integers(result, int(low), int(high), generator)
     return result

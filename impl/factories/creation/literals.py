@@ -136,8 +136,8 @@ def array_of(data, d: dtype | None = None, warn: bool = True) -> np.ndarray:
 
     Raises ValueError for ragged data, TypeError and RuntimeError for elements other than numbers.
     """
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if isinstance(data, np.generic) and d is not None and d.category == dtypes.INTEGRAL:
         data = data.item()  # checked as a number
     if isinstance(data, (np.ndarray, np.generic)):

@@ -11,21 +11,17 @@ from impl.core import dtypes, messages
 from impl.core.devices import check_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import FUNCTIONS
-from impl.core.sizes import sizes_of
-from impl.core.state import STATE
+from impl.core.sizes import check_count, sizes_of
 from impl.dispatch.out import fill_out
-from impl.dispatch.record import gradient_edges, record_undifferentiable
+from impl.dispatch.record import underived_write
 from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import requires_grad as requires_grad_of
 
 
 def publish(function):
     """Decorate a function of the torch namespace."""
     FUNCTIONS[function.__name__] = function
     return function
-
-
-# The factories that, in torch's Python bindings, resize `out=` by itself first.
-_RESIZING = ("empty", "randn")
 
 
 def factory(make=None, *, name: str | None = None, sized=None, method=False, out=None):
@@ -51,8 +47,14 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     @functools.wraps(make)
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
         target = named.pop("out", None) if out else named.get("out")
+        record = None
         if target is not None:
-            check_target(name, target, named.get("dtype"))
+            _check_dtype(target, named.get("dtype"))
+            if name in _RESIZED and "generator" not in named and requires_grad_of(target):
+                raise RuntimeError("cannot resize variables that require grad")
+            given = (v for v in (*args, *named.values()) if isinstance(v, Tensor))
+            others = [tensor for tensor in given if tensor is not target]
+            record = underived_write(f"aten::{name}", others, (target,))
             if out:
                 named["dtype"] = target.dtype
         if sized is not None:
@@ -64,20 +66,19 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if device is not None:
             check_device(device)
         if sized is not None and size and min(size) < 0:
+            if target is not None and name != "empty":
+                check_count(size)
             raise _negative(name, size)
         if pin_memory:
             refuse_pinned()
-        edges = [] if target is None or not STATE.enabled else gradient_edges(target)
-        if edges and name in _RESIZING:
-            raise RuntimeError("cannot resize variables that require grad")
         result = make(*args, **named)
         if not isinstance(result, Tensor):
             result = new(result if result.ndim else result[()])
         if target is not None and result is not target:
             store(target, result._raw)
             result = target
-        if target is not None and edges:
-            record_undifferentiable(f"aten::{name}", edges, target)
+        if record is not None:
+            record()
         return _require(result) if requires_grad else result
 
     call.__signature__ = _signature(make, bool(out))  # type: ignore[attr-defined]
@@ -101,15 +102,16 @@ def _signature(make, out: bool) -> inspect.Signature:
     return own.replace(parameters=[*known, *more])
 
 
-def check_target(name: str, out: Tensor, dtype) -> None:
-    """Raise RuntimeError for an `out=` of another dtype than asked for, and a leaf that requires
-    grad."""
+# Factories that resize their `out=` first, which must not require grad then.
+_RESIZED = ("empty", "randn")
+
+
+def _check_dtype(out: Tensor, dtype) -> None:
+    """Raise RuntimeError for an `out=` of another dtype than asked for."""
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(
             f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
         )
-    if out._requires_grad and STATE.enabled:
-        raise RuntimeError(messages.OUT_GRADIENT.format(f"aten::{name}"))
 
 
 def one_by_one(*sizes, size=None, **named):

@@ -8,13 +8,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, WIDE
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex
 from impl.dispatch.not_implemented import refuse_bool, refuse_integers, require_floating
 from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import check_numbers, element, limit
 from impl.kernels.reduced_precision import rounded_once
+from impl.kernels.vectorized import VECTOR
 from impl.operators.pointwise.special import erf_of
 from impl.operators.pointwise.where_clamp import at_least, at_most
 from impl.tensor.allocation import copied_layout
@@ -123,7 +124,12 @@ def hardshrink(self: Array, lambd=0.5) -> Array:
 def softshrink(self: Array, lambd) -> Array:
     """self moved towards 0 by lambd, 0 where it would cross (F.softshrink)."""
     lambd = self.dtype.type(lambd)
-    moved = np.where(self < -lambd, self + lambd, self * self.dtype.type(0))
+    between = self * self.dtype.type(0)
+    if isinstance(self, np.ndarray) and self.flags.c_contiguous and self.dtype in WIDE:
+        # ATen's vectors, two at a time, have no negative zeros there.
+        whole = self.size - self.size % (2 * VECTOR // self.itemsize)
+        between.reshape(-1)[:whole] += 0
+    moved = np.where(self < -lambd, self + lambd, between)
     return np.where(self > lambd, self - lambd, moved)
 
 

@@ -5,10 +5,12 @@ Those of `torch.nn.functional` with an option `inplace` call these (`impl.nn.act
 
 from __future__ import annotations
 
+import functools
 import math
 
 from impl.core.registry import FUNCTIONS, NATIVE
 from impl.dispatch.definition import native, taking_out
+from impl.dispatch.out import storing_same
 from impl.factories import draws
 from impl.operators.activations import activations as units
 from impl.operators.activations import prelu_rrelu_glu as paired
@@ -86,7 +88,11 @@ def softshrink(input, lambd=0.5, *, out=None) -> Tensor:
     return _written(units.softshrink, out, input, lambd)
 
 
-@taking_out
+@functools.partial(
+    taking_out,
+    name="log_sigmoid_forward",
+    storing=storing_same("expected scalar type {0.legacy} but found {1.legacy}"),
+)
 def log_sigmoid(input) -> Tensor:
     """log(sigmoid(input)) without overflow; offered as `logsigmoid`."""
     return units.log_sigmoid_forward(input)[0]

@@ -7,12 +7,13 @@ import warnings
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import result_dtype
+from impl.core.dtypes import BY_NUMPY, result_dtype
 from impl.core.memory_formats import contiguous_format, formatted, suggested_by
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, function, native, operator
+from impl.dispatch.out import store
 from impl.tensor import memory_overlap
 from impl.tensor.tensor import Tensor
 
@@ -94,6 +95,16 @@ def _tensor_list(name: str, tensors) -> list[Tensor]:
     return tensors
 
 
+@cat.checks_out
+def _check_out(out, tensors, dim) -> None:
+    """Raise TypeError for an `out=` to whose dtype the tensors cannot be cast."""
+    if BY_NUMPY[out].category < result_dtype(tensors).category:
+        raise TypeError(
+            "torch.cat(): input types can't be cast to the desired output type "
+            f"{BY_NUMPY[out].legacy}"
+        )
+
+
 def _published_cat(name: str):
     def joined(tensors, dim=0, *, out=None):
         items = _tensor_list(name, tensors)
@@ -138,6 +149,7 @@ def stack(tensors: list[Array], dim=0) -> Array:
     return _joined(tensors, dim, d).reshape(*first[:dim], len(tensors), *first[dim:])
 
 
+stack.checks_out(_check_out)
 stack.gradient(
     tensors=lambda F, grad, tensors_shape, dim: [
         F.select(grad, dim, i) for i in range(len(tensors_shape))
@@ -166,7 +178,13 @@ def _at_least(tensor: Tensor, ndim: int) -> Tensor:
     return tensor_ops.unsqueeze(tensor, 0)
 
 
-@function("hstack", method=False, out="cat")
+def _store_joined(name: str, out, result: Tensor):
+    if isinstance(out, Tensor):
+        _check_out(out._raw.dtype, [result._raw], 0)
+    return store(name, out, result)
+
+
+@function("hstack", method=False, out="cat", storing=_store_joined)
 def hstack(tensors):
     """Tensors joined along the second dimension, or the first if 1-d (torch.hstack)."""
     items = [_at_least(t, 1) for t in _tensor_list("hstack", tensors)]
@@ -175,8 +193,8 @@ def hstack(tensors):
     return cat(items, 0 if items[0]._raw.ndim == 1 else 1)
 
 
-@function("row_stack", method=False, out="cat")
-@function("vstack", method=False, out="cat")
+@function("row_stack", method=False, out="cat", storing=_store_joined)
+@function("vstack", method=False, out="cat", storing=_store_joined)
 def vstack(tensors):
     """Tensors joined as rows (torch.vstack, torch.row_stack)."""
     items = [_at_least(t, 2) for t in _tensor_list("vstack", tensors)]
@@ -185,7 +203,7 @@ def vstack(tensors):
     return cat(items, 0)
 
 
-@function("dstack", method=False, out="cat")
+@function("dstack", method=False, out="cat", storing=_store_joined)
 def dstack(tensors):
     """Tensors joined along the third dimension (torch.dstack)."""
     items = [atleast_3d(t) for t in _tensor_list("dstack", tensors)]
@@ -194,7 +212,7 @@ def dstack(tensors):
     return cat(items, 2)
 
 
-@function("column_stack", method=False, out="cat")
+@function("column_stack", method=False, out="cat", storing=_store_joined)
 def column_stack(tensors):
     """Vectors as columns of a matrix, matrices side by side (torch.column_stack)."""
     items = [

@@ -132,12 +132,12 @@ def copy_(self, src, non_blocking=False):
 # -- filling ----------------------------------------------------------------------------------
 
 
-@operator(function=False, method=False, node="FillBackward0")
+@operator(function=False, method=False, elementwise=True, node="FillBackward0")
 def fill_scalar(self: Array, value) -> Array:
     return filled(self.shape, value, self.dtype)
 
 
-@operator(function=False, method=False, node="FillBackward1")
+@operator(function=False, method=False, elementwise=True, node="FillBackward1")
 def fill_tensor(self: Array, value: Array) -> Array:
     if discards(value.dtype, self.dtype):
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)

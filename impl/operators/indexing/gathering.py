@@ -10,7 +10,7 @@ from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import store, write_out
+from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly, write_out
 from impl.operators.indexing.index_operators import counted
 from impl.tensor.tensor import Tensor, new
 
@@ -136,6 +136,7 @@ tensor_ops.index_select_backward = lambda grad, shape, dim, index: counted(
 
 
 @function("take_along_dim")
+@named_out("gather")
 def take_along_dim(input, indices, dim=None, *, out=None):
     """`gather` with tensor and indices broadcast, or flattened without `dim`.
 
@@ -143,7 +144,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     (torch.take_along_dim).
     """
     result = _taken_along(input, indices, dim)
-    return result if out is None else store("take_along_dim", out, result)
+    return result if out is None else store_exactly("gather", out, result)
 
 
 def _taken_along(input, indices, dim):
@@ -161,9 +162,7 @@ def _taken_along(input, indices, dim):
             f"but got {ndim} dimensions for input, and {indices._raw.ndim} dimensions for indices"
         )
     dim = wrap_dim(dim, ndim)
-    size = input._raw.shape[dim]
-    places = indices._raw
-    indices = new(np.where(places < 0, places + size, places))
+    indices = tensor_ops.remainder(indices, input._raw.shape[dim])
     own, other = list(input._raw.shape), list(indices._raw.shape)
     own_wide, other_wide = own.copy(), other.copy()
     own_wide[dim], other_wide[dim] = other[dim], own[dim]
@@ -181,7 +180,7 @@ def _store_indices(name: str, out, indices: Tensor):
     return store(name, out, indices)
 
 
-@function("nonzero", out=True, storing=_store_indices)
+@function("nonzero", out=True, derived=False, storing=_store_indices)
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, one row each (torch.nonzero).
 
@@ -230,15 +229,7 @@ def argwhere(input):
     return nonzero(input)
 
 
-def same_dtype_out(out, value, *rest) -> None:
-    """Raise RuntimeError when `out=` has another dtype than the first operand: the `validate_out`
-    of the operators that read or write by an index, with their message."""
-    if out != value.dtype:
-        expected, got = BY_NUMPY[value.dtype].c_name, BY_NUMPY[out].c_name
-        raise RuntimeError(f"Expected out tensor to have dtype {expected}, but got {got} instead")
-
-
-gather.checks_out(same_dtype_out)
+gather.checks_out(exact_dtype_out, first=True)
 
 
 def one_hot(tensor, num_classes=-1):

@@ -17,20 +17,23 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.tensor_lists import require_tensors
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap, SavedAs
+from impl.dispatch.record import check_write
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
 from impl.operators.indexing.index_layout import index_layout
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
-from impl.tensor.tensor import Tensor, new
+from impl.tensor.tensor import Tensor, new, requires_grad
 
 
 def expanded(shape, indices) -> list:
-    """Indices as integer arrays or None: masks become the positions they select; all are in range.
+    """Indices as integer arrays or None: masks become the positions they select.
 
     Raises IndexError for a mask of another shape, too many indices, a dtype that cannot index, and
-    an index out of range.
+    an index into a dimension without elements.
     """
+    if len(indices) > len(shape):
+        raise IndexError(_too_many(shape, len(indices)))
     result: list = []
     for index in indices:
         if index is None:
@@ -51,23 +54,44 @@ def expanded(shape, indices) -> list:
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if len(result) > len(shape):
-        raise IndexError(
-            f"too many indices for tensor of dimension {len(shape)} (got {len(result)})"
-        )
+        raise IndexError(_too_many(shape, len(result)))
     _check_broadcast(result)
     present = [i for i in result if i is not None]
     nothing = any(shape[d] == 0 for d, i in enumerate(result) if i is not None)
     if nothing and 0 not in broadcast_shapes(*(i.shape for i in present)):
         raise IndexError("index is out of bounds for dimension with size 0")
-    if any(n == 0 and i is None for n, i in zip(shape[: len(result)], result, strict=True)) or (
-        0 in shape[len(result) :]
-    ):
-        # As in torch, which looks at no index where there is no element to be found.
-        return [None if i is None else np.zeros_like(i) for i in result]
-    for dim, index in enumerate(result):
-        if index is not None:
-            _check_range(index, dim, shape[dim])
     return result
+
+
+def _too_many(shape, count: int) -> str:
+    return f"too many indices for tensor of dimension {len(shape)} (got {count})"
+
+
+def indexed_shape(shape, places) -> tuple[int, ...]:
+    """The shape of what is at `places`, integer arrays or None, in an array of `shape`."""
+    present = [d for d, i in enumerate(places) if i is not None]
+    common = broadcast_shapes(*(places[d].shape for d in present))
+    adjacent = present[-1] - present[0] == len(present) - 1
+    rest = [d for d in range(len(shape)) if d not in present]
+    before = [d for d in rest if adjacent and d < present[0]]
+    after = [d for d in rest if d not in before]
+    return (*(shape[d] for d in before), *common, *(shape[d] for d in after))
+
+
+def in_range(shape, places) -> list:
+    """Integer arrays or None that index an array of `shape`, none of them out of range.
+
+    Raises IndexError for an index out of range, of a dimension that is counted among those that are
+    indexed; where there is no element to be found, no index is
+    looked at, as in torch.
+    """
+    if 0 in indexed_shape(shape, places):
+        common = broadcast_shapes(*(i.shape for i in places if i is not None))
+        return [None if i is None else np.zeros(common, np.intp) for i in places]
+    indexed = [dim for dim, index in enumerate(places) if index is not None]
+    for number, dim in enumerate(indexed):
+        _check_range(places[dim], number, shape[dim])
+    return places
 
 
 def check_mask(shape, dim: int, mask) -> None:
@@ -107,7 +131,8 @@ def _key(indices) -> tuple:
 
 @operator(function=False, method=False, node="IndexBackward0", fresh=True)
 def index_(self: Array, indices: list[Array]) -> Array:
-    return np.asarray(self[_key(expanded(self.shape, indices))], order="C")
+    places = in_range(self.shape, expanded(self.shape, indices))
+    return np.asarray(self[_key(places)], order="C")
 
 
 index_.laid_out_as(index_layout)
@@ -118,10 +143,23 @@ def _is_one_mask(indices) -> bool:
     return len(present) == 1 and present[0].dtype in (np.bool_, np.uint8)
 
 
+def _broadcasts(shape, target) -> bool:
+    """Whether an array of `shape` broadcasts to the shape `target`."""
+    return len(shape) <= len(target) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(target), strict=False)
+    )
+
+
 def _put(self, indices, values, accumulate: bool):
     places = expanded(self.shape, indices)
     if not accumulate and values.size == 1 and _is_one_mask(indices):
         values = storable(values.item(), self.dtype)  # as ATen then calls masked_fill_
+    target = indexed_shape(self.shape, places)
+    if not _broadcasts(values.shape, target):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(target)}"
+        )
     if values.dtype != self.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
@@ -129,21 +167,12 @@ def _put(self, indices, values, accumulate: bool):
             f"{BY_NUMPY[values.dtype].legacy} for the source."
         )
     result = preserved(self)
-    key = _key(places)
-    target = result[key].shape
-    try:
-        fits = broadcast_shapes(target, values.shape) == target
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
-            f"indexing result of shape {list(target)}"
-        )
+    key = _key(in_range(self.shape, places))
     if not accumulate:
         result[key] = values
         return result
-    return add_each_at(result, key, values)
+    # NumPy's np.add.at takes the first of values that it would have to broadcast.
+    return add_each_at(result, key, np.ascontiguousarray(np.broadcast_to(values, target)))
 
 
 @operator(
@@ -191,7 +220,7 @@ index_put_impl.forward("reapplied")
 array_ops.dtype_of = lambda value: value.dtype
 tensor_ops.dtype_of = lambda value: value._raw.dtype
 array_ops.index_backward = lambda grad, shape, indices: add_each_at(
-    np.zeros(shape, grad.dtype), _key(expanded(shape, indices)), grad
+    np.zeros(shape, grad.dtype), _key(in_range(shape, expanded(shape, indices))), grad
 )
 tensor_ops.index_backward = lambda grad, shape, indices: counted(
     index_put_impl(tensor_ops.new_zeros(grad, shape), indices, grad, True)
@@ -216,6 +245,7 @@ def _indices(name: str, indices) -> list:
 
 def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` at `indices` in place. Raises as every in-place operation does."""
+    check_write(target, requires_grad(values))
     check_disjoint(target, values)
     for index in indices:
         if index is not None:
@@ -315,6 +345,17 @@ def take_backward(grad, self, index):
 tensor_ops.take_backward = lambda grad, self, index: put.inplace(
     tensor_ops.zeros_like(self), index, grad, True
 )
+
+
+@take.checks_out
+def _check_taken_out(out, self, index) -> None:
+    if out != self.dtype:
+        raise RuntimeError(
+            "take(): self and out expected to have the same dtype, but got self.dtype = "
+            f"{BY_NUMPY[self.dtype].legacy} and out.dtype = {BY_NUMPY[out].legacy}"
+        )
+
+
 take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self, index)))
 take.forward("linear")
 put.gradient(

@@ -131,14 +131,18 @@ def _truth(value: bool) -> Tensor:
 
 
 def _sliced(tensor: Tensor, items) -> tuple[Tensor, list]:
-    """The view made by the items that are not tensors, and the remaining tensor indices into it."""
+    """The view made by the items that are not tensors, and the remaining tensor indices into it.
+
+    An integer that is out of range is said to be so for the dimension that is its position among
+    the items, as torch has it.
+    """
     taken = _count(items)
     ndim = tensor._raw.ndim
     if taken > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    result, dim, position = tensor, 0, 0
+    result, dim = tensor, 0
     indices: dict[int, Tensor] = {}
-    for item in items:
+    for position, item in enumerate(items):
         if item is None:
             result = tensor_ops.unsqueeze(result, dim)
             dim += 1
@@ -161,20 +165,16 @@ def _sliced(tensor: Tensor, items) -> tuple[Tensor, list]:
             raw = item._raw
             if raw.ndim:
                 indices[dim] = item
-                span = raw.ndim if raw.dtype in (np.bool_, np.uint8) else 1
-                dim += span
-                position += span
+                dim += raw.ndim if raw.dtype in (np.bool_, np.uint8) else 1
             elif raw.dtype in (np.bool_, np.uint8):
                 result = tensor_ops.unsqueeze(result, dim)
                 indices[dim] = _truth(bool(raw))
                 dim += 1
             elif raw.dtype.kind in "iu":
                 result = _select(result, dim, int(raw), position)
-                position += 1
             else:
                 indices[dim] = item
                 dim += 1
-                position += 1
     if not indices:
         return result, []
     return result, _listed(indices)

@@ -78,12 +78,15 @@ def masked_fill(input, mask, value):
 
     Raises RuntimeError for a mask that is not bool or does not broadcast.
     """
+    broadcast_shapes(mask._raw.shape, input._raw.shape)
     return _masked_fill(lambda op: op, input, mask, value)
 
 
 @function("masked_fill_", torch=False)
 def masked_fill_(self, mask, value):
     """`masked_fill` in place (torch.Tensor.masked_fill_)."""
+    if not (isinstance(value, Tensor) and value._raw.ndim):
+        broadcast_shapes(self._raw.shape, mask._raw.shape)
     return _masked_fill(lambda op: op.inplace, self, mask, value)
 
 

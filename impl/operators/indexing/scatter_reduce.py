@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
 from impl.dispatch.facts import MemoryOverlap, NoComplex, not_implemented
+from impl.dispatch.out import exact_dtype_out
 from impl.kernels.reduced_precision import add_at, combine_at
-from impl.operators.indexing.gathering import same_dtype_out, with_dims
+from impl.operators.indexing.gathering import with_dims
 from impl.operators.indexing.index_writes import check_slices, slices
-from impl.operators.indexing.scattering import scattered
+from impl.operators.indexing.scattering import check_scatter, scattered
 
 _EXTREMA = {"amax": np.maximum, "amin": np.minimum}
 _ALIASES = {"max": "amax", "min": "amin"}
@@ -85,6 +87,7 @@ def scatter_reduce(
 
     Raises RuntimeError for an index out of range, shapes that do not fit, and another dtype.
     """
+    check_scatter(self, wrap_dim(dim, self.ndim), index, src)
     reduce = _ALIASES.get(reduce, reduce)
     if reduce not in ("sum", "prod", "mean", *_EXTREMA):
         raise RuntimeError(
@@ -263,7 +266,8 @@ def _scatter_tangent(F, self_t, self, dim, index, src_t, src, reduce, include_se
     return total / ties
 
 
-scatter_reduce.checks_out(same_dtype_out)
+for _op in (scatter_reduce, index_reduce):
+    _op.checks_out(exact_dtype_out)
 scatter_reduce.forward(_scatter_tangent)
 index_reduce.forward("unsupported", name="index_reduce", invited=True)
 index_reduce.fast_path = None  # which may call the kernel twice, so that it warns twice

@@ -11,7 +11,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import exact_dtype_out, stored
+from impl.dispatch.out import exact_dtype_out, named_out, stored
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, along, check_along, with_dims
@@ -19,7 +19,9 @@ from impl.tensor.memory_overlap import check_memory
 from impl.tensor.tensor import Tensor
 
 
-def _check_scatter(self, dim: int, index, src=None) -> None:
+def check_scatter(self, dim: int, index, src=None) -> None:
+    """Raise RuntimeError for dtypes and shapes that do not fit, IndexError where torch looks up a
+    size that is not there."""
     if index.size and index.dtype not in INDEX_DTYPES:
         raise RuntimeError("scatter(): Expected dtype int32/int64 for index")
     if src is not None and src.dtype != self.dtype:
@@ -61,7 +63,7 @@ def scattered(self, dim, index, src, combine, reduce="add"):
     name `reduce` of no reduction.
     """
     dim = wrap_dim(dim, self.ndim)
-    _check_scatter(self, dim, index, src if isinstance(src, (np.ndarray, np.generic)) else None)
+    check_scatter(self, dim, index, src if isinstance(src, (np.ndarray, np.generic)) else None)
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     result = np.array(with_dims(self), order="C")
@@ -167,6 +169,7 @@ def _scatter(suffix, self, dim, index, src, value, reduce):
 
 
 @function("scatter")
+@named_out("scatter")
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """A copy with `src` (a tensor or a number) written at `index` along `dim` (torch.scatter).
 

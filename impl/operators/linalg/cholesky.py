@@ -12,7 +12,7 @@ import numpy as np
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, operator
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import castable_out, named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together, solution
 
@@ -110,6 +110,9 @@ def cholesky_inverse(self: Array, upper=False) -> Array:
     return result
 
 
+cholesky_inverse.checks_out(castable_out("cholesky_inverse"))
+
+
 def _inverse_backward(F, grad, factor, upper, inverse):
     both = grad + F.adjoint_matrix(grad)
     common = F.matrix_product(inverse, F.matrix_product(both, inverse))
@@ -154,6 +157,9 @@ def cholesky_solve(self: Array, input2: Array, upper=False) -> Array:
         for i in np.ndindex(right.shape[:-2]):
             result[i], _ = potrs(factors[i], result[i], not upper, True)
     return result
+
+
+cholesky_solve.checks_out(castable_out("cholesky_solve"))
 
 
 @cholesky_solve.gradients("self", "input2")

@@ -9,7 +9,7 @@ import numpy as np
 from impl.core.dtypes import real_of
 from impl.core.registry import tensor_ops
 from impl.dispatch.autocast import fp32
-from impl.dispatch.out import copy_out
+from impl.dispatch.out import check_castable, copy_out
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import linalg_inv_ex
 from impl.operators.linalg.norms import matrix_norm
@@ -26,7 +26,10 @@ def cond(A, p=None, *, out=None):
     have no inverse). Raises ValueError for others.
     """
     result = _condition_number(A, 2 if p is None else p)
-    return result if out is None else copy_out("linalg_cond", out, result)
+    if out is None:
+        return result
+    check_castable("linalg.cond", out, result)
+    return copy_out("linalg_cond", out, result)
 
 
 def _condition_number(A: Tensor, p) -> Tensor:
@@ -39,7 +42,7 @@ def _condition_number(A: Tensor, p) -> Tensor:
         shown = p if isinstance(p, str) else f"{p:g}"
         raise ValueError(f"linalg.cond got an invalid norm type: {shown}")
     if not A._raw.size:
-        return new(np.zeros(A._raw.shape[:-2], real_of(A.dtype).numpy))
+        return new(np.empty(A._raw.shape[:-2], real_of(A.dtype).numpy)).zero_()
     if p in (2, -2):
         values = svdvals(A)
         largest, smallest = (tensor_ops.narrow(values, -1, start, 1) for start in (0, -1))

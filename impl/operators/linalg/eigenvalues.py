@@ -16,7 +16,7 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
-from impl.dispatch.out import named_out, store, store_exactly
+from impl.dispatch.out import check_castable, named_out, store, store_exactly
 from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
@@ -46,7 +46,7 @@ tensor_ops.solution = lambda A, B: solve(A, B)
 
 @lapack.factorisation("LinalgEigBackward0", "eigenvalues", "eigenvectors")
 def linalg_eig(self: Array) -> tuple:
-    values, vectors = np.linalg.eig(self)
+    values, vectors = np.linalg.eig(lapack.widened(self))
     kind = _complex(self)
     return values.astype(kind), lapack.column_major(vectors, kind)
 
@@ -113,26 +113,25 @@ def eig(A, *, out=None):
     """
     _check_general("linalg.eig", A)
     result = Eig(linalg_eig(A))
-    return result if out is None else store("linalg_eig", out, result)
+    if out is None:
+        return result
+    check_castable("torch.linalg.eig", out, result, "eigenvalues", "eigenvectors")
+    return store("linalg_eig", out, result)
 
 
 @fp32
 def eigvals(A, *, out=None):
     """The eigenvalues alone (torch.linalg.eigvals). Errors as `eig`."""
-    if differentiated(A):
+    if differentiated(A) and out is None:
         result = eig(A)[0]
     else:
         _check_general("linalg.eigvals", A)
-        result = new(np.linalg.eigvals(A._raw).astype(_complex(A._raw)))
+        result = new(np.linalg.eigvals(lapack.widened(A._raw)).astype(_complex(A._raw)))
     return result if out is None else _store_values(A, out, result.detach())
 
 
 def _store_values(A: Tensor, out, result: Tensor):
-    if isinstance(out, Tensor) and not out.is_complex():
-        raise RuntimeError(
-            "torch.linalg.eigvals: Expected eigenvalues to be safely castable from "
-            f"{result.dtype.legacy} dtype, but got eigenvalues with dtype {out.dtype.legacy}"
-        )
+    check_castable("torch.linalg.eigvals", out, result, "eigenvalues")
     return store_underived("aten::linalg_eigvals", (A,), out, result)
 
 
@@ -141,7 +140,7 @@ def _store_values(A: Tensor, out, result: Tensor):
 
 @lapack.factorisation("LinalgEighBackward0", "eigenvalues", "eigenvectors")
 def linalg_eigh(A: Array, UPLO="L", compute_v=True) -> tuple:
-    broken = lapack.first_not_finite(A) if A.size else -1
+    broken = lapack.first_not_finite(A) if A.shape[-1] > 1 and A.size else -1
     if broken >= 0:
         raise LinAlgError(
             f"linalg.eigh: {lapack.batch_element(A, broken)}The algorithm failed to converge "

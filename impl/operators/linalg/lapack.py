@@ -62,9 +62,9 @@ def empty(shape, dtype) -> np.ndarray:
 
 
 def widened(value) -> np.ndarray:
-    """Matrices in a dtype of LAPACK: empty ones in half precision, which torch accepts, in
-    float32."""
-    return value.astype(np.float32) if value.dtype in REDUCED else value
+    """Matrices in a dtype of LAPACK, row-major: empty ones in half precision, which torch accepts,
+    in float32."""
+    return np.ascontiguousarray(value, np.float32 if value.dtype in REDUCED else None)
 
 
 def column_major(value, dtype=None) -> np.ndarray:
@@ -127,10 +127,16 @@ def check_square(name: str, A, argument: str = "A") -> None:
         )
 
 
+def first_with(test, A: np.ndarray) -> int:
+    """The position in a batch of the first matrix with an element that passes the test; -1 if there
+    is none."""
+    broken = test(A).any((-2, -1)).reshape(-1)
+    return int(broken.argmax()) if broken.any() else -1
+
+
 def first_not_finite(A: np.ndarray) -> int:
     """The position in a batch of the first matrix with an infinity or NaN; -1 if there is none."""
-    broken = ~np.isfinite(A).all((-2, -1)).reshape(-1)
-    return int(broken.argmax()) if broken.any() else -1
+    return first_with(lambda values: ~np.isfinite(values), A)
 
 
 def batch_element(A: np.ndarray, number: int) -> str:

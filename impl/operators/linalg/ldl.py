@@ -9,7 +9,8 @@ from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import store_exactly, stored
+from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together
 
@@ -81,7 +82,6 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian) -> Array:
 linalg_ldl_solve.gradient(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve"))
 
 
-@named_out("linalg_ldl_solve")
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     """X with A X = B, from the factors of `ldl_factor` (torch.linalg.ldl_solve).
 
@@ -110,4 +110,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
                 "pass the result of ldl_factor?"
             )
     result = linalg_ldl_solve(LD, pivots, B, hermitian)
-    return stored("linalg_ldl_solve", out, result)
+    if out is None:
+        return result
+    detached = result.detach()
+    return store_underived("aten::linalg_ldl_solve", (LD, B), out, detached, store_exactly)

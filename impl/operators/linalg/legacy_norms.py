@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from impl.core.dims import wrap_dims
+from impl.core.dims import require_dims, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import copy_out
@@ -79,7 +79,7 @@ def frobenius_norm(input, dim, keepdim=False):
     return norm_dims(input, 2, dims, keepdim)
 
 
-@function(method=False, out=True, storing=copy_out)
+@function(method=False, out=True, derived=False, storing=copy_out)
 def nuclear_norm(input, dim=None, keepdim=False):
     """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
     deprecated)."""
@@ -101,7 +101,8 @@ def norm_except_dim(v, pow=2, dim=0):
         return norm_all(v, pow)
     if dim not in (0, rank - 1):
         return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
-    size = v.size(dim)
+    require_dims(dim, rank)
+    size = v._raw.shape[dim]
     rows, across = ((size, -1), 1) if dim == 0 else ((-1, size), 0)
     shape = [1] * rank
     shape[dim] = size

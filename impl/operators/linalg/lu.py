@@ -11,24 +11,32 @@ import warnings
 
 import numpy as np
 
+from impl.core.dtypes import int32
 from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import check_dtypes, named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
 
 
-def factored(A):
+def factored(A, pivot=True):
     """The triple (LU, pivots, infos): both factors in one matrix each; the row exchanged with each
-    row, counted from 1; and the position of the first zero on the diagonal of U (or 0)."""
+    row, counted from 1; and the position of the first zero on the diagonal of U (or 0).
+
+    Raises RuntimeError without pivoting, unless there is nothing to factorise.
+    """
     *batch, rows, columns = A.shape
     factors = lapack.column_major(A)
     pivots = np.zeros((*batch, min(rows, columns)), np.int32)
     infos = np.zeros(batch, np.int32)
     if factors.size:
         lapack.require_kernel(A, "lu_cpu")
+        if not pivot:
+            raise RuntimeError(
+                "linalg.lu_factor: LU without pivoting is not implemented on the CPU"
+            )
         getrf = lapack.lapack("getrf", A.dtype)
         for i in np.ndindex(infos.shape):
             factors[i], pivots[i], infos[i] = getrf(factors[i], True)
@@ -67,8 +75,9 @@ def triangles(LU):
 
 @operator(node="LinalgLuBackward0", outputs=("P", "L", "U"), function=False, method=False)
 def linalg_lu_plu(A: Array, pivot) -> tuple:
-    LU, pivots, _ = factored(A)
-    return permutations(pivots, A.shape[-2], A.dtype), *triangles(LU)
+    LU, pivots, _ = factored(A, pivot)
+    P = permutations(pivots, A.shape[-2], A.dtype) if pivot else np.empty(0, A.dtype)
+    return P, *triangles(LU)
 
 
 def _backward(F, of_L, of_U, P, L, U, pivot):
@@ -163,19 +172,18 @@ def lu(A, *, pivot=True, out=None):
     (..., m, n) gives (..., m, m), (..., m, k) and (..., k, n), k the smaller of m and n. Raises
     RuntimeError for less than two dimensions, and without pivoting.
     """
-    _check("linalg.lu", A, pivot)
+    _check("linalg.lu", A)
+    check_dtypes(out, A.dtype, A.dtype, A.dtype)
     result = Factors(linalg_lu_plu(A, pivot))
     return stored("linalg_lu", out, result)
 
 
-def _check(name: str, A, pivot: bool) -> None:
+def _check(name: str, A) -> None:
     if A._raw.ndim < 2:
         raise RuntimeError(
             f"{name}: Expected tensor with 2 or more dimensions. Got size: {[*A._raw.shape]} "
             "instead"
         )
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
 # -- factors in one matrix --------------------------------------------------------------------
@@ -183,7 +191,7 @@ def _check(name: str, A, pivot: bool) -> None:
 
 @lapack.factorisation("LinalgLuFactorExBackward0", "LU", "pivots", "info")
 def linalg_lu_factor_ex(A: Array, pivot) -> tuple:
-    return factored(A)
+    return factored(A, pivot)
 
 
 def _factor_backward(F, grad, LU, pivots, pivot):
@@ -225,7 +233,8 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     of U the first zero stands, for which RuntimeError is raised if `check_errors`. Raises
     RuntimeError as `lu` too.
     """
-    _check("torch.lu_factor", A, pivot)
+    _check("torch.lu_factor", A)
+    check_dtypes(out, A.dtype, int32, int32)
     result = PackedEx(linalg_lu_factor_ex(A, pivot))
     if check_errors:
         lapack.check_infos("torch.linalg.lu_factor_ex", result.info._raw)
@@ -236,6 +245,8 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
 def lu_factor(A, *, pivot=True, out=None):
     """`lu_factor_ex` that raises RuntimeError for a zero on the diagonal of U
     (torch.linalg.lu_factor)."""
+    _check("torch.lu_factor", A)
+    check_dtypes(out, A.dtype, int32)
     LU, pivots, infos = lu_factor_ex(A, pivot=pivot)
     lapack.check_infos("torch.linalg.lu_factor", infos._raw)
     result = Packed((LU, pivots))
@@ -247,10 +258,10 @@ PackedWithInfo = return_type("_lu_with_info", "LU", "pivots", "info")
 
 @native()
 def _lu_with_info(input, pivot=True, check_errors=True):
-    """The factors in one matrix, the row exchanges and the error codes; warns that it is
-    deprecated."""
+    """The factors in one matrix, the row exchanges and the error codes, which torch does not look
+    at whatever `check_errors`; warns that it is deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    return PackedWithInfo(fp32(lu_factor_ex)(input, pivot=pivot, check_errors=check_errors))
+    return PackedWithInfo(fp32(lu_factor_ex)(input, pivot=pivot))
 
 
 # -- lu_unpack --------------------------------------------------------------------------------
@@ -266,9 +277,12 @@ Unpacked = return_type("lu_unpack", "P", "L", "U")
     saved_as=SavedAs(parts=("_sym_argsize_minus_1", "_sym_argsize_minus_2")),
 )
 def lu_unpack_all(LU_data: Array, LU_pivots: Array, unpack_data, unpack_pivots) -> tuple:
-    nothing = np.empty(0, LU_data.dtype)
-    P = permutations(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
-    return P, *(triangles(LU_data) if unpack_data else (nothing, nothing.copy()))
+    P, L, U = (np.empty(0, LU_data.dtype) for _ in range(3))
+    if unpack_pivots:
+        P = permutations(LU_pivots, LU_data.shape[-2], LU_data.dtype)
+    if unpack_data:
+        L, U = triangles(LU_data)
+    return P, L, U
 
 
 def _unpack_backward(F, of_L, of_U, rows, columns):

@@ -13,7 +13,7 @@ import numpy as np
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import named_out, refusing_gradients, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.matrices import adjoint_matrix
 from impl.operators.linalg.triangular_systems import solution
@@ -110,13 +110,11 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
 @function("lu_solve")
 @fp32
-@named_out("linalg_lu_solve")
 def solve_packed(input, LU_data, LU_pivots, *, out=None):
     """`lu_solve` with its arguments in another order (torch.lu_solve). Warns that it is
     deprecated."""
     warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
-    result = lu_solve(LU_data, LU_pivots, input)
-    return stored("linalg_lu_solve", out, result)
+    return refusing_gradients(lu_solve)(LU_data, LU_pivots, input, out=out)
 
 
 _DEPRECATED = (

@@ -9,7 +9,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import copy_out, store_resized
+from impl.dispatch.out import check_castable, copy_out, store_resized
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import inv
 from impl.operators.products.products import matmul
@@ -95,10 +95,11 @@ def matrix_power(input, n, *, out=None):
     result = _power(input, n)
     if out is None:
         return result
+    check_castable("matrix_power", out, result)
     if n == 0:
         return copy_out("eye", out, result.detach())
     if n == 1:
-        return copy_out("linalg_matrix_power", out, result.contiguous())
+        return copy_out("linalg_matrix_power", out, input)
     return store_resized("linalg_inv_ex" if n < 0 else "matmul", out, result.contiguous())
 
 

@@ -29,12 +29,13 @@ from impl.tensor.tensor import Tensor
 
 
 def raw_norm(raw, order: float, axes, keepdim: bool):
-    """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32."""
+    """The norm of order `order` over `axes`; half and bfloat16 are accumulated in float32.
+
+    That of single numbers is their absolute value, as in ATen.
+    """
     kind = raw.dtype
     size = np.abs(widened(raw))
-    if order != 0 and all(raw.shape[d] == 1 for d in axes or range(raw.ndim)):
-        result = np.sum(size, axis=axes, keepdims=keepdim)  # of one element each: its size
-    elif order == math.inf:
+    if order == math.inf or (order and _is_single(size.shape, axes)):
         result = np.max(size, axis=axes, keepdims=keepdim)
     elif order == -math.inf:
         result = np.min(size, axis=axes, keepdims=keepdim)
@@ -50,6 +51,11 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
         if math.isnan(order) and not raw.size:
             result = np.zeros_like(result)  # the sum of nothing, which no power is taken of
     return result.astype(kind if kind.kind != "c" else result.dtype)
+
+
+def _is_single(shape, axes) -> bool:
+    """Whether all dimensions among `axes`, None for all, have one element."""
+    return all(shape[d] == 1 for d in (range(len(shape)) if axes is None else axes))
 
 
 def require_identity(raw, order: float, dim) -> None:
@@ -221,7 +227,7 @@ def _copy_norm(name: str, out, result: Tensor):
     return copy_out(name, out, result)
 
 
-@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm)
+@functools.partial(taking_out, name="linalg.matrix_norm", storing=_copy_norm, derived=False)
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The Frobenius norm of matrices, the largest or smallest sum over columns (1, -1) or rows
     (inf, -inf), or the sum ("nuc"), the largest (2) or the smallest (-2) of the singular values
@@ -262,7 +268,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return sums.amax((second,), keepdim) if ord > 0 else sums.amin((second,), keepdim)
 
 
-@functools.partial(taking_out, name="linalg.norm", storing=_copy_norm)
+@functools.partial(taking_out, name="linalg.norm", storing=_copy_norm, derived=False)
 def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm, or a matrix norm for two dimensions and an order (torch.linalg.norm)."""
     ndim = A._raw.ndim

@@ -12,9 +12,11 @@ import numpy as np
 
 from impl.core.dtypes import COMPLEX, FLOATING, REDUCED, real_of
 from impl.core.registry import array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.autocast import fp32, lowering
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import check_out, copy_out, fit, store, warn_resized
+from impl.dispatch.not_implemented import refuse_gradient
+from impl.dispatch.out import check_castable, check_out, copy_out, fit, store, warn_resized
 from impl.operators.linalg import lapack
 from impl.operators.linalg.eigenvalues import eigvalsh, linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd, svdvals
@@ -57,8 +59,10 @@ def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
 
 def _threshold(values, atol, rtol):
     """The threshold above which singular values count, from their magnitudes (..., k)."""
-    largest = values.max(-1, keepdims=True)
-    return np.maximum(atol[..., None], rtol[..., None] * largest)
+    largest = values.max(-1)
+    shape = broadcast_shapes(rtol.shape, largest.shape)  # or RuntimeError
+    broadcast_shapes(atol.shape, shape)
+    return np.maximum(atol, rtol * largest)[..., None]
 
 
 # -- pseudoinverses -----------------------------------------------------------------------------
@@ -77,7 +81,7 @@ def linalg_pinv(self: Array, atol=None, rtol=None, hermitian=False) -> Array:
         left, right = array_ops.adjoint_matrix(U), array_ops.adjoint_matrix(Vh)
     sizes = np.abs(values)
     counted = sizes > _threshold(sizes, atol, rtol)
-    inverted = np.divide(1, values, out=np.zeros_like(values), where=counted)
+    inverted = np.where(counted, np.reciprocal(values), values.dtype.type(0))
     # ATen's kernel calls matmul, which autocast lowers.
     return lowering(np.matmul)(right * inverted[..., None, :], left)
 
@@ -139,6 +143,9 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     (once `rcond`) times the largest, count as zero. Raises RuntimeError for integers and for less
     than two dimensions; LinAlgError for infinities and NaN.
     """
+    for label, tolerance in (("atol", atol), ("rtol", rtol if rcond is None else rcond)):
+        if isinstance(tolerance, Tensor):
+            refuse_gradient("linalg_pinv", label, tolerance)
     if A._raw.ndim < 2 or A.dtype.category < FLOATING or A._raw.dtype in REDUCED:
         sizes = ", ".join(map(str, A._raw.shape))
         raise RuntimeError(
@@ -147,11 +154,12 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
         )
     if rcond is not None:
         atol, rtol = 0.0, rcond
-    if hermitian:
+    if hermitian and A._raw.size:
         lapack.check_square("linalg.eigh", A._raw)
     result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
     if out is None:
         return result
+    check_castable("linalg.pinv", out, result)
     # Tolerances that are numbers are those of a composite, whose result is copied.
     numbers = rcond is not None or any(isinstance(t, float | int) for t in (atol, rtol))
     return (copy_out if numbers else store)("linalg_pinv", out, result)
@@ -188,10 +196,10 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     """
     name = "torch.linalg.matrix_rank"
     lapack.check_matrices(name, A._raw, "input")
-    if A.dtype.category < FLOATING or A._raw.dtype in REDUCED:
-        raise RuntimeError("This function doesn't handle types other than float and double")
     if tol is not None:
         atol, rtol = tol, 0.0
+    if rtol is None and (A.dtype.category < FLOATING or A._raw.dtype in REDUCED):
+        raise RuntimeError("This function doesn't handle types other than float and double")
     absolute, relative = _tolerances(name, A, atol, rtol)
     if A._raw.size:
         found = eigvalsh(A.detach()) if hermitian else svdvals(A.detach())

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import inference_mode
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function
 from impl.dispatch.facts import SavedAs
-from impl.dispatch.out import named_out, store, store_exactly
+from impl.dispatch.out import named_out, store_exactly
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.matrices import diagonals, differentiated, gaps
@@ -34,7 +35,9 @@ Svd = return_type("svd", "U", "S", "V")
     saved_as=SavedAs(parts=("_sym_argsize_minus_1",)),
 )
 def linalg_svd(A: Array, full_matrices=False, compute_uv=True, driver=None) -> tuple:
-    broken = lapack.first_not_finite(A) if A.size else -1
+    """Singular values and vectors; of a matrix with infinities the values are NaN, as LAPACK has
+    it. Raises LinAlgError for NaN."""
+    broken = lapack.first_with(np.isnan, A) if A.size else -1
     if broken >= 0:
         raise LinAlgError(
             f"linalg.svd: {lapack.batch_element(A, broken)}The algorithm failed to converge "
@@ -42,10 +45,17 @@ def linalg_svd(A: Array, full_matrices=False, compute_uv=True, driver=None) -> t
         )
     wide = lapack.widened(A)
     real = A.real.dtype
+    infinite = np.isinf(wide).any((-2, -1))
+    if infinite.any():
+        wide = np.where(infinite[..., None, None], wide.dtype.type(0), wide)
     if not compute_uv:
         S = np.linalg.svd(wide, compute_uv=False)
+        S[infinite] = np.nan
         return np.empty(0, A.dtype), S.astype(real, copy=False), np.empty(0, A.dtype)
     U, S, Vh = np.linalg.svd(wide, full_matrices)
+    S[infinite] = np.nan
+    for vectors in (U, Vh):
+        vectors[infinite] = 1 if vectors.shape[-2:] == (1, 1) else np.nan
     U, Vh = (lapack.column_major(vectors, A.dtype) for vectors in (U, Vh))
     return U, S.astype(real, copy=False), Vh
 
@@ -245,6 +255,8 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     Without `compute_uv` U and V are square and zeros. Errors as `torch.linalg.svd`.
     """
     shape = input._raw.shape
+    if out is not None:
+        lapack.check_matrices("linalg.svd", input._raw)
     if len(shape) < 2:
         raise RuntimeError(
             f"linalg.svd: input should have at least 2 dimensions, but has {len(shape)} dimensions "
@@ -254,9 +266,13 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         U, S, Vh = _decomposed(input, not some, True, None)
     else:
         S = svdvals(input)
-        U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)) for n in shape[-2:])
+        U, Vh = (tensor_ops.new_zeros(input, (*shape[:-2], n, n)).zero_() for n in shape[-2:])
     result = Svd((U, S, tensor_ops.adjoint_matrix(Vh)))
-    return result if out is None else store("svd", out, result)
+    if out is None:
+        return result
+    stored = store_exactly("_linalg_svd", out, result)
+    inference_mode.count(stored.V)  # ATen also transposes it
+    return stored
 
 
 def singular_norm(A: Tensor, ord, dim: tuple[int, int], keepdim: bool, dtype) -> Tensor:

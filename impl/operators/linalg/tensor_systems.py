@@ -10,7 +10,7 @@ from impl.core.dtypes import BOOL, FLOATING, REDUCED, int64
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import function
-from impl.dispatch.out import copy_out
+from impl.dispatch.out import check_castable, copy_out
 from impl.operators.copies.cat_stack import cat
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import inv, solve
@@ -63,7 +63,10 @@ def tensorsolve(A, B, dims=None, *, out=None):
         "prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])", count, B._raw.size
     )
     result = solve(A.reshape((count, count)), B.flatten()).reshape(sizes)
-    return result if out is None else copy_out("linalg_tensorsolve", out, result)
+    if out is None:
+        return result
+    check_castable("tensorsolve", out, result)
+    return copy_out("linalg_tensorsolve", out, result)
 
 
 def vander(x, *, N=None):

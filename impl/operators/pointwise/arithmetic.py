@@ -312,7 +312,13 @@ def neg(self: Array) -> Array:
     return -self
 
 
-neg.checks_out(same_dtype_out)
+@neg.checks_out
+def _check_negated_out(out, self) -> None:
+    if self.dtype.kind == "b":
+        raise NotImplementedError(NEGATE_BOOL)
+    same_dtype_out(out, self)
+
+
 neg.gradient(self="-grad")
 
 

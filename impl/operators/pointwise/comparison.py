@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, INTEGRAL
+from impl.core.registry import FUNCTIONS
 from impl.core.strides import contiguous_strides
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import OPERATORS, Array, alias, function, operator, written
@@ -40,6 +41,7 @@ def _define(name: str, compare, words: str) -> None:
     def primitive(kernel_name: str, node=None, **facts):
         kernel.__name__ = kernel_name
         facts |= {"promote": "arithmetic", "elementwise": True, "complex": refused}
+        facts |= {"compares": True}
         return operator(node=node, function=False, method=False, **facts)(kernel)
 
     refused = None if name in ("eq", "ne") else NoComplex(f"{name}_cpu")
@@ -106,6 +108,17 @@ def _compared_magnitudes(finite: bool):
 
 OPERATORS["isinf"].laid_out_as(_compared_magnitudes(False))
 OPERATORS["isfinite"].laid_out_as(_compared_magnitudes(True))
+_parts_finite = FUNCTIONS["isfinite"]
+
+
+@function()
+def isfinite(input):
+    """Whether each element is neither infinite nor NaN (torch.isfinite): of complex numbers whether
+    the real part is, to which the imaginary one is added in place."""
+    result = _parts_finite(input)
+    if input.is_complex() and not result._uncounted:
+        result._storage.version += 1
+    return result
 
 
 @operator(

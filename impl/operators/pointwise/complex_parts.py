@@ -9,12 +9,12 @@ from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import MemoryOverlap
-from impl.dispatch.out import same_dtype_out, store
+from impl.dispatch.out import named_out, same_dtype_out, store
 from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import Rereading
 from impl.tensor import lazy_conj
 from impl.tensor.aliases import alias
-from impl.tensor.geometry import Geometry, geometry
+from impl.tensor.geometry import Geometry, geometry, of_pairs
 from impl.tensor.lazy_conj import conj_neg_bits, with_bits
 from impl.tensor.tensor import Tensor
 
@@ -202,19 +202,7 @@ def view_as_complex(tensor: Tensor) -> Tensor:
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
-    shape, strides, offset = geometry(tensor)
-    if not shape:
-        raise RuntimeError("Input tensor must have one or more dimensions")
-    if shape[-1] != 2:
-        raise RuntimeError("Tensor must have a last dimension of size 2")
-    if strides[-1] != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in strides[:-1]):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if offset % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    target = Geometry(shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2)
-    return alias(tensor, target, complex_of(d).numpy)
+    return alias(tensor, of_pairs(geometry(tensor)), complex_of(d).numpy)
 
 
 view_as_real.gradient(self=lambda F, grad: F.view_as_complex(F.contiguous(grad)))
@@ -349,6 +337,7 @@ def _check_parts(name: str, parts: dict, out) -> None:
 
 
 @function("complex", method=False)
+@named_out("complex")
 def complex_(real, imag, *, out=None):
     """Complex numbers from their parts (torch.complex).
 
@@ -361,6 +350,7 @@ def complex_(real, imag, *, out=None):
 
 @function(method=False)
 @fp32
+@named_out("polar")
 def polar(abs, angle, *, out=None):
     """Complex numbers from their lengths and angles (torch.polar).
 

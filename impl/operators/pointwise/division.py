@@ -105,8 +105,8 @@ def _check_rounding(self, other, rounding_mode) -> None:
         )
 
 
-def _dividend_gradient(F, grad, other, rounding_mode):
-    return _by_other(F, grad, other) if rounding_mode is None else F.zeros_like(grad)
+def _dividend_gradient(F, grad, other_conj, rounding_mode):
+    return _by_other(F, grad, other_conj) if rounding_mode is None else F.zeros_like(grad)
 
 
 def _divisor_gradient(F, grad, self, other, rounding_mode):
@@ -182,6 +182,8 @@ floor_divide_of_scalar = _pair(
     "floor_divide_of_scalar", "NotImplemented", _floored, "div_floor_cpu", swapped=True
 )
 floor_divide_into = _pair("floor_divide_into", "NotImplemented", _floored, "div_floor_cpu")
+for _op in (floor_divide, floor_divide_scalar, floor_divide_of_scalar, floor_divide_into):
+    _op.casts_out(False)
 floor_divide.gradients("self", "other")(no_derivative("floor_divide"))
 floor_divide_scalar.gradient(self=no_derivative("floor_divide"))
 floor_divide_of_scalar.gradient(self=no_derivative("floor_divide"))

@@ -79,6 +79,11 @@ def frexp(input, *, out=None):
         return result
     if isinstance(out, Tensor):
         raise TypeError("frexp(): argument 'out' must be tuple of Tensors, not Tensor")
+    if out[1].dtype is int32 and out[0].dtype is not input.dtype:
+        raise RuntimeError(
+            f"torch.frexp() expects mantissa to have dtype {input.dtype.c_name} but got "
+            f"{out[0].dtype.c_name}"
+        )
     if out[1].dtype is not int32:
         raise RuntimeError(
             f"torch.frexp() expects exponent to have int dtype but got {out[1].dtype.c_name}"

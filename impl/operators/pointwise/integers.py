@@ -7,7 +7,7 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
-from impl.dispatch.out import store_exactly
+from impl.dispatch.out import check_dtypes, store
 from impl.tensor.tensor import Tensor, new
 
 
@@ -16,21 +16,40 @@ def _require_integers(value, kernel: str) -> None:
         raise not_implemented(kernel, BY_NUMPY[value.dtype])
 
 
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    numbers=False,
+    node="NotImplemented",
+)
 def gcd(self: Array, other: Array) -> Array:
     """The greatest common divisor (torch.gcd). NotImplementedError for all but integers."""
     _require_integers(self, "gcd_cpu")
     return np.gcd(self, other)
 
 
-@operator(promote="arithmetic", elementwise=True, inplace=True, out=True, numbers=False)
+@operator(
+    promote="arithmetic",
+    elementwise=True,
+    inplace=True,
+    out=True,
+    numbers=False,
+    node="NotImplemented",
+)
 def lcm(self: Array, other: Array) -> Array:
     """The least common multiple (torch.lcm). NotImplementedError for all but integers."""
     _require_integers(self, "lcm_cpu")
     return np.lcm(self, other)
 
 
-@function(method=False, out=True, storing=store_exactly, batching="by_example")
+def _store_found(name: str, out, result: Tensor):
+    check_dtypes((out,), result.dtype)
+    return store(name, out, result)
+
+
+@function(method=False, out=True, derived=False, storing=_store_found, batching="by_example")
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` occurs in `test_elements`; either may be a number (torch.isin).
 

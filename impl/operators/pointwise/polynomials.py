@@ -38,7 +38,8 @@ class _Polynomial:
         if self.oscillating is not None:
             above, form = self.oscillating
             inside = (degree > above) & (np.abs(x) < 1)
-            value = np.where(inside, form(degree, np.where(inside, x, 0)), value)
+            at, n = np.where(inside, x, x.dtype.type(0)), degree.astype(x.dtype)
+            value = np.where(inside, form(n, at), value)
         if self.ends is not None:
             value = np.where(x == -1, self.ends[0](degree), value)
             value = np.where(x == 1, self.ends[1](degree), value)
@@ -72,7 +73,21 @@ def _chebyshev(
     above: int,
     form: Callable[[Array, Array], Array],
 ) -> _Polynomial:
-    return _Polynomial(first, lambda k, x, q, p: (x + x) * q - p, ends, (above, form))
+    return _Polynomial(first, _fused_step, ends, (above, form))
+
+
+def _rounded(function: np.ufunc) -> Callable[[Array], Array]:
+    """A function of the C library in float32, which NumPy's vectors round differently."""
+    return lambda x: function(x.astype(np.float64)).astype(x.dtype)
+
+
+_cos, _sin, _arccos = _rounded(np.cos), _rounded(np.sin), _rounded(np.arccos)
+
+
+def _fused_step(k, x: Array, q: Array, p: Array) -> Array:
+    """2 x q - p, rounded once, as a fused multiply-add is."""
+    wide = np.float64 if x.dtype == np.float32 else x.dtype
+    return ((x + x).astype(wide) * q - p).astype(x.dtype)
 
 
 def _sign(n: Array) -> Array:
@@ -85,25 +100,25 @@ _CHEBYSHEV = {
         lambda x: x,
         (_sign, np.ones_like),
         6,
-        lambda n, x: np.cos(n * np.arccos(x)),
+        lambda n, x: _cos(n * _arccos(x)),
     ),
     "u": _chebyshev(
         lambda x: x + x,
         (lambda n: _sign(n) * (n + 1), lambda n: n + 1),
         8,
-        lambda n, x: np.sin((n + 1) * np.arccos(x)) / np.sin(np.arccos(x)),
+        lambda n, x: _sin((n + 1) * _arccos(x)) / _sin(_arccos(x)),
     ),
     "v": _chebyshev(
         lambda x: x + x - 1,
         (lambda n: _sign(n) * (n + n + 1), np.ones_like),
         8,
-        lambda n, x: np.cos((n + 0.5) * np.arccos(x)) / np.cos(np.arccos(x) / 2),
+        lambda n, x: _cos((n + n.dtype.type(0.5)) * _arccos(x)) / _cos(_arccos(x) / 2),
     ),
     "w": _chebyshev(
         lambda x: x + x + 1,
         (_sign, lambda n: n + n + 1),
         8,
-        lambda n, x: np.sin((n + 0.5) * np.arccos(x)) / np.sin(np.arccos(x) / 2),
+        lambda n, x: _sin((n + n.dtype.type(0.5)) * _arccos(x)) / _sin(_arccos(x) / 2),
     ),
 }
 _KINDS = {"t": "first", "u": "second", "v": "third", "w": "fourth"}

@@ -168,14 +168,14 @@ def _of_exponent(F, grad, self, exponent, result):
 
 
 def _of_exponent_over_number(F, grad, self, exponent, result):
-    slope = F.conj(F.mul_scalar(result, _log(self)))
+    slope = F.conj(F.mul_scalar(result, _log(self, F.is_complex(result))))
     if self == 0:
         slope = F.where(_not_negative(F, exponent), 0.0, slope)
     return grad * slope
 
 
-def _log(number) -> complex | float:
-    return complex(np.log(number)) if isinstance(number, complex) else float(np.log(float(number)))
+def _log(number, is_complex: bool) -> complex | float:
+    return complex(np.log(complex(number))) if is_complex else float(np.log(float(number)))
 
 
 pow_scalar.gradient(self=_of_base_by_number)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import SavedAs
@@ -72,6 +73,11 @@ def _expanded(base, shape, target=None):
                 f"Tensor sizes: {[*base.shape]}"
             )
     return np.broadcast_to(base, shape)
+
+
+def _size(value, dim: int) -> int:
+    """The size of a dimension. Raises IndexError where there is none."""
+    return value.shape[existing_dim(dim, value.ndim)]
 
 
 def _same_dtype(base, mat1, mat2) -> None:
@@ -227,6 +233,7 @@ addr.forward(
 )
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
+    base = _expanded(self, (_size(batch1, 1), _size(batch2, 2)))
     check_batches(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
@@ -236,14 +243,15 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
     if batch1.shape[2] != batch2.shape[1]:
         first, second = ("x".join(map(str, b.shape[1:])) for b in (batch1, batch2))
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({first} and {second})")
-    base = _expanded(self, (batch1.shape[1], batch2.shape[2]))
+    if not len(batch1):  # there is no product whose dtype would be looked at
+        return _scaled_sum(beta, base, 1, np.zeros_like(base))
     _same_dtype(self, batch1, batch2)
     no_bool("addmm_impl_cpu_", batch1, batch2)
     if self.dtype in REDUCED:  # one matrix product after another, each partial sum rounded
         for left, right in zip(batch1, batch2, strict=True):
             base = _scaled_sum(beta, base, alpha, _exact_product(left, right))
             beta = 1
-        return base if len(batch1) else _scaled_sum(beta, base, alpha, np.zeros_like(base))
+        return base
     return _scaled_sum(beta, base, alpha, np.matmul(batch1, batch2).sum(0, dtype=self.dtype))
 
 
@@ -285,9 +293,7 @@ addbmm.forward(
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""
-    base = self
-    if batch1.ndim > 1 and batch2.ndim > 2:
-        base = _expanded(self, (*batch1.shape[:2], batch2.shape[2]))
+    base = _expanded(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
     if self.dtype != batch1.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {c_name_of(self)}, batch1: "
@@ -340,7 +346,7 @@ def _check_written_size(target, size) -> None:
 def addmm_inplace(self, mat1, mat2, *, beta=1, alpha=1):
     """`addmm` written into the tensor, which must have the product's size."""
     a, b = mat1._raw.shape, mat2._raw.shape
-    if len(a) == len(b) == 2 and a[1] == b[0]:
+    if len(a) == len(b) == 2 and a[1] == b[0] and self.dtype is mat1.dtype is mat2.dtype:
         _check_written_size(self, (a[0], b[1]))
     return addmm.inplace(self, mat1, mat2, beta, alpha)
 
@@ -349,7 +355,8 @@ def addmm_inplace(self, mat1, mat2, *, beta=1, alpha=1):
 def addmv_inplace(self, mat, vec, *, beta=1, alpha=1):
     """`addmv` written into the tensor, which must have the product's size."""
     a, b = mat._raw.shape, vec._raw.shape
-    if len(a) == 2 and a[1:] == b and self._raw.ndim <= 1 and self._raw.size in (1, a[0]):
+    fits = len(a) == 2 and a[1:] == b and self._raw.ndim <= 1 and self._raw.size in (1, a[0])
+    if fits and self.dtype is mat.dtype is vec.dtype:
         _check_written_size(self, a[:1])
     return addmv.inplace(self, mat, vec, beta, alpha)
 
@@ -360,6 +367,9 @@ def addr_inplace(self, vec1, vec2, *, beta=1, alpha=1):
     _check_vectors(vec1, vec2)
     if self._raw.ndim != 2:
         raise RuntimeError(f"2D tensor expected, got {self._raw.ndim}D tensor for input")
+    sizes = [[*value._raw.shape] for value in (self, vec1, vec2)]
+    if sizes[0] != sizes[1] + sizes[2]:
+        raise RuntimeError("size mismatch, input: {}, v1: {}, v2: {}".format(*sizes))
     return addr.inplace(self, vec1, vec2, beta, alpha)
 
 
@@ -375,5 +385,11 @@ def baddbmm_inplace(self, batch1, batch2, *, beta=1, alpha=1):
     a, b = batch1._raw.shape, batch2._raw.shape
     if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2]:
         _expanded(self._raw, (a[0], a[1], b[2]))
+        if self.dtype is batch1.dtype and self.dtype is not batch2.dtype:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {self.dtype.c_name} and output tensor "
+                f"dtype {batch2.dtype.c_name} should match"
+            )
+    if len(a) == len(b) == 3 and (a[0], a[2]) == b[:2] and self.dtype is batch1.dtype:
         _check_written_size(self, (a[0], a[1], b[2]))
     return baddbmm.inplace(self, batch1, batch2, beta, alpha)

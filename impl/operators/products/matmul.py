@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, WIDE
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator, written
@@ -157,6 +158,8 @@ def bmm(self: Array, mat2: Array) -> Array:
     check_batch_sizes(self, mat2)
     no_bool("bmm", self, mat2)
     same_batch_dtypes(self, mat2)
+    if self.dtype != mat2.dtype:  # of which one is empty; the result has the second one's
+        return np.zeros((*shape[:2], mat2.shape[2]), mat2.dtype)
     return np.ascontiguousarray(product(self, mat2))
 
 
@@ -189,7 +192,7 @@ def check_batch_sizes(batch1, batch2) -> None:
         )
 
 
-bmm.checks_out(exact_dtype_out)
+bmm.checks_out(lambda out, self, mat2: exact_dtype_out(out, mat2))
 bmm.gradient(
     self=lambda F, grad, mat2: F.bmm(grad, F.conj(F.transpose(mat2, 1, 2))),
     mat2=lambda F, grad, self: F.bmm(F.conj(F.transpose(self, 1, 2)), grad),
@@ -203,6 +206,7 @@ def mv(self: Array, vec: Array) -> Array:
 
     Raises RuntimeError for other ranks, sizes that do not fit, and different dtypes.
     """
+    require_dims(0, self.ndim)
     if self.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
     if self.shape[1] != vec.shape[0]:
@@ -266,7 +270,7 @@ def dot(self: Array, tensor: Array) -> Array:
     return _inner_product(self, tensor)
 
 
-dot.checks_out(inner_product_out)
+dot.checks_out(inner_product_out, first=True)
 dot.gradient(
     self=lambda F, grad, tensor_conj: grad * tensor_conj,
     tensor=lambda F, grad, self_conj: grad * self_conj,
@@ -280,7 +284,7 @@ def vdot(self: Array, other: Array) -> Array:
     return _inner_product(np.conj(self) if self.dtype.kind == "c" else self, other)
 
 
-vdot.checks_out(inner_product_out)
+vdot.checks_out(inner_product_out, first=True)
 vdot.gradient(
     self=lambda F, grad, other: F.conj(grad) * other,
     other=lambda F, grad, self: grad * self,

@@ -12,16 +12,16 @@ import math
 import warnings
 
 from impl.core import inference_mode
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import function, native
 from impl.dispatch.out import (
     check_out,
+    copy_out,
     exact_dtype_out,
     inner_product_out,
-    named_out,
     store,
     write_out,
 )
@@ -45,7 +45,6 @@ def require_tensor(name: str, argument: str, position: int, value) -> None:
 
 
 @function()
-@named_out("matmul")
 def matmul(input, other, *, out=None):
     """The matrix product over the last two dimensions, the leading ones broadcast (torch.matmul).
 
@@ -54,10 +53,11 @@ def matmul(input, other, *, out=None):
     """
     require_tensor("matmul", "input", 1, input)
     require_tensor("matmul", "other", 2, other)
+    if out is not None and input._raw.ndim and other._raw.ndim:
+        check_out("matmul", out, requires_grad(input) or requires_grad(other))
     result = (matmul_of if STATE.autocast is None else lower_precision_fp(matmul_of))(input, other)
     if out is None:
         return result
-    check_out("matmul", out, result.requires_grad)
     _check_dtype_out(out, input, other)
     write_out(out, result._raw)
     if (input._raw.ndim, other._raw.ndim) == (1, 2):
@@ -213,30 +213,37 @@ def ger(input, vec2, *, out=None):
     return store("ger", out, outer(input, vec2))
 
 
-@function(out=True)
-def inner(input, other):
+@function()
+def inner(input, other, *, out=None):
     """The sums of products over the last dimensions (torch.inner).
 
     Raises RuntimeError when the last sizes differ.
     """
     if input._raw.ndim == 0 or other._raw.ndim == 0:
-        return input * other
+        return FUNCTIONS["mul"](input, other, out=out)
     if input._raw.shape[-1] != other._raw.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{[*input._raw.shape]} and {[*other._raw.shape]}"
         )
-    return _contracted(input, other, [-1], [-1])
+    return tensordot(input, other, [-1], [-1], out=out)
 
 
 @native()
 def tensordot(input, other, dims_self, dims_other, *, out=None):
     """Contract dimensions of one tensor with dimensions of another.
 
-    Raises RuntimeError when the sizes differ.
+    Raises RuntimeError when the sizes differ, and for an `out=` of another dtype.
     """
     result = _contracted(input, other, dims_self, dims_other)
-    return result if out is None else store("tensordot", out, result)
+    if out is None:
+        return result
+    if out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"tensordot: Expected the output tensor to have dtype {result.dtype.legacy}, but got "
+            f"an output tensor with dtype {out.dtype.legacy}"
+        )
+    return copy_out("tensordot", out, result)
 
 
 def _contracted(a, b, of_a, of_b):

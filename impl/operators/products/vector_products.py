@@ -13,7 +13,7 @@ from impl.core.strides import element_strides
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating, refuse_bool, require_scalar_type
-from impl.dispatch.out import exact_dtype_out, named_out, store, store_exactly
+from impl.dispatch.out import exact_dtype_out, named_out, refusing_gradients, store, store_exactly
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.allocation import preserved
@@ -73,7 +73,6 @@ def cross_along(input, other, *, dim=-1, out=None):
 
 
 @function()
-@named_out("linalg_cross")
 def cross(input, other, dim=None, *, out=None):
     """`linalg.cross` along `dim`, by default the first dimension of length 3 (torch.cross).
 
@@ -85,7 +84,7 @@ def cross(input, other, dim=None, *, out=None):
         if 3 not in input._raw.shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = input._raw.shape.index(3)
-    return cross_along(input, other, dim=dim, out=out)
+    return refusing_gradients(cross_along)(input, other, dim=dim, out=out)
 
 
 _NO_DIM = (

@@ -8,7 +8,7 @@ from impl.core.dtypes import FLOATING, int64
 from impl.core.grad_mode import no_grad
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import function
-from impl.dispatch.out import storing_only
+from impl.dispatch.out import store
 from impl.factories.draws import draw_exponential
 from impl.factories.generator import default_generator
 from impl.kernels.reduced_precision import widened
@@ -75,20 +75,17 @@ def _put_back(weights: Tensor, count: int, generator) -> Tensor:
     return new(drawn)
 
 
-@function(
-    "multinomial",
-    out=True,
-    storing=storing_only("{0} expects Long tensor out, got: {1}", int64),
-    batching="random",
-)
-def multinomial(input, num_samples, replacement=False, *, generator=None):
+@function("multinomial", batching="random")
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """`num_samples` class indices (int64) for each row of weights, (n,) or (m, n)
     (torch.multinomial).
 
     Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples
     than classes without replacement.
     """
+    if input._raw.ndim in (1, 2) and out is not None and out.dtype is not int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     _check(input, num_samples, replacement)
-    if replacement and num_samples > 1:
-        return _put_back(input, num_samples, generator)
-    return _races(input, num_samples, generator)
+    draw = _put_back if replacement and num_samples > 1 else _races
+    result = draw(input, num_samples, generator)
+    return result if out is None else store("multinomial", out, result)

@@ -6,12 +6,10 @@ import numpy as np
 
 from impl.core.grad_mode import no_grad
 from impl.core.sizes import broadcast_shapes, sizes_of
-from impl.core.state import STATE
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.out import check_out, write_out
-from impl.dispatch.record import gradient_edges, record_undifferentiable
+from impl.dispatch.record import underived_write
 from impl.factories.creation import empty
-from impl.factories.creation.options import check_target
 from impl.factories.draws import draw_normal
 from impl.operators.random.sampling import check_deviation
 from impl.tensor import write
@@ -91,13 +89,15 @@ def _of_numbers(
     requires_grad=False,
 ):
     if out is not None:
-        check_target("normal", out, dtype)
-        edges = gradient_edges(out) if STATE.enabled else []
+        if dtype is not None and dtype is not out.dtype:
+            raise RuntimeError(
+                f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
+            )
+        record = underived_write("aten::normal", (), (out,))
         with no_grad():
             write.resize(out, sizes_of((size,)))
             out.normal_(mean, std, generator=generator)
-        if edges:
-            record_undifferentiable("aten::normal", edges, out)
+        record()
         return out
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
     draw_normal(drawn, mean, std, generator)

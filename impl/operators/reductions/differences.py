@@ -137,16 +137,16 @@ def _part(value, dim: int, start: int, end: int | None):
 def _along_steps(value, step, dim: int, edge_order: int) -> Tensor:
     """The gradient along `dim` of values sampled at equal distances `step`."""
     parts = ((0, 1), (1, 2), (2, 3)), ((-3, -2), (-2, -1), (-1, None))
-    divided = functools.partial(_divided, step)
+    divided, times = functools.partial(_divided, step), tensor_ops.mul_scalar
     center = divided(_part(value, dim, 2, None) - _part(value, dim, 0, -2))
     if edge_order == 1:
         first = divided(_part(value, dim, 1, 2) - _part(value, dim, 0, 1))
         last = divided(_part(value, dim, -1, None) - _part(value, dim, -2, -1))
     else:
         a, b, c = (_part(value, dim, *ends) for ends in parts[0])
-        first = divided(a * -1.5 + b * 2 - c * 0.5)
+        first = divided(times(a, -1.5) + times(b, 2.0) - times(c, 0.5))
         a, b, c = (_part(value, dim, *ends) for ends in parts[1])
-        last = divided(a * 0.5 - b * 2 + c * 1.5)
+        last = divided(times(a, 0.5) - times(b, 2.0) + times(c, 1.5))
     return _joined(_divided(2, center), first, last, dim)
 
 
@@ -160,7 +160,7 @@ def _along_points(value, points, dim: int, edge_order: int) -> Tensor:
     if points._raw.ndim != 1:
         raise RuntimeError(
             "torch.gradient expected each element of spacing to have one dimension, but got an "
-            f"element with {points._raw.ndim} dimensions! "
+            f"element with {points._raw.ndim} dimensions!"
         )
     shape = [1] * value._raw.ndim
     shape[dim] = -1

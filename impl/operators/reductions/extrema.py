@@ -7,6 +7,8 @@ operators; torch.amax's documentation states the difference).
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +35,7 @@ from impl.operators.pointwise.halved_ties import (
 )
 from impl.operators.reductions.reductions import restore
 from impl.tensor.memory_overlap import check_disjoint, is_disjoint
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, new
 
 Extremes = return_type("aminmax", "min", "max")
 
@@ -306,6 +308,17 @@ def _of_dim(name: str, arg):
     return op
 
 
+def _identity(name: str, input: Tensor) -> Tensor:
+    """What torch stores as the maximum or minimum of no elements: the smallest or largest value."""
+    kind = input._raw.dtype
+    least, most = -math.inf, math.inf
+    if kind.kind == "b":
+        least, most = 0, 1
+    elif kind.kind in "iu":
+        least, most = np.iinfo(kind).min, np.iinfo(kind).max
+    return new(np.array(least if name == "max" else most, kind)[()])
+
+
 def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
     """Publish `max` or `min`: of all elements, of a dimension, or of two tensors."""
 
@@ -319,8 +332,10 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
             return elementwise.call_out(out, (input, other))
         if dim is not None:
             return stored(name, out, pair(dim_op(input, dim, keepdim)))
-        result = all_op(input)
-        return result if out is None else store(name, out, result)
+        if out is None:
+            return all_op(input)
+        kernel = all_op if input._raw.size else functools.partial(_identity, name)
+        return store(name, out, kernel(input))
 
     extremum.__doc__ = (
         f"The {words} of all elements; over `dim` with indices; or of two tensors (torch.{name})."

@@ -16,7 +16,8 @@ from impl.dispatch.not_implemented import (
     require_floating,
     require_full_precision,
 )
-from impl.dispatch.out import like_tuple, write_out
+from impl.dispatch.out import write_out
+from impl.dispatch.record import store_underived
 from impl.tensor.tensor import Tensor, new
 
 
@@ -151,9 +152,8 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     if out is None:
         return Histogram(found)
     _check_histogram_out(input, out)
-    for target, value in zip(out, found, strict=True):
-        write_out(target, value._raw)
-    return like_tuple(Histogram(found), out)
+    inputs = [value for value in (input, bins, weight) if isinstance(value, Tensor)]
+    return store_underived("aten::histogram", inputs, out, Histogram(found))
 
 
 def _check_number_of_bins(bins: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import bool_, uint8
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import storing_only
+from impl.dispatch.out import store
 
 
 def _logical(reduction, raw, dim, keepdim):
@@ -17,7 +17,10 @@ def _logical(reduction, raw, dim, keepdim):
     return result.astype(np.uint8) if raw.dtype == np.uint8 else result
 
 
-_STORING = storing_only("{0} only supports bool tensor for result, got: {1}", bool_, uint8)
+def _check_out(name: str, out) -> None:
+    """Raise RuntimeError for an `out=` that is neither bool nor uint8."""
+    if out is not None and out.dtype not in (bool_, uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype.legacy}")
 
 
 @operator(function=False, method=False, writes=1)
@@ -30,16 +33,20 @@ def any_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.any, self, dim, keepdim)
 
 
-@function("all", out=True, storing=_STORING)
-def all_(input, dim=None, keepdim=False):
+@function("all")
+def all_(input, dim=None, keepdim=False, *, out=None):
     """Whether every element is true (torch.all)."""
-    return all_dim(input, dim, keepdim)
+    _check_out("all", out)
+    result = all_dim(input, dim, keepdim)
+    return result if out is None else store("all", out, result)
 
 
-@function("any", out=True, storing=_STORING)
-def any_(input, dim=None, keepdim=False):
+@function("any")
+def any_(input, dim=None, keepdim=False, *, out=None):
     """Whether some element is true (torch.any)."""
-    return any_dim(input, dim, keepdim)
+    _check_out("any", out)
+    result = any_dim(input, dim, keepdim)
+    return result if out is None else store("any", out, result)
 
 
 @function()

@@ -19,7 +19,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
-from impl.dispatch.out import named_out, store, working_dtype
+from impl.dispatch.out import check_dtypes, named_out, store, working_dtype
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
@@ -107,16 +107,29 @@ sum_dim.gradient(
 sum_dim.forward("linear")
 
 
+def dtype_into(out, dtype):
+    """The dtype in which ATen reduces into `out=`: its own unless another was asked for, for which
+    RuntimeError is raised; without `out=` what was asked for."""
+    if out is None or dtype is None:
+        return dtype if out is None else out.dtype
+    check_dtypes((out,), dtype)
+    return dtype
+
+
 # The default of a dimension that may be None: `sum(None)` is the overload with dimensions.
 _UNSTATED: Any = object()
 
 
 @function("sum")
+@named_out("sum")
 def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
     dtype = working_dtype("sum", out, dtype, input)
     refuse_integer_result(input, dtype)
-    result = sum_all(input, dtype) if dim is _UNSTATED else sum_dim(input, dim, keepdim, dtype)
+    if dim is _UNSTATED:
+        result = sum_all(input, dtype)
+    else:
+        result = sum_dim(input, dim, keepdim, dtype_into(out, dtype))
     return result if out is None else store("sum", out, result)
 
 
@@ -178,6 +191,7 @@ def _no_mean(name: str, kind: dtype, what: str) -> str:
 
 
 @function()
+@named_out("mean")
 def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The mean of all elements, or over `dim`. Raises NotImplementedError for integers
     (torch.mean)."""

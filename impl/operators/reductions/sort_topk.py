@@ -1,7 +1,8 @@
 """Sorting and selection by rank: sort, topk, kthvalue, median, mode, cummax and cummin.
 
 Each returns the indices it chose, and the gradient goes to those. Among equal elements torch
-promises an index only for `sort(stable=True)`; the others here take the first.
+promises an index only for `sort(stable=True)`; the others take those of its algorithms
+(`impl.kernels.selection`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from impl.core.dtypes import int64
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import store_exactly, storing_pair
+from impl.dispatch.out import named_out, store_exactly, storing_pair, storing_same
+from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
     evenly,
     first_nan_or,
@@ -33,32 +35,29 @@ from impl.tensor.allocation import copied_layout
 from impl.tensor.tensor import Tensor
 
 
-def _order(array, dim: int, descending: bool):
-    """A stable order along `dim`; NaN counts as larger than every number."""
-    if not descending:
-        return np.argsort(array, axis=dim, kind="stable")
-    # A stable descending order: the ascending order of the reversed array, reversed back.
-    reversed_ = np.flip(array, dim)
-    order = np.argsort(reversed_, axis=dim, kind="stable")
-    return array.shape[dim] - 1 - np.flip(order, dim)
-
-
 def _comparable(array):
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
-def _sorted(self, dim, descending):
+def _along(choose, array, dim: int, *arguments):
+    """The places along `dim` that a function of rows chooses."""
+    rows = np.moveaxis(_comparable(array), dim, -1)
+    return np.moveaxis(choose(rows, *arguments), -1, dim)
+
+
+def _sorted(self, dim, descending, choose):
     array = np.asarray(self)
     dim = wrap_dim(dim, array.ndim)
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
-    order = _order(_comparable(array), dim, descending)
+    order = _along(choose, array, dim, descending)
     return np.take_along_axis(array, order, dim), order
 
 
 def _define_sort(name: str, node: str):
-    def kernel(self: Array, dim, descending) -> Array:
-        return _sorted(self, dim, descending)
+    def kernel(self: Array, dim, descending, stable=False) -> Array:
+        choose = selection.stable_order if stable else selection.in_order
+        return _sorted(self, dim, descending, choose)
 
     kernel.__name__ = name
     outputs = ("values", "indices")
@@ -81,7 +80,7 @@ sort_stable = _define_sort("sort_stable", "SortBackward1")
     method=False,
     complex=NoComplex(text=" topk does not support complex dtypes on CPU", error=TypeError),
 )
-def topk_dim(self: Array, k, dim, largest) -> Array:
+def topk_dim(self: Array, k, dim, largest, sorted=True) -> Array:
     array = np.asarray(self)
     dim = wrap_dim(dim, array.ndim)
     size = array.shape[dim] if array.ndim else 1
@@ -91,7 +90,7 @@ def topk_dim(self: Array, k, dim, largest) -> Array:
         raise NotImplementedError("topk does not support bool dtypes on CPU")
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
-    order = np.take(_order(_comparable(array), dim, largest), np.arange(k), axis=dim)
+    order = np.ascontiguousarray(_along(selection.largest, array, dim, k, largest, sorted))
     return np.take_along_axis(array, order, dim), order.astype(np.int64)
 
 
@@ -118,13 +117,13 @@ def sort(input, dim=-1, descending=False, *, stable=_UNSTATED):
     """
     if stable is _UNSTATED:
         return Sorted(sort_default(input, dim, descending))
-    return Sorted(sort_stable(input, dim, descending))
+    return Sorted(sort_stable(input, dim, descending, stable))
 
 
-@function(out=True, storing=store_exactly, batching="by_example")
+@function(out="sort", storing=store_exactly, batching="by_example")
 def argsort(input, dim=-1, descending=False, stable=False):
     """The indices that sort along `dim` (torch.argsort)."""
-    return sort_stable(input.detach(), dim, descending)[1]
+    return sort_stable(input.detach(), dim, descending, stable)[1]
 
 
 @function(out=True, storing=store_exactly)
@@ -136,18 +135,10 @@ def msort(input):
 @function(out=True, storing=store_exactly)
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """The k largest (or smallest) elements along `dim`, in order (torch.topk)."""
-    return Largest(topk_dim(input, int(k), dim, largest))
+    return Largest(topk_dim(input, int(k), dim, largest, sorted))
 
 
 # -- one element by rank ----------------------------------------------------------------------
-
-
-def _ranked(self, rank: int, dim, keepdim: bool):
-    array = np.asarray(self)
-    if array.ndim == 0:
-        return array[()].copy(), np.int64(0)
-    order = np.argsort(_comparable(array), axis=dim, kind="stable")
-    return select(array, np.take(order, rank, axis=dim), dim, keepdim)
 
 
 @operator(
@@ -166,9 +157,11 @@ def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= size:
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(dim))
-    if array.ndim:
-        refuse_bool(array, "kthvalue_cpu")
-    return _ranked(array, k - 1, dim, keepdim)
+    if array.ndim == 0:
+        return array[()].copy(), np.int64(0)
+    refuse_bool(array, "kthvalue_cpu")
+    index = selection.kth(np.moveaxis(_comparable(array), dim, -1), k - 1)
+    return select(array, np.asarray(index), dim, keepdim)
 
 
 # -- the dtypes of `out=`: the input's, and that of the indices ----------------------------------
@@ -310,13 +303,19 @@ def mode_dim(self: Array, dim, keepdim) -> Array:
 
 
 def _mode_index(row) -> int:
-    """The last position of the most frequent value, the smallest of several; NaN is never equal
-    to NaN, so each counts once."""
-    values, counts = np.unique(row, return_counts=True, equal_nan=False)
-    winner = values[counts.argmax()]
-    if np.isnan(winner):
-        return int(np.isnan(row).argmax())
-    return int(np.flatnonzero(row == winner)[-1])
+    """The last of the places of the most frequent value, the smallest of several, in the order that
+    sorting leaves them in; NaN is never equal to NaN, and stays where it is met."""
+    values = row.tolist()
+    order = [*range(len(values))]
+    introsort.sort(order, lambda a, b: values[a] < values[b], 0, len(order))
+    chosen = most = count = 0
+    for place, after in zip(order, [*order[1:], None], strict=True):
+        count += 1
+        if after is None or values[place] != values[after]:
+            if count > most:
+                chosen, most = place, count
+            count = 0
+    return chosen
 
 
 for _op in (kthvalue_dim, mode_dim):
@@ -325,7 +324,14 @@ for _op in (kthvalue_dim, mode_dim):
 Ranked, Mode = indexed("kthvalue"), indexed("mode")
 
 
+_STORE_RANKED = storing_same(
+    "output values must be of same type as input",
+    "output indices must be of scalar type Long",
+)
+
+
 @function()
+@named_out("kthvalue")
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
     for tensor in out or ():
@@ -391,7 +397,8 @@ def _define_running(name: str, better, words: str) -> None:
     running.__doc__ = (
         f"The running {words} and where it is; an equal later element takes over (torch.{name})."
     )
-    function(name, out=True)(running)
+    wrong = "expected scalar_type {0.legacy} but found {1.legacy}"
+    function(name, out=True, storing=storing_same(wrong, wrong))(running)
 
 
 _define_running("cummax", np.greater_equal, "maximum")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.out import store_resized
 from impl.dispatch.record import underived_out
 
 
-@operator(method=False, out=True, node="DiagonalBackward0_copy", writes=1)
+@operator(method=False, node="DiagonalBackward0_copy", writes=1)
 def diagonal_copy(self: Array, offset=0, dim1=0, dim2=1) -> Array:
     """A copy of `diagonal` (torch.diagonal_copy)."""
     return np.array(array_ops.diagonal(self, offset, dim1, dim2), order="C")
@@ -46,9 +46,9 @@ def _diag_embed(input, diagonal):
     return tensor_ops.diag_embed(input, diagonal)
 
 
-@underived_out("aten::diagonal_copy", store_resized)
-def _diagonal_copy(input, *arguments):
-    return diagonal_copy(input, *arguments)
+FUNCTIONS["diagonal_copy"] = underived_out("aten::diagonal_copy", store_resized)(
+    FUNCTIONS["diagonal_copy"]
+)
 
 
 @function("diag")
@@ -61,8 +61,9 @@ def diag(input, diagonal=0, *, out=None):
     if ndim == 1:
         return _diag_embed(input, diagonal, out=out)
     if ndim == 2:
-        return _diagonal_copy(input, diagonal, 0, 1, out=out)
-    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+        return FUNCTIONS["diagonal_copy"](input, diagonal, 0, 1, out=out)
+    prefix = "" if out is not None else "diag(): "
+    raise RuntimeError(f"{prefix}Supports 1D or 2D tensors. Got {ndim}D")
 
 
 @function("diagflat")

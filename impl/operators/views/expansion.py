@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core import messages
+from impl.core import messages, sizes
 from impl.core.dtypes import WIDE
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
@@ -55,6 +55,7 @@ def expand_(self: Geometry, size) -> Geometry:
                 )
             step = 0
         result[i], steps[i] = want, step
+    sizes.check_count(result)
     return Geometry(tuple(result), tuple(steps), self.offset)
 
 
@@ -69,22 +70,22 @@ expand_.gradient(self=lambda F, grad, self_shape: grad if self_shape else F.sum_
 
 
 @function("expand", torch=False)
-def expand(self, *sizes, implicit=False, **named):
+def expand(self, *size, implicit=False, **named):
     """Dimensions of size one repeated, and new leading ones, without a copy (torch.Tensor.expand).
 
     Raises RuntimeError for a new size of a dimension whose size is not one.
     """
-    sizes = sizes_given("size", sizes, named)
-    check_count(self, sizes)
-    return tensor_ops.expand(self, sizes)
+    size = sizes_given("size", size, named)
+    check_dims(self, size)
+    return tensor_ops.expand(self, size)
 
 
-def check_count(tensor, sizes) -> None:
+def check_dims(tensor, size) -> None:
     """Raise RuntimeError for fewer sizes than the tensor has dimensions."""
-    if len(sizes) < tensor._raw.ndim:
+    if len(size) < tensor._raw.ndim:
         raise RuntimeError(
             f"expand({messages.tensor_type(tensor.dtype)}{{{list(tensor._raw.shape)}}}, "
-            f"size={list(sizes)}): the number of sizes provided ({len(sizes)}) must be greater or "
+            f"size={list(size)}): the number of sizes provided ({len(size)}) must be greater or "
             f"equal to the number of dimensions in the tensor ({tensor._raw.ndim})"
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.memory_formats import preserve_format, suggested
-from impl.core.sizes import sizes_given
+from impl.core.sizes import check_count, sizes_given
 from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
 from impl.core.strides import contiguous_strides, strided
@@ -56,20 +56,21 @@ def resize_as_(self, the_template, memory_format=None):
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Replace the tensor's storage by that of another tensor, or a storage (torch.Tensor.set_).
 
-    Recorded as an operator without derivative if either requires grad. Raises RuntimeError for
-    another dtype, NotImplementedError for a tensor with a tangent.
+    Recorded as an operator without derivative if either requires grad. Without strides it is
+    row-major. Raises RuntimeError for another dtype, NotImplementedError for a tensor with a
+    tangent.
     """
     others = (source,) if isinstance(source, Tensor) else ()
     recorded = STATE.enabled and any(map(requires_grad, (self, *others)))
-    check_write(self, recorded)
-    edges = edges_of(self, *others) if recorded else []
-    if source is None:
-        source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
-    if isinstance(source, Tensor) and source._raw.dtype != self._raw.dtype:
+    if isinstance(source, Tensor) and size is None and source._raw.dtype != self._raw.dtype:
         raise RuntimeError(
             "Could not set tensor of type "
             f"{source.dtype.c_name} to a tensor of type {self.dtype.c_name}"
         )
+    check_write(self, recorded)
+    edges = edges_of(self, *others) if recorded else []
+    if source is None:
+        source, size = Storage(np.empty(0, self._raw.dtype)), (0,)
     if isinstance(source, Storage):
         count = source.nbytes() // self._raw.dtype.itemsize
         memory, target = source, Geometry((count,), (1,), 0)
@@ -77,7 +78,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         memory, target = source.untyped_storage(), geometry(source)
     if size is not None:
         shape = tuple(size)
-        strides = contiguous_strides(shape) if stride is None else tuple(stride)
+        check_count(shape)
+        strides = tuple(stride) if stride else contiguous_strides(shape)
         target = Geometry(shape, strides, storage_offset)
     self._raw = strided(elements(memory, self._raw.dtype), *target)
     self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides

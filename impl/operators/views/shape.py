@@ -205,10 +205,12 @@ def squeeze_dim(self: Geometry, dim) -> Geometry:
     node="SqueezeBackward2", inplace_node="SqueezeBackward5", function=False, method=False
 )
 def squeeze_dims(self: Geometry, dim) -> Geometry:
-    dims = [wrap_dim(d, len(self.shape)) for d in dim]
-    for d in dims:
-        if dims.count(d) > 1:
+    dims: list[int] = []
+    for d in dim:
+        d = wrap_dim(d, len(self.shape))
+        if d in dims:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+        dims.append(d)
     return _without(self, dims)
 
 

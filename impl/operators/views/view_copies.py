@@ -18,15 +18,16 @@ from impl.core.grad_mode import no_grad
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import OPERATORS, array_ops, tensor_ops
 from impl.core.sizes import sizes_of
+from impl.core.strides import element_strides
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import check_out
-from impl.dispatch.out import store_exactly as store
+from impl.dispatch.out import check_out, store_resized
 from impl.dispatch.record import store_underived
 from impl.dispatch.view_operator import ViewOperator
 from impl.operators.views import expansion, shape, slicing, splitting, transposition
 from impl.operators.views.as_strided import alias_, as_strided
+from impl.tensor.geometry import Geometry, of_pairs
 from impl.tensor.tensor import Tensor, new
 
 
@@ -56,6 +57,15 @@ class ViewCopy(ViewOperator):
         return copies
 
 
+class _Reshape(ViewCopy):
+    """`view_copy`, which copies the elements first where the sizes make no view."""
+
+    def views(self, tensor: Tensor, args) -> list[Tensor]:
+        if not tensor.is_contiguous():
+            tensor = new(np.array(tensor._raw, order="C"))
+        return super().views(tensor, args)
+
+
 def _published(copies):
     """Publish a function of the torch namespace, with an `out=` that must have the same dtype.
 
@@ -75,7 +85,7 @@ def _published(copies):
             _store_several(name, out, result)
             return None
         input = args[0] if args else named[first]
-        return store_underived(f"aten::{name}", (input,), out, result, store)
+        return store_underived(f"aten::{name}", (input,), out, result, store_resized)
 
     return function(method=False)(call)
 
@@ -95,7 +105,8 @@ def _store_several(name: str, out, results: tuple[Tensor, ...]) -> None:
         for part in out:
             check_out(name, part, False)
     with no_grad():
-        store(name, out, results)
+        for one, result in zip(out, results, strict=True):
+            store_resized(name, one, result)
 
 
 _alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)
@@ -106,7 +117,7 @@ _squeeze_dims, _unsqueeze = ViewCopy(shape.squeeze_dims), ViewCopy(shape.unsquee
 _select, _slice = ViewCopy(slicing.select), ViewCopy(slicing.slice_)
 _t, _transpose = ViewCopy(transposition.t), ViewCopy(transposition.transpose)
 _unbind, _unfold = ViewCopy(splitting.unbind), ViewCopy(slicing.unfold)
-_view = ViewCopy(shape.view_)
+_view = _Reshape(shape.view_)
 
 
 @_published
@@ -125,7 +136,7 @@ def as_strided_copy(input, size, stride, storage_offset=None):
 def expand_copy(input, size, *, implicit=False):
     """A copy of `expand` (torch.expand_copy). Raises RuntimeError for sizes that do not fit."""
     sizes = sizes_of((size,))
-    expansion.check_count(input, sizes)
+    expansion.check_dims(input, sizes)
     return _expand(input, sizes)
 
 
@@ -224,6 +235,15 @@ def narrow_copy(self: Array, dim, start, length) -> Array:
     return np.array(array_ops.narrow(self, dim, start, length), order="C")
 
 
+@narrow_copy.checks_out
+def _check_narrow_out(out, self, dim, start, length) -> None:
+    if out != self.dtype:
+        raise RuntimeError(
+            "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+
+
 narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start + length, 1)")
 narrow_copy.forward("linear")
 
@@ -266,8 +286,7 @@ def view_as_complex_copy(self: Array) -> Array:
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {d.legacy}"
         )
-    if self.ndim and self.strides[-1] != self.itemsize:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    of_pairs(Geometry(self.shape, element_strides(self), 0))
     return np.array(array_ops.view_as_complex(np.ascontiguousarray(self)))
 
 

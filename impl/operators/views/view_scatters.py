@@ -5,8 +5,11 @@ The copy lies in memory as the tensor does: the whole memory is copied.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
+from impl.core import messages
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.strides import extent, has_zero_strides, strided
 from impl.dispatch import forward_rules
@@ -14,6 +17,7 @@ from impl.dispatch.definition import FUNCTIONS, Array, operator, written
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.operator import Operator
 from impl.dispatch.record import underived_out
+from impl.kernels.casting import converted, discards
 from impl.operators.views.as_strided import as_strided
 from impl.tensor.aliases import alias
 from impl.tensor.geometry import check_bounds, elements, geometry
@@ -56,8 +60,15 @@ def _scattered(self, src, view, *place):
     result = np.array(self, order="K")
     part = view(result, *place)
     _check_fits(part, src)
-    part[...] = src
+    part[...] = _cast(src, self.dtype)
     return result
+
+
+def _cast(src, dtype):
+    """`src` in another dtype, with a warning if that discards imaginary parts."""
+    if discards(src.dtype, dtype):
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
+    return converted(src, dtype)
 
 
 @operator(
@@ -153,7 +164,7 @@ def as_strided_scatter(self: Array, src: Array, size, stride, storage_offset=Non
     Raises RuntimeError for a `src` of other sizes, and for one outside the memory.
     """
     memory = np.array(self, order="C").reshape(-1)
-    strided(memory, size, stride, storage_offset or 0)[...] = src
+    strided(memory, size, stride, storage_offset or 0)[...] = _cast(src, self.dtype)
     return memory.reshape(self.shape)
 
 
