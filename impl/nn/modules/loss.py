@@ -7,6 +7,7 @@ from typing import Any
 from impl.nn.modules.function_layer import _FunctionLayer, layers_of
 from impl.nn.modules.images import PairwiseDistance
 from impl.nn.reduction import string_of
+from impl.tensor.tensor import Tensor
 
 _OLD = ("size_average", "reduce")
 
@@ -62,7 +63,7 @@ class _MultiMarginLoss(_WeightedLoss):
         if settings["p"] not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         weight = settings["weight"]
-        if weight is not None and weight.dim() != 1:
+        if isinstance(weight, Tensor) and weight.dim() != 1:  # no other value is kept
             raise ValueError(
                 "MultiMarginLoss: expected weight to be None or 1D tensor, got "
                 f"{weight.dim()}D instead"

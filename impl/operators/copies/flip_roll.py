@@ -96,7 +96,8 @@ def roll_(input, shifts, dims=()):
 @operator(function=False, method=False, fresh=True, writes=1)
 def rot90(self: Array, k=1, dims=(0, 1)) -> Array:
     first, second = (wrap_dim(d, self.ndim) for d in dims)
-    flipped = np.flip(self, ((), (second,), (first, second), (first,))[k % 4]).copy()
+    axes = ((), (second,), (first, second), (first,))[k % 4]
+    flipped = np.flip(self, axes).copy("K" if axes else "C")
     return flipped.swapaxes(first, second) if k % 2 else flipped
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import wrap_dim
+from impl.core.dtypes import CATEGORY, INTEGRAL
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import tensor_ops
 from impl.core.sizes import sizes_given
@@ -116,10 +117,10 @@ def _equally_often(input, times: int, dim: int, size: int, output_size):
 def _indices_of(repeats: Tensor, output_size) -> Tensor:
     """Each index as often as its count says; `output_size` of them if that is given."""
     counts = repeats._raw
-    if counts.dtype.kind != "i":
+    if CATEGORY[counts.dtype] != INTEGRAL:
         raise not_implemented("repeat_interleave_cpu", repeats.dtype)
     if not counts.size:
-        return new(np.zeros(0, np.int64))
+        return new(np.zeros(0, counts.dtype))
     if output_size is not None and output_size < 0:
         raise RuntimeError(
             f"Trying to create tensor with negative dimension {output_size}: [{output_size}]"
@@ -128,4 +129,4 @@ def _indices_of(repeats: Tensor, output_size) -> Tensor:
         raise RuntimeError("allocated size does not match required size")
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
-    return new(np.repeat(np.arange(counts.size), counts).astype(np.int64))
+    return new(np.repeat(np.arange(counts.size), counts).astype(counts.dtype))

@@ -85,7 +85,8 @@ def native_batch_norm(
     else:
         mean = widened(running_mean).astype(x.dtype)
         invstd = number(1) / np.sqrt(widened(running_var).astype(x.dtype) + number(eps))
-        saved = np.empty(0, x.dtype), np.empty(0, x.dtype)
+        nothing = np.empty(0, input.dtype if weight is None else weight.dtype)
+        saved = nothing, nothing.copy()
     scale = invstd if weight is None else invstd * widened(weight)
     shift = -mean * scale if bias is None else widened(bias) - mean * scale
     result = x * _channels(scale, x.ndim)
