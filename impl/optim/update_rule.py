@@ -132,10 +132,10 @@ def computed(
     if not (group.get("fused") and param.dtype.numpy in REDUCED):
         yield param, grad, kept
         return
-    written = [param, *kept]
-    wide = [None if t is None else t.float() for t in written]
-    yield wide[0], grad.float(), wide[1:]
-    for tensor, result in zip(written, wide, strict=True):
+    wide, wide_kept = param.float(), [None if t is None else t.float() for t in kept]
+    yield wide, grad.float(), wide_kept
+    param.copy_(wide)
+    for tensor, result in zip(kept, wide_kept, strict=True):
         if tensor is not None:
             tensor.copy_(result)
 
