@@ -45,7 +45,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 def handle_torch_function(
     public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What the first of the arguments' classes returns that takes a function over
+    """The result of the first of the arguments' classes that takes a function over
     (torch.overrides.handle_torch_function).
 
     Raises TypeError where all of them return NotImplemented.

@@ -49,7 +49,7 @@ class TorchVersion(str):
 
 
 def _key(version: str | Iterable[Any]) -> tuple | None:
-    """What a version is ordered by (PEP 440); None for what is no version."""
+    """The key by which a version is ordered (PEP 440); None for a text that is no version."""
     if not isinstance(version, str):
         if not isinstance(version, Iterable):
             return None

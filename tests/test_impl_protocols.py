@@ -96,7 +96,7 @@ def test_the_legacy_constructor_reads_arrays_and_tensors():
 
 
 def test_buffers_are_read_by_asarray():
-    """Bytes, and what has a format of its own; the memory is shared unless copied."""
+    """Bytes, and buffers with a format of their own; the memory is shared unless copied."""
     assert torch.asarray(b"xy").dtype is torch.uint8
     assert torch.asarray(array.array("d", [1.0, 2.0])).dtype is torch.float64
     memory = bytearray(b"ab")
@@ -252,7 +252,7 @@ def test_ranges_that_are_not_finite(bounds, said):
     ],
 )
 def test_versions_compare_by_their_numbers(other, less, equal):
-    """By those of the local version, too; what is no version compares as text."""
+    """By those of the local version, too; other texts compare as texts."""
     version = TorchVersion("2.15.0+cpu")
     assert (version < other) is less and (version == other) is equal
     assert (version >= other) is not less

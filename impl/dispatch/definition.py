@@ -192,9 +192,10 @@ def function(
 ):
     """Publish a composite: a Python function written with operators, as torch composes it.
 
-    With `out` the function of the namespace takes `out=`; as a text it is the name of what ATen
-    writes it with, which says so where that is refused, unless what has no derivative is not
-    `derived`; `storing` is how the result gets there, as `impl.dispatch.out.store` does by default.
+    With `out` the function of the namespace takes `out=`; as a text it is the name of the ATen
+    operator that writes it, which messages of refusals have, unless an operator without a
+    derivative is not `derived`; `storing` is how the result gets there, as
+    `impl.dispatch.out.store` does by default.
     `batching` is how it is applied to batched tensors, for composites that look at elements
     themselves or draw random numbers.
     """

@@ -183,7 +183,7 @@ def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
         return like_tuple(result, [store(name, o, r, writes, counts_resize) for o, r in pairs])
     check_out(name, out, requires_grad(result))
     writes += counts_resize and out._raw.shape != result._raw.shape
-    # What is cast was computed in other memory.
+    # A result that is cast was computed in other memory.
     write_out(out, result._raw, result._strides if out.dtype is result.dtype else None)
     if not out._uncounted:
         out._storage.version += writes - 1  # besides the one that has been counted
@@ -317,8 +317,8 @@ def store_exactly(name: str, out, result):
 
 
 def check_dtypes(out, *dtypes) -> None:
-    """Raise RuntimeError for tensors of `out=`, if that is given, that have not these dtypes: what
-    a structured kernel looks at before it computes."""
+    """Raise RuntimeError for tensors of `out=`, if that is given, that have not these dtypes: the
+    check of a structured kernel before it computes."""
     for one, expected in zip(out or (), dtypes, strict=False):
         if isinstance(one, Tensor) and one.dtype is not expected:
             raise RuntimeError(messages.OUT_DTYPE.format(expected.c_name, one.dtype.c_name))

@@ -171,9 +171,9 @@ def _check_held(d: dtypes.dtype, first: int, last: int) -> None:
 
 
 def _representable(d: dtypes.dtype, low: int, high: int) -> tuple[int, int]:
-    """The ends of a range without what a floating dtype would round out of it (ATen's update_from
-    and update_to), with a warning where it does not hold all. Raises RuntimeError if nothing is
-    left."""
+    """The ends of a range without the numbers that a floating dtype would round out of it (ATen's
+    update_from and update_to), with a warning where it does not hold all. Raises RuntimeError if
+    nothing is left."""
     digits = ml_dtypes.finfo(d.numpy).nmant + 1
 
     def rounded(value: int) -> int:

@@ -41,7 +41,7 @@ class node_creation_hook:
 def created(node) -> None:
     """Call the hooks with a node that has its edges, metadata and saved values, outermost first.
 
-    Raises RuntimeError for a node that a hook makes, and what a hook raises.
+    Raises RuntimeError for a node that a hook makes, and any exception of a hook.
     """
     if STATE.creation_hook_runs:
         raise RuntimeError(_INSIDE.format(node.name()))

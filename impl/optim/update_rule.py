@@ -128,7 +128,7 @@ def computed(
     group: dict[str, Any], param: Tensor, grad: Tensor, kept: list[Tensor | None]
 ) -> Iterator[tuple[Tensor, Tensor, list]]:
     """The tensors with which a step of a parameter computes: those that were given, or their
-    copies in float32 where a fused kernel updates half precision, which rounds what it writes."""
+    copies in float32 where a fused kernel updates half precision, which rounds its results."""
     if not (group.get("fused") and param.dtype.numpy in REDUCED):
         yield param, grad, kept
         return

@@ -72,7 +72,7 @@ class SGD(UpdateRule):
                     param.add_(grad, alpha=-lr)
 
     def _direction(self, group, grad: Tensor, buffer: Tensor) -> Tensor:
-        """What a step with momentum subtracts, but for the rate."""
+        """The direction that a step with momentum subtracts, but for the rate."""
         if not group["nesterov"]:
             return buffer
         if group["foreach"]:  # in place, whether that is the parameter's `.grad` or not

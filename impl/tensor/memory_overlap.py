@@ -53,7 +53,7 @@ def check_fits(target: Tensor, value) -> None:
 
 
 def check_shape(shape, made) -> None:
-    """Raise RuntimeError unless what is written to a `shape` has it."""
+    """Raise RuntimeError unless a result that is written to a `shape` has it."""
     if made != shape:
         raise RuntimeError(
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(made)}"

@@ -88,7 +88,7 @@ def _insert(found: list, value) -> None:
 
 
 def ask(function, title: str, asked: list, args: tuple, named: dict):
-    """What the first of the classes returns that takes the function over.
+    """The result of the first of the classes that takes the function over.
 
     Raises TypeError where all of them return NotImplemented.
     """

@@ -77,7 +77,7 @@ def _check(raw, kernel, size, samples, ndim: int) -> None:
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
                 f"{[*raw.shape]} with dimension {dim} being empty."
             )
-    rest = ndim - 2  # what ATen wants left of the input, in three dimensions
+    rest = ndim - 2  # elements of the input that ATen keeps, in three dimensions
     for side, n, k, m in zip(_SIDES[ndim], raw.shape[-ndim:], kernel, size, strict=True):
         if k + m - 1 + rest > n:
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")

@@ -68,7 +68,7 @@ def _too_many(shape, count: int) -> str:
 
 
 def indexed_shape(shape, places) -> tuple[int, ...]:
-    """The shape of what is at `places`, integer arrays or None, in an array of `shape`."""
+    """The shape of the elements at `places`, integer arrays or None, of an array of `shape`."""
     present = [d for d, i in enumerate(places) if i is not None]
     common = broadcast_shapes(*(places[d].shape for d in present))
     adjacent = present[-1] - present[0] == len(present) - 1

@@ -1,4 +1,4 @@
-"""The kernels of ATen that a convolution may be computed by, and what each of them refuses.
+"""The kernels of ATen that a convolution may be computed by, and the operands that each refuses.
 
 torch selects one by the operands' sizes and dtypes (ATen's _select_conv_backend): none for an empty
 batch or no channels, oneDNN's where it pays in one thread, else one that is called slow there. One
@@ -95,8 +95,8 @@ def of_nothing(input, weight, setting: Setting) -> np.ndarray:
 
 
 def check_backend(input, weight, bias, setting: Setting) -> None:
-    """Raise RuntimeError for what the selected kernel refuses, and NotImplementedError for an input
-    of a dtype that it does not have."""
+    """Raise RuntimeError for operands that the selected kernel refuses, and NotImplementedError for
+    an input of a dtype that it does not have."""
     backend = setting.backend(input.dtype)
     if backend is EMPTY:
         return

@@ -86,7 +86,7 @@ for _name, _test, _words in (
 
 def _compared_magnitudes(finite: bool):
     """The layout of comparisons of magnitudes, which are results themselves, with infinity, and for
-    `finite` of what those are multiplied with; of no comparison for integers."""
+    `finite` of their other factors; of no comparison for integers."""
 
     def layouts(args):
         value = args[0]

@@ -309,7 +309,7 @@ def _of_dim(name: str, arg):
 
 
 def _identity(name: str, input: Tensor) -> Tensor:
-    """What torch stores as the maximum or minimum of no elements: the smallest or largest value."""
+    """The maximum or minimum of no elements as torch stores it: the smallest or largest value."""
     kind = input._raw.dtype
     least, most = -math.inf, math.inf
     if kind.kind == "b":

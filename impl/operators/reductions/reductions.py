@@ -109,7 +109,7 @@ sum_dim.forward("linear")
 
 def dtype_into(out, dtype):
     """The dtype in which ATen reduces into `out=`: its own unless another was asked for, for which
-    RuntimeError is raised; without `out=` what was asked for."""
+    RuntimeError is raised; without `out=` the dtype asked for."""
     if out is None or dtype is None:
         return dtype if out is None else out.dtype
     check_dtypes((out,), dtype)
