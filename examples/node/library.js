@@ -400,8 +400,14 @@ const filledLike = (x, value) => {
 functions.full = signature('size fill_value dtype=None requires_grad=False', (size, value, dtype, requiresGrad) =>
   leaf(filled(ints([size]), dtype ?? number(value).dtype, Number(value)), requiresGrad));
 functions.full_like = signature('input fill_value', (x, value) => filledLike(x, Number(value)));
+/** A number as C++ prints it: infinities and NaN have other names than in JavaScript. */
+const shown = (value) => (Number.isNaN(Number(value)) ? 'nan' : String(value).replace('Infinity', 'inf'));
 functions.arange = signature('start end=None step=1 dtype=None requires_grad=False', (start, end, step, dtype, requiresGrad) => {
   const [from, to] = end === null ? [0n, start] : [start, end];
+  if (!Number.isFinite(Number(step))) throw runtimeError(`step must be finite but got ${shown(step)}`);
+  if (![from, to].every((value) => Number.isFinite(Number(value)))) {
+    throw runtimeError(`unsupported range: ${shown(from)} -> ${shown(to)}`);
+  }
   const count = Math.max(0, Math.ceil((Number(to) - Number(from)) / Number(step)));
   const values = Array.from({ length: count }, (_, i) => Number(from) + i * Number(step));
   const whole = [from, to, step].every((value) => typeof value === 'bigint');

@@ -318,6 +318,7 @@ export const expand = defineView(
         `The expanded size of the tensor (${shape}) must match the existing size (${x.shape})`,
       );
     }
+    if (target.some((size) => size < 0)) throw runtimeError('numel: integer multiplication overflow');
     return window(x, target, broadcastStrides(x, target), x.offset);
   },
   (g) => g, // summed to the input's shape by `fit`, as any gradient
