@@ -247,15 +247,19 @@ class Operator(OutputLayout):
             raise RuntimeError(str(error)) from error
         return result if rounded is None else result.astype(rounded)
 
-    def _call_kernel_into(self, target: Tensor, raws):
-        """The kernel's result, for `target`; whether that takes it is looked at before the kernel
-        is looked for."""
+    def _call_kernel_into(self, target: Tensor, raws, resizes: bool):
+        """The kernel's result, for `target`. Whether that has its shape, unless it `resizes`, and
+        takes its dtype is looked at before the kernel is looked for, as in TensorIterator."""
         try:
             return self._call_kernel(raws)
-        except NotImplementedError:
-            if self.promote is not None:
+        except NotImplementedError as error:
+            if "not implemented for" in str(error):
                 present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
-                memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
+                if self.elementwise and not resizes:
+                    shape = broadcast_shapes(*map(np.shape, present))
+                    memory_overlap.check_shape(target._raw.shape, shape)
+                if self.promote is not None and not self.compares:
+                    memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
             raise
 
     def record(self, args, outputs, mask: int) -> None:
@@ -320,12 +324,7 @@ class Operator(OutputLayout):
         memory_overlap.check_memory(
             target, () if late else operands, memory.within, memory.disjoint, memory.resolves
         )
-        try:
-            result = self._call_kernel_into(target, raws)
-        except NotImplementedError as error:
-            if self.elementwise and "not implemented for" in str(error):
-                self._check_result(target, raws)
-            raise
+        result = self._call_kernel_into(target, raws, self.grows)
         if late:
             memory_overlap.check_memory(target, operands, True, True)
         if self.grows and np.shape(result) != target._raw.shape:
@@ -355,16 +354,6 @@ class Operator(OutputLayout):
         """The NumPy dtype that the operands have in common."""
         return result_dtype([raws[i] for i in self.tensor_positions]).numpy
 
-    def _check_result(self, target, raws) -> None:
-        """Raise RuntimeError for a target in place that the result would not fit: torch's
-        TensorIterator looks at this before it looks for a kernel."""
-        present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
-        shape = broadcast_shapes(*map(np.shape, present))
-        if shape != target._raw.shape:
-            raise RuntimeError(messages.OUTPUT_SHAPE.format([*target._raw.shape], [*shape]))
-        if self.promote is not None and not self.compares:
-            memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
-
     def call_out(self, out, args):
         """Apply and write into `out=`; nothing is recorded but that there is no derivative.
 
@@ -383,7 +372,7 @@ class Operator(OutputLayout):
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
-        raw = self._call_kernel_into(out, raws)
+        raw = self._call_kernel_into(out, raws, resizes=True)
         edges = self.edges(args, mask) if unknown and mask else ()
         if self._casts_out:
             present = [args[i] for i in self.tensor_positions if args[i] is not None]

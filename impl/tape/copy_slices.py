@@ -237,6 +237,4 @@ def _check_part(part: np.ndarray, gradient) -> None:
     except ValueError:
         raise RuntimeError(messages.broadcast([shape, gradient.shape])) from None
     if whole != shape:
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}"
-        )
+        raise RuntimeError(messages.OUTPUT_SHAPE.format([*shape], [*whole]))

@@ -55,9 +55,7 @@ def check_fits(target: Tensor, value) -> None:
 def check_shape(shape, made) -> None:
     """Raise RuntimeError unless a result that is written to a `shape` has it."""
     if made != shape:
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(made)}"
-        )
+        raise RuntimeError(messages.OUTPUT_SHAPE.format([*shape], [*made]))
 
 
 def check_written(target, *operands) -> None:

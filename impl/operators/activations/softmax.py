@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.dispatch.definition import Array, function, operator
@@ -206,9 +207,7 @@ def logsumexp_dims(self: Array, dim, keepdim) -> Array:
         return np.log(accumulate(np.sum, np.exp(raw), axes, keepdim))
     highest = np.max(raw.real, axis=axes, keepdims=True)
     if len(dim) == 0 and raw.ndim and not keepdim:
-        raise RuntimeError(
-            f"output with shape [] doesn't match the broadcast shape {[1] * raw.ndim}"
-        )
+        raise RuntimeError(messages.OUTPUT_SHAPE.format([], [1] * raw.ndim))
     # An infinite maximum is not subtracted: infinity less infinity is not a number.
     shift = np.where(np.isinf(highest), highest.dtype.type(0), highest)
     total = accumulate(np.sum, np.exp(raw - shift), axes, True)

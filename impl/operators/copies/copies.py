@@ -18,7 +18,7 @@ from impl.kernels.casting import converted, discards, filled
 from impl.tensor.aliases import alias
 from impl.tensor.allocation import strides_in
 from impl.tensor.geometry import Geometry
-from impl.tensor.memory_overlap import is_same_memory
+from impl.tensor.memory_overlap import check_shape, is_same_memory
 from impl.tensor.tensor import Tensor, new
 
 # -- clone ------------------------------------------------------------------------------------
@@ -72,12 +72,7 @@ def copy(self: Array, src: Array) -> Array:
     """`src` in the shape and dtype of `self`. Raises RuntimeError when it does not broadcast."""
     refuse_copy(self)
     if src.shape != self.shape:
-        shape = broadcast_shapes(self.shape, src.shape)
-        if shape != self.shape:
-            raise RuntimeError(
-                f"output with shape {list(self.shape)} doesn't match the broadcast shape "
-                f"{list(shape)}"
-            )
+        check_shape(self.shape, broadcast_shapes(self.shape, src.shape))
     if discards(src.dtype, self.dtype) and src.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     value = converted(src, self.dtype)
