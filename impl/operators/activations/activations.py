@@ -16,8 +16,8 @@ from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import check_numbers, element, limit
 from impl.kernels.reduced_precision import rounded_once
 from impl.kernels.vectorized import VECTOR
+from impl.operators.pointwise.clamp import at_least, at_most
 from impl.operators.pointwise.special import erf_of
-from impl.operators.pointwise.where_clamp import at_least, at_most
 from impl.tensor.allocation import copied_layout
 
 HIDDEN: dict[str, Any] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING, result_dtype
@@ -16,28 +18,20 @@ def _require_integers(value, kernel: str) -> None:
         raise not_implemented(kernel, BY_NUMPY[value.dtype])
 
 
-@operator(
-    promote="arithmetic",
-    elementwise=True,
-    inplace=True,
-    out=True,
-    numbers=False,
-    node="NotImplemented",
-)
+_OF_INTEGERS: dict[str, Any] = {
+    **{"promote": "arithmetic", "elementwise": True, "numbers": False},
+    **{"node": "NotImplemented", "inplace": True, "out": True},
+}
+
+
+@operator(**_OF_INTEGERS)
 def gcd(self: Array, other: Array) -> Array:
     """The greatest common divisor (torch.gcd). NotImplementedError for all but integers."""
     _require_integers(self, "gcd_cpu")
     return np.gcd(self, other)
 
 
-@operator(
-    promote="arithmetic",
-    elementwise=True,
-    inplace=True,
-    out=True,
-    numbers=False,
-    node="NotImplemented",
-)
+@operator(**_OF_INTEGERS)
 def lcm(self: Array, other: Array) -> Array:
     """The least common multiple (torch.lcm). NotImplementedError for all but integers."""
     _require_integers(self, "lcm_cpu")
