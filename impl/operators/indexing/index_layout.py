@@ -1,4 +1,4 @@
-"""The layout of what advanced indexing reads (ATen's AdvancedIndex)."""
+"""The shape and the layout of the result of advanced indexing (ATen's AdvancedIndex)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ def index_layout(args):
     common = broadcast_shapes(*(sizes for sizes, _ in given))
     if _is_plain(input, indices, common):
         return None
-    present = [d for d, place in enumerate(places) if place is not None]
-    adjacent = present[-1] - present[0] == len(present) - 1
-    rest = [d for d in range(len(shape)) if d not in present]
-    before = [d for d in rest if adjacent and d < present[0]]
-    after = [d for d in rest if d not in before]
+    before, after = _dims_beside(places, len(shape))
     steps = input.stride()
 
     def sides(values, between):
@@ -38,6 +34,23 @@ def index_layout(args):
         reshaped = view_.geometry(own, sides(ones, common))
         operands.append((reshaped.shape, reshaped.strides))
     return operands
+
+
+def indexed_shape(shape, places) -> tuple[int, ...]:
+    """The shape of the elements at `places`, integer arrays or None, of an array of `shape`."""
+    common = broadcast_shapes(*(place.shape for place in places if place is not None))
+    before, after = _dims_beside(places, len(shape))
+    return (*(shape[d] for d in before), *common, *(shape[d] for d in after))
+
+
+def _dims_beside(places, ndim: int) -> tuple[list[int], list[int]]:
+    """The dimensions without an index that come before and after the shape that the indices have
+    in common: after it, unless the indices are adjacent."""
+    present = [d for d, place in enumerate(places) if place is not None]
+    adjacent = present[-1] - present[0] == len(present) - 1
+    rest = [d for d in range(ndim) if d not in present]
+    before = [d for d in rest if adjacent and d < present[0]]
+    return before, [d for d in rest if d not in before]
 
 
 def _places(indices) -> list:

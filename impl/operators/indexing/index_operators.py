@@ -20,7 +20,7 @@ from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.record import check_write
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
-from impl.operators.indexing.index_layout import index_layout
+from impl.operators.indexing.index_layout import index_layout, indexed_shape
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor, new, requires_grad
@@ -67,23 +67,11 @@ def _too_many(shape, count: int) -> str:
     return f"too many indices for tensor of dimension {len(shape)} (got {count})"
 
 
-def indexed_shape(shape, places) -> tuple[int, ...]:
-    """The shape of the elements at `places`, integer arrays or None, of an array of `shape`."""
-    present = [d for d, i in enumerate(places) if i is not None]
-    common = broadcast_shapes(*(places[d].shape for d in present))
-    adjacent = present[-1] - present[0] == len(present) - 1
-    rest = [d for d in range(len(shape)) if d not in present]
-    before = [d for d in rest if adjacent and d < present[0]]
-    after = [d for d in rest if d not in before]
-    return (*(shape[d] for d in before), *common, *(shape[d] for d in after))
-
-
 def in_range(shape, places) -> list:
     """Integer arrays or None that index an array of `shape`, none of them out of range.
 
     Raises IndexError for an index out of range, of a dimension that is counted among those that are
-    indexed; where there is no element to be found, no index is
-    looked at, as in torch.
+    indexed; where there is no element to be found, no index is looked at, as in torch.
     """
     if 0 in indexed_shape(shape, places):
         common = broadcast_shapes(*(i.shape for i in places if i is not None))
