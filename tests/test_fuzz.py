@@ -314,30 +314,35 @@ def test_shrinking_drops_statements_unwraps_blocks_and_simplifies_arguments():
     assert list(simpler("def broken(")) == []
 
 
-def test_a_difference_that_rounding_makes_is_no_finding():
-    source = "x = torch.tensor([0.1, 0.2, 0.3])\ny = (x * 1e7).floor() - 1e7 * x\n"
+def rounding_of(source: str, field: str):
+    """The value of a field of y after the second statement of a program, and the test of whether
+    rounding explains another value."""
     oracle = backends.find("impl")
     program = named(source.splitlines(), "")
     expected = trace(program, oracle)
-    values = expected.steps[1].changed["y"]["values"]
-    step = Divergence(1, 3, "y", "values", values, [v + 1e-8 for v in values], 0)
-    assert is_rounding(program, step, expected, lambda p: trace(p, oracle))
-    wrong = dataclasses.replace(step, got=[1e6] * 3)
-    assert not is_rounding(program, wrong, expected, lambda p: trace(p, oracle))
+    shown = expected.steps[1].changed["y"][field]
+
+    def explains(got, index=None) -> bool:
+        step = Divergence(1, 3, "y", field, shown, got, index)
+        return is_rounding(program, step, expected, lambda p: trace(p, oracle))
+
+    return shown, explains
+
+
+def test_a_difference_that_rounding_makes_is_no_finding():
+    source = "x = torch.tensor([0.1, 0.2, 0.3])\ny = (x * 1e7).floor() - 1e7 * x\n"
+    values, explains = rounding_of(source, "values")
+    assert explains([v + 1e-8 for v in values], 0)
+    assert not explains([1e6] * 3, 0)
 
 
 def test_texts_differ_by_rounding_where_only_their_numbers_do():
     source = "x = torch.tensor([0.1, 0.2])\ny = str(((x * 1e7).floor() - 1e7 * x).sum())\n"
-    oracle = backends.find("impl")
-    program = named(source.splitlines(), "")
-    expected = trace(program, oracle)
-    text = expected.steps[1].changed["y"]["value"]
+    text, explains = rounding_of(source, "value")
     number = float(text[7:-1])
-    step = Divergence(1, 3, "y", "value", text, f"tensor({number + 1e-8})", None)
-    assert is_rounding(program, step, expected, lambda p: trace(p, oracle))
+    assert explains(f"tensor({number + 1e-8})")
     for got in (f"Tensor({number + 1e-8})", "tensor(1e6)", text):
-        wrong = dataclasses.replace(step, got=got)
-        assert not is_rounding(program, wrong, expected, lambda p: trace(p, oracle)), got
+        assert not explains(got), got
 
 
 def test_coverage_counts_the_lines_that_a_program_reaches_first():

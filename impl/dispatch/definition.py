@@ -86,10 +86,9 @@ def operator(
             memory: a MemoryOverlap, which overlap of memory writes forbid.
             layout_sensitive: the formulas see to the order of dimensions in memory; by default as
                 `elementwise`.
-            compares: operands of several dtypes are compared, or taken for truth values, in their
-                common one, which the layout of the result shows.
             reduces: an element-wise operator may reduce its result.
-            compares: the result is bool, whatever the common dtype of the operands.
+            compares: operands of several dtypes are compared, or taken for truth values, in their
+                common one, which the layout of the result shows; the result is bool.
             grows: in place, the target takes the result's shape.
             lays_out: an `out=` that is resized takes the strides of the kernel's result.
             exact_number: half precision does not round a last operand of one element first.

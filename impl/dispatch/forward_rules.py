@@ -192,24 +192,18 @@ def rule_of(op) -> Callable:
     return op.forward_rule
 
 
-def _named(op) -> str:
-    """The name of an operator that has no derivative."""
-    return op.formulas[0][1].operator if op.formulas else op.name
-
-
 def _known(op) -> Callable:
     stated, more = op.forward_statement
     if stated == "linear":
         return Reapplied()
     if stated == "reapplied":
         return Reapplied(True, **more)
-    if stated == "unknown":
-        return Unsupported(messages.FORWARD_UNKNOWN.format(op.name))
     if stated == "unsupported":
         text = messages.FORWARD_UNSUPPORTED.format(more["name"])
         return Unsupported(text + messages.FORWARD_INVITATION if "invited" in more else text + ".")
-    if op.node_name == "NotImplemented":
-        return Unsupported(messages.FORWARD_UNKNOWN.format(_named(op)))
+    if stated == "unknown" or op.node_name == "NotImplemented":
+        name = op.formulas[0][1].operator if op.formulas else op.name
+        return Unsupported(messages.FORWARD_UNKNOWN.format(name))
     if stated == "zeroed":
         return Formulas({"result": lambda F, self_t: self_t.zero_()})
     if stated is not None:

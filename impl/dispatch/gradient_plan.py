@@ -82,10 +82,7 @@ class GradientPlan:
 
     @property
     def can_be_compiled(self) -> bool:
-        """Whether the fast backward can run the formulas: none of them raises, and the versions of
-        the gradients are those that it gives them."""
-        if any(getattr(function, "raises", False) for _, function, _ in self.formulas):
-            return False  # the saved values are freed after a formula only
+        """Whether the versions of the gradients are those that the fast backward gives them."""
         return self.versions is None or self.version > 0
 
     def refitting(self) -> GradientPlan:

@@ -109,7 +109,6 @@ def not_differentiated(name: str):
     def refuse(F, grad):
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
-    refuse.raises = True  # type: ignore[attr-defined]
     return refuse
 
 

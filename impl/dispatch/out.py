@@ -207,12 +207,9 @@ def working_dtype(name: str, out, dtype, *inputs, text: str | None = None):
         return dtype
     check_out(name, out, any(requires_grad(value) for value in inputs))
     if dtype is not None and dtype is not out.dtype:
-        raise RuntimeError(
-            text.format(dtype.legacy, out.dtype.legacy)
-            if text
-            else f"Expected out tensor to have dtype {dtype.c_name}, but got {out.dtype.c_name} "
-            "instead"
-        )
+        if text:
+            raise RuntimeError(text.format(dtype.legacy, out.dtype.legacy))
+        check_dtypes((out,), dtype)
     return out.dtype
 
 
@@ -270,33 +267,6 @@ def castable_out(function: str):
             )
 
     return check
-
-
-def storing_only(text: str, *dtypes):
-    """As `store`, but RuntimeError for an `out=` of another dtype than these; the text may name the
-    operator and the dtype."""
-
-    def storing(name: str, out, result):
-        if isinstance(out, Tensor) and out.dtype not in dtypes:
-            raise RuntimeError(text.format(name, out.dtype.legacy))
-        return store(name, out, result)
-
-    return storing
-
-
-def storing_pair(check):
-    """As `store`, for values and indices whose `out=` tensors the function `check` refuses: it is
-    given both, and the dtype of the values."""
-
-    def storing(name: str, out, result):
-        pair = isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == 2
-        if pair and all(isinstance(one, Tensor) for one in out):
-            for one in out:
-                check_out(name, one, requires_grad(result[0]))
-            check(*out, result[0].dtype)
-        return store(name, out, result)
-
-    return storing
 
 
 def store_exactly(name: str, out, result):

@@ -47,16 +47,9 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     @functools.wraps(make)
     def call(*args, layout=None, device=None, pin_memory=False, requires_grad=False, **named):
         target = named.pop("out", None) if out else named.get("out")
-        record = None
-        if target is not None:
-            _check_dtype(target, named.get("dtype"))
-            if name in _RESIZED and "generator" not in named and requires_grad_of(target):
-                raise RuntimeError("cannot resize variables that require grad")
-            given = (v for v in (*args, *named.values()) if isinstance(v, Tensor))
-            others = [tensor for tensor in given if tensor is not target]
-            record = underived_write(f"aten::{name}", others, (target,))
-            if out:
-                named["dtype"] = target.dtype
+        record = None if target is None else _write_to(name, target, args, named)
+        if target is not None and out:
+            named["dtype"] = target.dtype
         if sized is not None:
             sizes_first, named = sized(*args[method:], **named)
             size = sizes_first[0]
@@ -66,9 +59,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
         if device is not None:
             check_device(device)
         if sized is not None and size and min(size) < 0:
-            if target is not None and name != "empty":
-                check_count(size)
-            raise _negative(name, size)
+            raise _negative(name, size, target is not None)
         if pin_memory:
             refuse_pinned()
         result = make(*args, **named)
@@ -85,6 +76,15 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
     if method:
         setattr(Tensor, make.__name__, call)
     return call
+
+
+def _write_to(name: str, out: Tensor, args: tuple, named: dict):
+    """Check the `out=` of a factory; returns the function that records the write after it."""
+    _check_dtype(out, named.get("dtype"))
+    if name in _RESIZED and "generator" not in named and requires_grad_of(out):
+        raise RuntimeError("cannot resize variables that require grad")
+    given = (v for v in (*args, *named.values()) if isinstance(v, Tensor))
+    return underived_write(f"aten::{name}", [t for t in given if t is not out], (out,))
 
 
 def _signature(make, out: bool) -> inspect.Signature:
@@ -124,7 +124,10 @@ def listed(size, *rest, **named):
     return (sizes_of((size,)), *rest), named
 
 
-def _negative(name: str, size: tuple[int, ...]) -> RuntimeError:
+def _negative(name: str, size: tuple[int, ...], written: bool) -> RuntimeError:
+    """The error for a negative size; where `out=` is written, that for the count comes before."""
+    if written and name != "empty":
+        check_count(size)
     if name == "zeros":
         return RuntimeError("zeros: Dimension size must be non-negative.")
     first = next(n for n in size if n < 0)

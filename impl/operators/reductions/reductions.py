@@ -19,7 +19,7 @@ from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.not_implemented import not_implemented, refuse_integer_result
-from impl.dispatch.out import check_dtypes, named_out, store, working_dtype
+from impl.dispatch.out import named_out, store, working_dtype
 from impl.kernels import vectorized
 from impl.kernels.casting import converted
 from impl.kernels.reduced_precision import widened
@@ -107,15 +107,6 @@ sum_dim.gradient(
 sum_dim.forward("linear")
 
 
-def dtype_into(out, dtype):
-    """The dtype in which ATen reduces into `out=`: its own unless another was asked for, for which
-    RuntimeError is raised; without `out=` the dtype asked for."""
-    if out is None or dtype is None:
-        return dtype if out is None else out.dtype
-    check_dtypes((out,), dtype)
-    return dtype
-
-
 # The default of a dimension that may be None: `sum(None)` is the overload with dimensions.
 _UNSTATED: Any = object()
 
@@ -126,10 +117,7 @@ def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     """The sum of all elements, or over `dim` (torch.sum). Integers are summed as int64."""
     dtype = working_dtype("sum", out, dtype, input)
     refuse_integer_result(input, dtype)
-    if dim is _UNSTATED:
-        result = sum_all(input, dtype)
-    else:
-        result = sum_dim(input, dim, keepdim, dtype_into(out, dtype))
+    result = sum_all(input, dtype) if dim is _UNSTATED else sum_dim(input, dim, keepdim, dtype)
     return result if out is None else store("sum", out, result)
 
 

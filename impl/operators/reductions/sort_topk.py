@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from impl.core import messages
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import int64
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import named_out, store_exactly, storing_pair, storing_same
+from impl.dispatch.out import named_out, store_exactly, storing_same
 from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
     evenly,
@@ -32,7 +30,6 @@ from impl.operators.reductions.extrema import (
 )
 from impl.tensor import memory_overlap
 from impl.tensor.allocation import copied_layout
-from impl.tensor.tensor import Tensor
 
 
 def _comparable(array):
@@ -164,40 +161,6 @@ def kthvalue_dim(self: Array, k, dim, keepdim) -> Array:
     return select(array, np.asarray(index), dim, keepdim)
 
 
-# -- the dtypes of `out=`: the input's, and that of the indices ----------------------------------
-
-
-def _check_kthvalue(values: Tensor, indices: Tensor, kind) -> None:
-    if values.dtype is not kind:
-        raise RuntimeError("output values must be of same type as input")
-    if indices.dtype is not int64:
-        raise RuntimeError("output indices must be of scalar type Long")
-
-
-def _check_mode(values: Tensor, indices: Tensor, kind) -> None:
-    for name, out, wanted in (("values", values, kind), ("indices", indices, int64)):
-        if out.dtype is not wanted:
-            raise RuntimeError(
-                f"expected scalar type '{wanted.legacy}' but got '{out.dtype.legacy}' for {name} "
-                "output"
-            )
-
-
-def _check_median(values: Tensor, indices: Tensor, kind) -> None:
-    checked = "(while checking arguments for median)"
-    if indices.dtype is not int64:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have scalar type Long; but got "
-            f"{messages.tensor_type(indices.dtype)} instead {checked}"
-        )
-    if values.dtype is not kind:
-        raise RuntimeError(
-            "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; "
-            f"but type {messages.tensor_type(values.dtype)} does not equal "
-            f"{messages.tensor_type(kind)} {checked}"
-        )
-
-
 def _median(flat, skip_nan: bool):
     """The lower median. NaN if any element is, or if none is left."""
     real = flat.dtype.kind in "fV"
@@ -273,7 +236,14 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
         return all_op(input) if dim is None else pair(dim_op(input, dim, keepdim))
 
     median.__doc__ = f"The lower median{words} (torch.{name})."
-    function(name, out=True, storing=storing_pair(_check_median))(median)
+    wrong = (
+        "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but "
+        "type torch.{1.legacy}Tensor does not equal torch.{0.legacy}Tensor (while checking "
+        "arguments for median)",
+        "Expected tensor for argument #1 'indices' to have scalar type {0.legacy}; but got "
+        "torch.{1.legacy}Tensor instead (while checking arguments for median)",
+    )
+    function(name, out=True, storing=storing_same(*wrong, order=(1, 0)))(median)
 
 
 _define_median("median", False, "; without `dim` its gradient is shared by ties")
@@ -337,10 +307,15 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     for tensor in out or ():
         memory_overlap.check_disjoint(tensor, input)
     result = Ranked(kthvalue_dim(input, int(k), dim, keepdim))
-    return result if out is None else storing_pair(_check_kthvalue)("kthvalue", out, result)
+    return result if out is None else _STORE_RANKED("kthvalue", out, result)
 
 
-@function(out=True, storing=storing_pair(_check_mode))
+_WRONG_MODE = "expected scalar type '{0.legacy}' but got '{1.legacy}' for "
+
+
+@function(
+    out=True, storing=storing_same(_WRONG_MODE + "values output", _WRONG_MODE + "indices output")
+)
 def mode(input, dim=-1, keepdim=False):
     """The most frequent value along `dim`, the smallest of several (torch.mode)."""
     return Mode(mode_dim(input, dim, keepdim))
