@@ -8,7 +8,7 @@ from typing import Any
 
 from impl.core.state import STATE
 from impl.tensor.tensor import Tensor
-from impl.tensor.torch_function import disabled, kept_getters, overrides
+from impl.tensor.torch_function import disabled, insert, kept_getters, overrides
 
 __all__ = [
     "get_default_nowrap_functions",
@@ -52,12 +52,8 @@ def handle_torch_function(
     """
     asked: list = []
     for value in relevant_args:
-        kind = type(value)
-        if any(type(other) is kind for other in asked):
-            continue
-        if getattr(kind, "__torch_function__", disabled) is not disabled:
-            derived = (i for i, other in enumerate(asked) if issubclass(kind, type(other)))
-            asked.insert(next(derived, len(asked)), value)
+        if getattr(type(value), "__torch_function__", disabled) is not disabled:
+            insert(asked, value)
     types = tuple(map(type, asked))
     for value in asked:
         result = value.__torch_function__(public_api, types, args, kwargs)

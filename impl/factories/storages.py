@@ -301,10 +301,10 @@ class TypedStorage:
         )
 
 
-for _name in "bool double float half int long short".split():  # noqa: SIM905
-    _kind = {"half": "float16", "float": "float32", "double": "float64"}
-    _kind |= {"short": "int16", "int": "int32", "long": "int64"}
-    _target = next(d for d in dtypes.ALL if d.name == _kind.get(_name, _name))
+for _name, _target in {
+    **{"bool": dtypes.bool_, "short": dtypes.int16, "int": dtypes.int32, "long": dtypes.int64},
+    **{"half": dtypes.float16, "float": dtypes.float32, "double": dtypes.float64},
+}.items():
     setattr(TypedStorage, _name, lambda self, kind=_target: self._to(kind))
 
 

@@ -70,13 +70,15 @@ def overriding(values: Iterable[Any]) -> list:
         if kind is list or kind is tuple:
             for element in value:
                 if overrides(element):
-                    _insert(found, element)
+                    insert(found, element)
         elif kind not in PLAIN and kind not in _SILENT and overrides(value):
-            _insert(found, value)
+            insert(found, value)
     return found
 
 
-def _insert(found: list, value) -> None:
+def insert(found: list, value) -> None:
+    """Add a value whose class is asked, unless one of the class is there: before those of classes
+    that its class is derived from."""
     kind = type(value)
     if any(type(other) is kind for other in found):
         return
@@ -170,9 +172,7 @@ Tensor._make_subclass = staticmethod(_make_subclass)
 
 def _check_class(cls) -> None:
     if not isinstance(cls, type):
-        raise TypeError(
-            f"cls must be a type (got {type(cls).__name__})",
-        )
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     if not issubclass(cls, Tensor):
         raise TypeError(_NO_SUBCLASS)
 
