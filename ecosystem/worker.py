@@ -19,6 +19,7 @@ from typing import Any
 import numpy
 
 PROGRAMS = Path(__file__).parent / "programs"
+ROOT = PROGRAMS.parent.parent
 
 
 def main(side: str, name: str, answer: str) -> None:
@@ -76,7 +77,9 @@ def _numbers(torch: Any, tensor: Any) -> dict[str, Any]:
 def _told(error: BaseException) -> str:
     """The error, and the innermost line of the package, or of impl, that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    line = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    # The table is the same wherever the project lies.
+    text = " ".join(str(error).split()).replace(f"{ROOT}/", "")
+    line = f"{type(error).__name__}: {text}"
     own = [f for f in frames if "ecosystem" not in f.filename and "importlib" not in f.filename]
     outside = [f for f in own if "/impl/" not in f.filename] or own
     if not outside:
