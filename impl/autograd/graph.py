@@ -1,6 +1,7 @@
 """`torch.autograd.graph`: nodes, gradient edges, and hooks on the graph or on several tensors."""
 
 from impl.autograd.variable import Variable
+from impl.core.named_types import type_name
 from impl.core.registry import name_home
 from impl.engine.multi_grad_hooks import register_multi_grad_hook
 from impl.graph.edge import GradientEdge, gradient_edge
@@ -36,7 +37,7 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     Raises RuntimeError unless `enabled` is a bool.
     """
     if not isinstance(enabled, bool):
-        raise RuntimeError(f"enabled must be a bool, but got {type(enabled).__name__}")
+        raise RuntimeError(f"enabled must be a bool, but got {type_name(enabled)}")
 
 
 def queue_callback(callback) -> None:

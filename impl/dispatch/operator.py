@@ -16,6 +16,7 @@ from impl.core.dtypes import (
     float16,
     result_dtype,
 )
+from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
 from impl.core.strides import strides_of
@@ -210,7 +211,7 @@ class Operator(OutputLayout):
                 name, place = (self.name + "_", i) if written else (self.name, i + 1)
                 raise TypeError(
                     f"{name}(): argument '{public_name(self.parameters[i])}' (position {place}) "
-                    f"must be Tensor, not {type(a).__name__}"
+                    f"must be Tensor, not {type_name(a)}"
                 )
         if self.list_position is not None:
             raws[self.list_position] = [
@@ -260,6 +261,11 @@ class Operator(OutputLayout):
                     memory_overlap.check_shape(target._raw.shape, shape)
                 if self.promote is not None and not self.compares:
                     memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
+            raise
+        except (IndexError, RuntimeError) as error:
+            written = getattr(error, "written", None)
+            if written is not None and not resizes:  # until there
+                target._array()[...] = written
             raise
 
     def record(self, args, outputs, mask: int) -> None:

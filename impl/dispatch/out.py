@@ -9,6 +9,7 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.dtypes import BY_NUMPY
+from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.strides import has_zero_strides
 from impl.tensor import forward_grad
@@ -23,7 +24,7 @@ def check_out(name: str, out: Tensor, differentiable: bool, plain: bool = False)
     An operator that has no derivative is `plain`: it writes any tensor.
     """
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if not plain and STATE.enabled and (differentiable or requires_grad(out)):
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode
-from impl.core.sizes import check_count
+from impl.core.sizes import check_resized
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, extent, strided
 from impl.tensor import resize_storage
@@ -48,7 +48,7 @@ def resize(tensor: Tensor, shape, strides=None) -> None:
 
     `strides` None stands for row-major. Raises RuntimeError for sizes of too many elements.
     """
-    check_count(shape)
+    check_resized(shape)
     row_major = contiguous_strides(shape)
     steps = row_major if strides is None else strides
     size = extent(shape, steps)

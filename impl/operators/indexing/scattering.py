@@ -15,6 +15,7 @@ from impl.dispatch.out import exact_dtype_out, named_out, stored
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, along, check_along, with_dims
+from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.memory_overlap import check_memory
 from impl.tensor.tensor import Tensor
 
@@ -70,18 +71,18 @@ def scattered(self, dim, index, src, combine, reduce="add"):
     if not index.size:
         return result if self.ndim else result[0]
     places = with_dims(index)
-    check_along(places, dim, result.shape[dim])
     if isinstance(src, (np.ndarray, np.generic)):
         src = with_dims(src)[tuple(slice(n) for n in places.shape)]
     else:
         src = storable(src, self.dtype)
+    size = result.shape[dim]
+    try:
+        check_along(places, dim, size)
+    except RuntimeError as error:
+        key = along(dim, np.where(places < 0, size, places))
+        raise stopped(error, result, key, src, combine)  # noqa: B904
     result = combine(result, along(dim, places), src)
     return result if self.ndim else result[0]
-
-
-def _set(target, key, values):
-    target[key] = values
-    return target
 
 
 def _multiply(target, key, values):
@@ -97,7 +98,7 @@ def _multiply(target, key, values):
     memory=MemoryOverlap(disjoint="late"),
 )
 def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
-    return scattered(self, dim, index, src, _set)
+    return scattered(self, dim, index, src, set_at)
 
 
 @operator(
@@ -109,7 +110,7 @@ def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
     memory=MemoryOverlap(disjoint="late"),
 )
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
-    return scattered(self, dim, index, value, _set)
+    return scattered(self, dim, index, value, set_at)
 
 
 scatter_src.gradient(
@@ -192,7 +193,7 @@ tensor_ops.scatter = scatter
 
 
 def _raw_scatter(self, dim, index, src):
-    return scattered(self, dim, index, src, _set)
+    return scattered(self, dim, index, src, set_at)
 
 
 array_ops.scatter = _raw_scatter

@@ -23,6 +23,7 @@ from impl.core.messages import (
     SUBTRACT_BOOL,
     SUBTRACT_BOOLS,
 )
+from impl.core.named_types import type_name
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, alias, formula_operation, function, operator
 from impl.dispatch.formula_helpers import multiplied, times
@@ -68,7 +69,7 @@ def require_tensor(name: str, value) -> None:
     """Raise TypeError unless the first argument is a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}"
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(value)}"
         )
 
 
