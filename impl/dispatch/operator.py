@@ -19,7 +19,7 @@ from impl.core.dtypes import (
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.core.strides import strides_of
+from impl.core.strides import may_overlap, strides_of
 from impl.dispatch import fast_path, forward_rules
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
@@ -35,6 +35,7 @@ from impl.dispatch.kernel_parameters import camel, positional, public_name, sign
 from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.out import check_out, warn_cast, write_out
 from impl.dispatch.output_layout import OutputLayout
+from impl.dispatch.rows import rows
 from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
@@ -44,6 +45,8 @@ from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
+_OF_KERNELS = ("not implemented for", "alpha ", "value cannot be converted")
+"""Texts of the errors that follow torch's look at shapes and dtypes."""
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -253,16 +256,14 @@ class Operator(OutputLayout):
         takes its dtype is looked at before the kernel is looked for, as in TensorIterator."""
         try:
             return self._call_kernel(raws)
-        except NotImplementedError as error:
-            if "not implemented for" in str(error):
+        except (IndexError, RuntimeError) as error:
+            if any(text in str(error) for text in _OF_KERNELS):
                 present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
                 if self.elementwise and not resizes:
                     shape = broadcast_shapes(*map(np.shape, present))
                     memory_overlap.check_shape(target._raw.shape, shape)
                 if self.promote is not None and not self.compares:
                     memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
-            raise
-        except (IndexError, RuntimeError) as error:
             written = getattr(error, "written", None)
             if written is not None and not resizes:  # until there
                 target._array()[...] = written
@@ -340,7 +341,7 @@ class Operator(OutputLayout):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
-            write.write(target, result)
+            self._write(target, result, raws)
             tangent.write()
             return target
         # Edges and saved inputs are those from before the write: afterwards the target has a new
@@ -348,13 +349,22 @@ class Operator(OutputLayout):
         # needs the overwritten values, a copy of them is saved, with its history.
         recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
         node = self.node(recorded, None, mask, edges, (target,))
-        write.write(target, result)
+        self._write(target, result, raws)
         history = inplace.rebase_history(target, node)
         self.save_outputs(node, args, (target,))
         if STATE.node_creation_hooks:
             created(history)
         tangent.write()
         return target
+
+    def _write(self, target: Tensor, result, raws) -> None:
+        """Write the result to the target. Where elements of its rows share memory, a row is made
+        when those before it are written, as TensorIterator goes through them."""
+        strides, shape = target._strides, target._raw.shape
+        if self.elementwise and strides is not None and may_overlap(shape, strides):
+            write.write_rows(target, rows(self, target, raws))
+        else:
+            write.write(target, result)
 
     def _common(self, raws) -> np.dtype:
         """The NumPy dtype that the operands have in common."""

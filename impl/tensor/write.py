@@ -32,6 +32,16 @@ def write(target: Tensor, value) -> None:
     inference_mode.count(target)
 
 
+def write_rows(target: Tensor, rows) -> None:
+    """`write` of parts of the target, (key, value) each, that are made one after the other."""
+    if STATE.before_write is not None:
+        STATE.before_write(target)
+    array = target._array()
+    for key, value in rows:
+        array[key] = value
+    inference_mode.count(target)
+
+
 def overwrite(target: Tensor, raw) -> None:
     """`write` on the fast path: a row-major target, a raw value that fits, no version increment."""
     memory = target._storage
