@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import warnings
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,8 +31,8 @@ from impl.dispatch.facts import (
     SavedAs,
 )
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
-from impl.dispatch.not_implemented import refuse_integer_input
-from impl.dispatch.out import check_out, warn_cast, write_out
+from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
+from impl.dispatch.out import check_out, warn_discarded, warn_temporary, write_out
 from impl.dispatch.output_layout import OutputLayout
 from impl.dispatch.rows import rows
 from impl.dispatch.type_promotion import common_dtype
@@ -45,8 +44,6 @@ from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
-_OF_KERNELS = ("not implemented for", "alpha ", "value cannot be converted")
-"""Texts of the errors that follow torch's look at shapes and dtypes."""
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -257,7 +254,7 @@ class Operator(OutputLayout):
         try:
             return self._call_kernel(raws)
         except (IndexError, RuntimeError) as error:
-            if any(text in str(error) for text in _OF_KERNELS):
+            if of_kernel(error) and not hasattr(error, "written"):
                 present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
                 if self.elementwise and not resizes:
                     shape = broadcast_shapes(*map(np.shape, present))
@@ -385,20 +382,24 @@ class Operator(OutputLayout):
             check_out(self.name, out, linked, plain=not self.grad_inputs)
         if self._validate_out is not None:
             self._check_out(out, raws)
+        if self.elementwise:
+            memory_overlap.check_overlap(out)
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
         raw = self._call_kernel_into(out, raws, resizes=True)
         edges = self.edges(args, mask) if unknown and mask else ()
+        present = [args[i] for i in self.tensor_positions if args[i] is not None]
         if self._casts_out:
-            present = [args[i] for i in self.tensor_positions if args[i] is not None]
-            warn_cast(out, raw, common_dtype(raw, present))
+            warn_temporary(out, raw, common_dtype(raw, present))
         if self.lays_out:
             write_out(out, raw, strides_of(raw))
         elif self.elementwise and (strided or not raw.size) and raw.ndim:
             write_out(out, raw, self._elementwise_strides(raw, args))
         else:
             write_out(out, raw)
+        if self._casts_out or self.compares:
+            warn_discarded(out, common_dtype(raw, present))
         forward_grad.refuse_out(self.name, (*args, out))
         if edges and out._raw.dtype in DIFFERENTIABLE:
             history = inplace.rebase_history(out, self.node(args, None, mask, edges, (out,)))
@@ -413,9 +414,16 @@ class Operator(OutputLayout):
             self._validate_out(out._raw.dtype, *raws)
         except RuntimeError:
             if not self._out_first:
-                with suppress(NotImplementedError):
-                    self._call_kernel([*raws])
+                self._look_at_operands(raws)
             raise
+
+    def _look_at_operands(self, raws) -> None:
+        """Raise what torch raises before it runs the kernel."""
+        try:
+            self._call_kernel([*raws])
+        except (IndexError, RuntimeError) as error:
+            if not of_kernel(error):
+                raise
 
     def _links_list(self, args) -> bool:
         """Whether a tensor of the list of tensors requires grad."""
