@@ -123,7 +123,12 @@ def check_floating(name: str, A, low_precision: bool = True) -> None:
         raise NotImplementedError(f"{name}: Low precision dtypes not supported. Got {d.legacy}")
 
 
-_OF_KERNELS = ("not implemented for", "alpha ", "value cannot be converted")
+_OF_KERNELS = (
+    "not implemented for",
+    "alpha ",
+    "value cannot be converted",
+    "reduce argument must be either add",
+)
 
 
 def of_kernel(error: Exception) -> bool:

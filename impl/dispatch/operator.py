@@ -34,6 +34,7 @@ from impl.dispatch.kernel_parameters import camel, positional, public_name, sign
 from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
 from impl.dispatch.out import check_out, warn_discarded, warn_temporary, write_out
 from impl.dispatch.output_layout import OutputLayout
+from impl.dispatch.record import underived_write
 from impl.dispatch.rows import rows
 from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
@@ -325,12 +326,13 @@ class Operator(OutputLayout):
         operands = [args[i] for i in self.guarded]
         memory = self.memory
         late = memory.disjoint == "late"
-        memory_overlap.check_memory(
-            target, () if late else operands, memory.within, memory.disjoint, memory.resolves
-        )
+        if not late:
+            memory_overlap.check_memory(
+                target, operands, memory.within, memory.disjoint, memory.resolves
+            )
         result = self._call_kernel_into(target, raws, self.grows)
         if late:
-            memory_overlap.check_memory(target, operands, True, True)
+            memory_overlap.check_memory(target, operands, memory.within, True)
         if self.grows and np.shape(result) != target._raw.shape:
             write.resize(target, np.shape(result))
         memory_overlap.check_fits(target, result)
@@ -375,8 +377,10 @@ class Operator(OutputLayout):
         if self.validated_numbers:
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)
-        if unknown := self.node_name == "NotImplemented":
-            check_out(f"aten::{self.name}", out, False)
+        record = None
+        if self.node_name == "NotImplemented" and isinstance(out, Tensor):
+            given = [a for a in args if isinstance(a, Tensor)]
+            record = underived_write(f"aten::{self.name}", given, (out,))
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))
             check_out(self.name, out, linked, plain=not self.grad_inputs)
@@ -388,7 +392,6 @@ class Operator(OutputLayout):
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
         raw = self._call_kernel_into(out, raws, resizes=True)
-        edges = self.edges(args, mask) if unknown and mask else ()
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
         if self._casts_out:
             warn_temporary(out, raw, common_dtype(raw, present))
@@ -401,10 +404,8 @@ class Operator(OutputLayout):
         if self._casts_out or self.compares:
             warn_discarded(out, common_dtype(raw, present))
         forward_grad.refuse_out(self.name, (*args, out))
-        if edges and out._raw.dtype in DIFFERENTIABLE:
-            history = inplace.rebase_history(out, self.node(args, None, mask, edges, (out,)))
-            if STATE.node_creation_hooks:
-                created(history)
+        if record is not None:
+            record()
         return out
 
     def _check_out(self, out, raws) -> None:

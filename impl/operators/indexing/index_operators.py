@@ -288,7 +288,7 @@ def take(self: Array, index: Array) -> Array:
     return np.reshape(self, -1)[_flat_index(self.size, index)]
 
 
-@operator(writes=2, inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint=True))
+@operator(writes=2, inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint="late"))
 def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
     """A copy with `source` written at flat indices, or added (torch.put).
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core.dims import wrap_dim
@@ -48,6 +50,11 @@ def check_slices(name: str, self, dim, index, source) -> int:
         raise RuntimeError(
             f"{name}(): self ({_legacy(self)}) and source ({_legacy(source)}) must have the "
             "same scalar type"
+        )
+    if name == "index_add_" and dim and dim >= source.ndim:
+        raise RuntimeError(
+            f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim "
+            f"{source.ndim}"
         )
     count = source.shape[dim] if source.ndim > dim else 1
     if index.size != count:
@@ -185,7 +192,12 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     return result if self.ndim else result[0]
 
 
-index_copy.checks_out(exact_dtype_out)
+@functools.partial(index_copy.checks_out, first=True)
+def _check_copied_out(out, self, dim, *rest) -> None:
+    wrap_dim(dim, self.ndim)
+    exact_dtype_out(out, self)
+
+
 index_copy.gradient(
     self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0),
     source=_selected,
