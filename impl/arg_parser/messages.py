@@ -5,9 +5,9 @@ Follows `format_invalid_args` of PyTorch's `invalid_arguments.cpp`.
 
 from __future__ import annotations
 
-from impl.arg_parser.parameter import type_name
 from impl.arg_parser.signature import Signature
 from impl.arg_parser.unordered_map import unordered
+from impl.core.named_types import type_name
 
 
 def invalid_combination(

@@ -14,7 +14,7 @@ import numpy as np
 from impl.core.devices import device
 from impl.core.dtypes import PYTHON_DTYPES, bool_, dtype, python_number
 from impl.core.memory_formats import layout, memory_format
-from impl.core.sizes import Size
+from impl.core.named_types import type_name
 from impl.core.storage import Storage
 from impl.factories.creation import tensor
 from impl.factories.generator import Generator
@@ -45,31 +45,6 @@ _PRINTED = {
     "Storage": "torch.Storage",
 }
 _PRINTED_LISTS = {"Tensor": "Tensors", "Number": "Scalars"}
-
-_TORCH_NAMES = {
-    Size: "torch.Size",
-    dtype: "torch.dtype",
-    device: "torch.device",
-    layout: "torch.layout",
-    memory_format: "torch.memory_format",
-    Generator: "torch._C.Generator",
-    Storage: "torch.storage.UntypedStorage",
-}
-
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the name of such a type has no module
-
-
-def type_name(value) -> str:
-    """The name of a value's type in C, as messages show it: `int`, `numpy.int64`, `torch.Size`."""
-    kind = type(value)
-    for known, name in _TORCH_NAMES.items():
-        if isinstance(value, known):
-            return name
-    if isinstance(value, Tensor):
-        return kind.__name__
-    if kind.__module__ == "builtins" or kind.__flags__ & _HEAP_TYPE:
-        return kind.__name__
-    return f"{kind.__module__}.{kind.__name__}"
 
 
 class Parameter:

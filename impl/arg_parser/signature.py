@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from impl.arg_parser.parameter import MISSING, Parameter, type_name
+from impl.arg_parser.parameter import MISSING, Parameter
+from impl.core.named_types import type_name
 
 _SEPARATOR = re.compile(r", (?![^(\[]*[)\]])")  # not within a default such as (-2, -1)
 

@@ -1,9 +1,10 @@
 """`torch.autograd.graph`: nodes, gradient edges, and hooks on the graph or on several tensors."""
 
 from impl.autograd.variable import Variable
+from impl.core.named_types import type_name
 from impl.core.registry import name_home
 from impl.engine.multi_grad_hooks import register_multi_grad_hook
-from impl.graph.edge import GradientEdge, gradient_edge
+from impl.graph.edge import GradientEdge, found_edge
 from impl.graph.node import Node
 from impl.graph.node_creation_hooks import node_creation_hook
 from impl.tape.mutation_on_saved import allow_mutation_on_saved_tensors
@@ -36,7 +37,7 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     Raises RuntimeError unless `enabled` is a bool.
     """
     if not isinstance(enabled, bool):
-        raise RuntimeError(f"enabled must be a bool, but got {type(enabled).__name__}")
+        raise RuntimeError(f"enabled must be a bool, but got {type_name(enabled)}")
 
 
 def queue_callback(callback) -> None:
@@ -55,7 +56,7 @@ def get_gradient_edge(tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients"
         )
-    return GradientEdge(*gradient_edge(tensor))
+    return GradientEdge(*found_edge(tensor))
 
 
 name_home(globals())

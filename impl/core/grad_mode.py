@@ -10,6 +10,7 @@ import inspect
 import warnings
 from typing import Any
 
+from impl.core.named_types import type_name
 from impl.core.state import STATE
 
 
@@ -123,7 +124,7 @@ def check_bool(function: str, argument: str, position: int, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(
             f"{function}(): argument '{argument}' (position {position}) must be bool, not "
-            f"{type(value).__name__}"
+            f"{type_name(value)}"
         )
     return value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the name of such a type has no module
+
 
 class NamedType(type):
     """The metaclass of a class of PyTorch's extension module.
@@ -19,3 +21,13 @@ class NamedType(type):
     @property
     def __name__(cls) -> str:  # type: ignore[override]
         return cls.__qualname__
+
+
+def type_name(value) -> str:
+    """The name of a value's type in C, as messages show it: `int`, `numpy.int64`, `torch.Size`."""
+    kind = type(value)
+    if isinstance(kind, NamedType):
+        return type.__dict__["__name__"].__get__(kind)
+    if kind.__module__ == "builtins" or kind.__flags__ & _HEAP_TYPE:
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}"

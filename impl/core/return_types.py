@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from impl.core.named_types import NamedType
+
 RETURN_TYPES: dict[str, type] = {}  # by name, each also as NAME_out
 
 
@@ -65,5 +67,6 @@ def _made(name: str, fields: tuple[str, ...]) -> Any:
     body["__init_subclass__"] = classmethod(__init_subclass__)
     counts = {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
     body |= {"__slots__": (), "__match_args__": fields, "__module__": "impl.return_types", **counts}
-    made = RETURN_TYPES[name] = type(name, (tuple,), body)
+    body["__qualname__"] = name
+    made = RETURN_TYPES[name] = NamedType(name, (tuple,), body, module="torch.return_types")
     return made

@@ -78,6 +78,14 @@ def check_count(sizes) -> None:
         raise RuntimeError("numel: integer multiplication overflow")
 
 
+def check_resized(sizes) -> None:
+    """Raise RuntimeError for the sizes of a tensor that is resized as `check_count` does, and
+    NotImplementedError for a negative one beside a zero, which torch lets pass."""
+    check_count(sizes)
+    if sizes and min(sizes) < 0:
+        raise NotImplementedError("negative sizes of tensors without elements")
+
+
 def sizes_of(arguments) -> tuple[int, ...]:
     """Sizes from a variadic call: `f(2, 3)`, `f((2, 3))`, `f([2, 3])` or `f(torch.Size(...))`.
 

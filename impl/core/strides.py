@@ -53,6 +53,18 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
+def may_overlap(shape, strides) -> bool:
+    """Whether elements of several rows may share a memory location, which ATen does not look for:
+    some dimension steps less far than those inside it reach."""
+    reach = 0
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
+
+
 def has_zero_strides(shape, strides) -> bool:
     """Whether several elements share one memory location, as in an expanded tensor."""
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True))

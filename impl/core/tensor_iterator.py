@@ -23,6 +23,20 @@ def elementwise_strides(shape, operands) -> tuple[int, ...] | None:
         first = operands[0][1]
         if is_dense(shape, first) and all(st == first for _, st in operands):
             return first
+    order = dimension_order(shape, operands)
+    if order == list(range(ndim - 1, -1, -1)):
+        return None
+    strides, step = [0] * ndim, 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim]  # may become 0, unlike in row-major strides
+    result = tuple(strides)
+    return None if result == contiguous_strides(shape) else result
+
+
+def dimension_order(shape, operands) -> list[int]:
+    """The dimensions in the order in which TensorIterator goes through them, innermost first."""
+    ndim = len(shape)
     aligned = []
     for op_shape, op_strides in operands:
         pad = ndim - len(op_shape)
@@ -43,14 +57,7 @@ def elementwise_strides(shape, operands) -> tuple[int, ...] | None:
                 right = left
             elif comparison < 0:
                 break
-    if order == list(range(ndim - 1, -1, -1)):
-        return None
-    strides, step = [0] * ndim, 1
-    for dim in order:
-        strides[dim] = step
-        step *= shape[dim]  # may become 0, unlike in row-major strides
-    result = tuple(strides)
-    return None if result == contiguous_strides(shape) else result
+    return order
 
 
 def _compare(a: int, b: int, shape, aligned) -> int:

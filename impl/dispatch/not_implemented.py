@@ -121,3 +121,16 @@ def check_floating(name: str, A, low_precision: bool = True) -> None:
         )
     if not low_precision and A.dtype in REDUCED:
         raise NotImplementedError(f"{name}: Low precision dtypes not supported. Got {d.legacy}")
+
+
+_OF_KERNELS = (
+    "not implemented for",
+    "alpha ",
+    "value cannot be converted",
+    "reduce argument must be either add",
+)
+
+
+def of_kernel(error: Exception) -> bool:
+    """Whether torch raises an error in the kernel, after its look at shapes, dtypes and memory."""
+    return hasattr(error, "written") or any(text in str(error) for text in _OF_KERNELS)

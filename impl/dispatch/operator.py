@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import warnings
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ from impl.core.dtypes import (
     float16,
     result_dtype,
 )
+from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.core.strides import strides_of
+from impl.core.strides import may_overlap, strides_of
 from impl.dispatch import fast_path, forward_rules
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
@@ -31,9 +31,11 @@ from impl.dispatch.facts import (
     SavedAs,
 )
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
-from impl.dispatch.not_implemented import refuse_integer_input
-from impl.dispatch.out import check_out, warn_cast, write_out
+from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
+from impl.dispatch.out import check_out, warn_discarded, warn_temporary, write_out
 from impl.dispatch.output_layout import OutputLayout
+from impl.dispatch.record import underived_write
+from impl.dispatch.rows import rows
 from impl.dispatch.type_promotion import common_dtype
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
@@ -210,7 +212,7 @@ class Operator(OutputLayout):
                 name, place = (self.name + "_", i) if written else (self.name, i + 1)
                 raise TypeError(
                     f"{name}(): argument '{public_name(self.parameters[i])}' (position {place}) "
-                    f"must be Tensor, not {type(a).__name__}"
+                    f"must be Tensor, not {type_name(a)}"
                 )
         if self.list_position is not None:
             raws[self.list_position] = [
@@ -252,14 +254,17 @@ class Operator(OutputLayout):
         takes its dtype is looked at before the kernel is looked for, as in TensorIterator."""
         try:
             return self._call_kernel(raws)
-        except NotImplementedError as error:
-            if "not implemented for" in str(error):
+        except (IndexError, RuntimeError) as error:
+            if of_kernel(error) and not hasattr(error, "written"):
                 present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
                 if self.elementwise and not resizes:
                     shape = broadcast_shapes(*map(np.shape, present))
                     memory_overlap.check_shape(target._raw.shape, shape)
                 if self.promote is not None and not self.compares:
                     memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
+            written = getattr(error, "written", None)
+            if written is not None and not resizes:  # until there
+                target._array()[...] = written
             raise
 
     def record(self, args, outputs, mask: int) -> None:
@@ -321,12 +326,13 @@ class Operator(OutputLayout):
         operands = [args[i] for i in self.guarded]
         memory = self.memory
         late = memory.disjoint == "late"
-        memory_overlap.check_memory(
-            target, () if late else operands, memory.within, memory.disjoint, memory.resolves
-        )
+        if not late:
+            memory_overlap.check_memory(
+                target, operands, memory.within, memory.disjoint, memory.resolves
+            )
         result = self._call_kernel_into(target, raws, self.grows)
         if late:
-            memory_overlap.check_memory(target, operands, True, True)
+            memory_overlap.check_memory(target, operands, memory.within, True)
         if self.grows and np.shape(result) != target._raw.shape:
             write.resize(target, np.shape(result))
         memory_overlap.check_fits(target, result)
@@ -334,7 +340,7 @@ class Operator(OutputLayout):
             warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         tangent = forward_rules.before_write(self, args)
         if not tracked:
-            write.write(target, result)
+            self._write(target, result, raws)
             tangent.write()
             return target
         # Edges and saved inputs are those from before the write: afterwards the target has a new
@@ -342,13 +348,22 @@ class Operator(OutputLayout):
         # needs the overwritten values, a copy of them is saved, with its history.
         recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
         node = self.node(recorded, None, mask, edges, (target,))
-        write.write(target, result)
+        self._write(target, result, raws)
         history = inplace.rebase_history(target, node)
         self.save_outputs(node, args, (target,))
         if STATE.node_creation_hooks:
             created(history)
         tangent.write()
         return target
+
+    def _write(self, target: Tensor, result, raws) -> None:
+        """Write the result to the target. Where elements of its rows share memory, a row is made
+        when those before it are written, as TensorIterator goes through them."""
+        strides, shape = target._strides, target._raw.shape
+        if self.elementwise and strides is not None and may_overlap(shape, strides):
+            write.write_rows(target, rows(self, target, raws))
+        else:
+            write.write(target, result)
 
     def _common(self, raws) -> np.dtype:
         """The NumPy dtype that the operands have in common."""
@@ -362,32 +377,35 @@ class Operator(OutputLayout):
         if self.validated_numbers:
             args = self._with_numbers(args)
         raws, mask, strided = self._unwrap(args)
-        if unknown := self.node_name == "NotImplemented":
-            check_out(f"aten::{self.name}", out, False)
+        record = None
+        if self.node_name == "NotImplemented" and isinstance(out, Tensor):
+            given = [a for a in args if isinstance(a, Tensor)]
+            record = underived_write(f"aten::{self.name}", given, (out,))
         else:
             linked = mask != 0 or (self.list_edges and self._links_list(args))
             check_out(self.name, out, linked, plain=not self.grad_inputs)
         if self._validate_out is not None:
             self._check_out(out, raws)
+        if self.elementwise:
+            memory_overlap.check_overlap(out)
         if self.memory.disjoint:
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
         raw = self._call_kernel_into(out, raws, resizes=True)
-        edges = self.edges(args, mask) if unknown and mask else ()
+        present = [args[i] for i in self.tensor_positions if args[i] is not None]
         if self._casts_out:
-            present = [args[i] for i in self.tensor_positions if args[i] is not None]
-            warn_cast(out, raw, common_dtype(raw, present))
+            warn_temporary(out, raw, common_dtype(raw, present))
         if self.lays_out:
             write_out(out, raw, strides_of(raw))
         elif self.elementwise and (strided or not raw.size) and raw.ndim:
             write_out(out, raw, self._elementwise_strides(raw, args))
         else:
             write_out(out, raw)
+        if self._casts_out or self.compares:
+            warn_discarded(out, common_dtype(raw, present))
         forward_grad.refuse_out(self.name, (*args, out))
-        if edges and out._raw.dtype in DIFFERENTIABLE:
-            history = inplace.rebase_history(out, self.node(args, None, mask, edges, (out,)))
-            if STATE.node_creation_hooks:
-                created(history)
+        if record is not None:
+            record()
         return out
 
     def _check_out(self, out, raws) -> None:
@@ -397,9 +415,16 @@ class Operator(OutputLayout):
             self._validate_out(out._raw.dtype, *raws)
         except RuntimeError:
             if not self._out_first:
-                with suppress(NotImplementedError):
-                    self._call_kernel([*raws])
+                self._look_at_operands(raws)
             raise
+
+    def _look_at_operands(self, raws) -> None:
+        """Raise what torch raises before it runs the kernel."""
+        try:
+            self._call_kernel([*raws])
+        except (IndexError, RuntimeError) as error:
+            if not of_kernel(error):
+                raise
 
     def _links_list(self, args) -> bool:
         """Whether a tensor of the list of tensors requires grad."""

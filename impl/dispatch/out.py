@@ -9,8 +9,10 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.dtypes import BY_NUMPY
+from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.strides import has_zero_strides
+from impl.kernels.casting import discards
 from impl.tensor import forward_grad
 from impl.tensor.memory_overlap import check_cast, check_overlap
 from impl.tensor.tensor import Tensor, requires_grad
@@ -23,7 +25,7 @@ def check_out(name: str, out: Tensor, differentiable: bool, plain: bool = False)
     An operator that has no derivative is `plain`: it writes any tensor.
     """
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if not plain and STATE.enabled and (differentiable or requires_grad(out)):
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
@@ -113,16 +115,18 @@ def write_out(out: Tensor, value, strides=None) -> None:
     write(out, value)
 
 
-def warn_cast(out: Tensor, value, common: np.dtype) -> None:
-    """Warn of what TensorIterator does to an `out=` that is cast from the operands' `common` dtype:
-    it resizes a temporary tensor as well, and casts complex numbers. Raises RuntimeError for a
-    dtype that it cannot be cast to."""
+def warn_temporary(out: Tensor, value, common: np.dtype) -> None:
+    """Warn of a temporary tensor that TensorIterator resizes, besides an `out=` that is cast from
+    the operands' `common` dtype. Raises RuntimeError for a dtype that it cannot be cast to."""
     check_cast(value.dtype, out._raw.dtype)
-    if out._raw.dtype in (common, np.bool_):
-        return
-    if out._raw.shape != value.shape and out._raw.size:
+    cast = out._raw.dtype not in (common, np.bool_)
+    if cast and out._raw.shape != value.shape and out._raw.size:
         warn_resized(out._raw.shape, value.shape)
-    if common.kind == "c" and out._raw.dtype.kind != "c" and value.size:
+
+
+def warn_discarded(out: Tensor, common: np.dtype) -> None:
+    """Warn that complex numbers, the operands' `common` dtype, were cast to those of `out`."""
+    if discards(common, out._raw.dtype) and out._raw.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=5)
 
 

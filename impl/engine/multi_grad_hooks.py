@@ -6,12 +6,16 @@ import functools
 import weakref
 
 from impl.core.state import STATE
-from impl.graph.edge import gradient_edge
+from impl.graph.edge import found_edge
 from impl.graph.hooks import RemovableHandle, register_tensor_hook
+
+_SHOWN = "register_multi_grad_hook.<locals>.get_inner_hook.<locals>.inner_hook"
 
 
 class _MultiHandle(RemovableHandle):
     """Removes several hooks at once."""
+
+    __module__ = "impl.autograd.graph"
 
     def __init__(self, handles) -> None:
         self.handles = tuple(handles)
@@ -40,7 +44,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
 def _register_all(tensors, fn) -> list[RemovableHandle]:
     nodes = []
     for tensor in tensors:
-        edge = gradient_edge(tensor)
+        edge = found_edge(tensor)
         if edge is None:
             raise AssertionError("Expected gradient function to be set")
         nodes.append(edge[0])
@@ -59,10 +63,14 @@ def _register_all(tensors, fn) -> list[RemovableHandle]:
             fn([gradients.get(i) for i in range(len(nodes))])
             del arrived[task]
 
-    return [
-        register_tensor_hook(tensor, functools.partial(arrive, position))
-        for position, tensor in enumerate(tensors)
-    ]
+    def hook(position: int):
+        def inner_hook(grad) -> None:
+            arrive(position, grad)
+
+        inner_hook.__qualname__ = _SHOWN  # a warning shows it where the tensor is pickled
+        return inner_hook
+
+    return [register_tensor_hook(t, hook(position)) for position, t in enumerate(tensors)]
 
 
 def _register_any(tensors, fn) -> list[RemovableHandle]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, COMPLEX, FLOATING, dtype
-from impl.core.named_types import NamedType
+from impl.core.named_types import NamedType, type_name
 from impl.core.registry import FUNCTIONS
 from impl.core.storage import Storage
 from impl.factories.storages import TypedStorage
@@ -22,7 +22,7 @@ def _publish(question):
 def _tensor(name: str, input) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}"
         )
     return input
 

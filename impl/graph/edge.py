@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from impl.core.state import STATE
 from impl.graph.accumulate_grad import grad_accumulator
 from impl.graph.node import Node
 
@@ -28,6 +29,16 @@ def gradient_edge(tensor):
     if tensor._requires_grad:
         return (grad_accumulator(tensor), 0)
     return None
+
+
+def found_edge(tensor):
+    """`gradient_edge`, as PyTorch's Python code finds it: that of a leaf by viewing it, for which
+    AttributeError is raised where inference records nothing."""
+    edge = gradient_edge(tensor)
+    unrecorded = STATE.inference or tensor._inference
+    if edge is not None and unrecorded and tensor._node is None:
+        raise AttributeError("'NoneType' object has no attribute 'next_functions'")
+    return edge
 
 
 def edge_node(tensor):

@@ -13,6 +13,7 @@ from impl.core.dtypes import (
     WIDE,
     dtype,
 )
+from impl.core.named_types import type_name
 from impl.core.read_only import read_only
 from impl.core.state import STATE
 from impl.core.tensor_impl import FIELDS, TensorBase
@@ -121,7 +122,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         if not isinstance(requires_grad, bool):
             raise TypeError(
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                f"{type(requires_grad).__name__}"
+                f"{type_name(requires_grad)}"
             )
         if requires_grad and self.dtype.category < FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")

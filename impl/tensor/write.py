@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core import inference_mode
-from impl.core.sizes import check_count
+from impl.core.sizes import check_resized
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides, extent, strided
 from impl.tensor import resize_storage
@@ -32,6 +32,16 @@ def write(target: Tensor, value) -> None:
     inference_mode.count(target)
 
 
+def write_rows(target: Tensor, rows) -> None:
+    """`write` of parts of the target, (key, value) each, that are made one after the other."""
+    if STATE.before_write is not None:
+        STATE.before_write(target)
+    array = target._array()
+    for key, value in rows:
+        array[key] = value
+    inference_mode.count(target)
+
+
 def overwrite(target: Tensor, raw) -> None:
     """`write` on the fast path: a row-major target, a raw value that fits, no version increment."""
     memory = target._storage
@@ -48,7 +58,7 @@ def resize(tensor: Tensor, shape, strides=None) -> None:
 
     `strides` None stands for row-major. Raises RuntimeError for sizes of too many elements.
     """
-    check_count(shape)
+    check_resized(shape)
     row_major = contiguous_strides(shape)
     steps = row_major if strides is None else strides
     size = extent(shape, steps)

@@ -54,6 +54,7 @@ class FastCall:
     """Writes the source of a function that calls an operator; see `function`."""
 
     made: str  # the names of the returned values
+    caught = "ValueError"  # the errors of the kernel for which the slow path is asked
 
     def __init__(self, op, scope: dict, constants: dict | None, expression: str | None) -> None:
         self.op = op
@@ -163,7 +164,7 @@ class FastCall:
 
     def _compute(self, value: str, tensors, given) -> None:
         self._add(f"try: result = r = {value}")
-        self._add(f"except ValueError: return {self.general}")
+        self._add(f"except {self.caught}: return {self.general}")
 
     def _result(self, tensors, edges, raws) -> None:
         """Make the output, and record."""

@@ -12,6 +12,7 @@ class InplaceCall(FastCall):
     """Writes the source of a function that applies an operator in place."""
 
     write = "overwrite(input, r)"
+    caught = "Exception"  # the slow path may refuse the write first
 
     def __init__(self, *description) -> None:
         super().__init__(*description)

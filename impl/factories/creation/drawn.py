@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core import dtypes, inference_mode
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import fill_out
 from impl.factories.creation.constants import shaped_like
 from impl.factories.creation.options import factory, listed, one_by_one, publish, type_of
 from impl.factories.draws import draw_integers, draw_normal, draw_uniform
@@ -97,16 +98,17 @@ _EXACT = {
 
 
 @publish
-@factory(out=True)
-def randperm(n, *, generator=None, dtype=None):
+@factory
+def randperm(n, *, generator=None, dtype=None, out=None):
     """The integers below `n` in a random order (torch.randperm).
 
     Raises RuntimeError for integers that the dtype does not hold, NotImplementedError for bool and
     complex dtypes.
     """
-    d = dtype or dtypes.int64
+    d = (dtype or dtypes.int64) if out is None else out.dtype
     if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+        text = f"Trying to create tensor with negative dimension {n}: [{n}]"
+        raise RuntimeError(text if out is None else f"n must be non-negative, got{n}")
     if d.category == dtypes.INTEGRAL and n - 1 > np.iinfo(d.numpy).max:
         raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")
     if d.category in (dtypes.BOOL, dtypes.COMPLEX):
@@ -114,4 +116,8 @@ def randperm(n, *, generator=None, dtype=None):
     limit, shown = _EXACT.get(d, (n, ""))
     if n > limit:
         raise RuntimeError(f"n cannot be greater than {shown} for {d.legacy} type.")
-    return (generator or default_generator).permutation(n).astype(d.numpy)
+    drawn = (generator or default_generator).permutation(n).astype(d.numpy)
+    if out is None:
+        return drawn
+    fill_out(out, drawn)
+    return out

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from impl.core.dtypes import FLOATING, get_default_dtype
 from impl.dispatch.record import store_underived
 from impl.factories.creation.options import factory
-from impl.factories.creation.ranges import arange
+from impl.factories.creation.ranges import arange, fill_arange
 from impl.tensor.tensor import Tensor
 
 
@@ -34,8 +36,14 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
     if name == "fftfreq":
         result[(n + 1) // 2 :] -= n
     step = n * d
-    result = result.mul_(1.0 / step if step else float("inf"))
+    result = result.mul_(1.0 / step if step else math.copysign(math.inf, step))
     if out is not None:
-        return store_underived(f"aten::fft_{name}", (), out, result)
+        return store_underived(f"aten::fft_{name}", (), out, result, _storing_numbers)
     result._storage.version = 0  # torch fills it below the version counter
     return result
+
+
+def _storing_numbers(name: str, out: Tensor, result: Tensor) -> Tensor:
+    """Store the frequencies as `arange` does, which makes them."""
+    fill_arange(out, result._raw)
+    return out

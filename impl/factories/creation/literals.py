@@ -10,6 +10,7 @@ import numpy as np
 
 from impl.core import dtypes
 from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.named_types import type_name
 from impl.kernels.casting import converted, in_range, overflow
 from impl.tensor.tensor import Tensor
 
@@ -71,7 +72,7 @@ def _scalar_dtype(value) -> dtype:
         raise TypeError(f"new(): invalid data type '{type(value).__name__}'")
     if _is_sequence(value):
         return _inferred(value)
-    raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
+    raise RuntimeError(f"Could not infer dtype of {type_name(value)}")
 
 
 def _inferred(values) -> dtype:

@@ -10,8 +10,10 @@ import numpy as np
 from impl.core import dtypes, messages
 from impl.core.devices import check_device
 from impl.core.dtypes import BY_NUMPY
+from impl.core.named_types import type_name
 from impl.core.registry import FUNCTIONS
-from impl.core.sizes import check_count, sizes_of
+from impl.core.sizes import check_resized, sizes_of
+from impl.core.state import STATE
 from impl.dispatch.out import fill_out
 from impl.dispatch.record import underived_write
 from impl.tensor.tensor import Tensor, new
@@ -70,7 +72,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
             result = target
         if record is not None:
             record()
-        return _require(result) if requires_grad else result
+        return required(result, requires_grad)
 
     call.__signature__ = _signature(make, bool(out))  # type: ignore[attr-defined]
     if method:
@@ -81,7 +83,7 @@ def factory(make=None, *, name: str | None = None, sized=None, method=False, out
 def _write_to(name: str, out: Tensor, args: tuple, named: dict):
     """Check the `out=` of a factory; returns the function that records the write after it."""
     _check_dtype(out, named.get("dtype"))
-    if name in _RESIZED and "generator" not in named and requires_grad_of(out):
+    if name in _RESIZED["generator" in named] and requires_grad_of(out):
         raise RuntimeError("cannot resize variables that require grad")
     given = (v for v in (*args, *named.values()) if isinstance(v, Tensor))
     return underived_write(f"aten::{name}", [t for t in given if t is not out], (out,))
@@ -102,8 +104,9 @@ def _signature(make, out: bool) -> inspect.Signature:
     return own.replace(parameters=[*known, *more])
 
 
-# Factories that resize their `out=` first, which must not require grad then.
-_RESIZED = ("empty", "randn")
+# Factories that resize their `out=` first, which must not require grad then: without a generator,
+# and with one.
+_RESIZED = (("empty", "randn"), ("rand", "randn"))
 
 
 def _check_dtype(out: Tensor, dtype) -> None:
@@ -127,7 +130,7 @@ def listed(size, *rest, **named):
 def _negative(name: str, size: tuple[int, ...], written: bool) -> RuntimeError:
     """The error for a negative size; where `out=` is written, that for the count comes before."""
     if written and name != "empty":
-        check_count(size)
+        check_resized(size)
     if name == "zeros":
         return RuntimeError("zeros: Dimension size must be non-negative.")
     first = next(n for n in size if n < 0)
@@ -138,7 +141,7 @@ def check_flag(name: str, requires_grad) -> None:
     """Raise TypeError for a `requires_grad` that is no bool; None stands for False."""
     if requires_grad is not None and not isinstance(requires_grad, bool):
         raise TypeError(
-            f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}"
+            f"{name}(): argument 'requires_grad' must be bool, not {type_name(requires_grad)}"
         )
 
 
@@ -166,6 +169,15 @@ def flagged(name: str, tensor: Tensor, requires_grad) -> Tensor:
     """
     check_flag(name, requires_grad)
     return _require(tensor) if requires_grad else tensor
+
+
+def required(tensor: Tensor, requires_grad) -> Tensor:
+    """The tensor that a factory made or wrote, which as a leaf requires grad if asked for alone."""
+    if requires_grad:
+        return _require(tensor)
+    if tensor._requires_grad and not STATE.enabled:
+        tensor._requires_grad = False
+    return tensor
 
 
 def _require(tensor: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ def _fill_range(out: Tensor, value) -> None:
     fill_out(out, value.reshape(out._raw.shape) if out._raw.size == value.size else value)
 
 
-def _fill_arange(out: Tensor, value) -> None:
+def fill_arange(out: Tensor, value) -> None:
     if 0 != out._raw.size != value.size:
         warnings.warn(
             f"The number of elements in the out tensor of shape {[*out._raw.shape]} is "
@@ -38,7 +38,7 @@ def _fill_arange(out: Tensor, value) -> None:
 
 
 @publish
-@factory(out=_fill_arange)
+@factory(out=fill_arange)
 def arange(start, end=None, step=1, *, dtype=None):
     """Numbers from start (0) up to but not including end, `step` apart (torch.arange).
 
@@ -49,20 +49,14 @@ def arange(start, end=None, step=1, *, dtype=None):
         start, end = 0, start
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
     _require_arithmetic("arange_cpu", dtype)
-    if any(isinstance(v, complex) for v in (start, end, step)):
-        kind = dtypes.float64.numpy
-        start, end, step = (storable(v, kind).item() for v in (start, end, step))
+    start, end, step = _real((start, end, step))
     for value in (start, end, step):
         if type(value) is int:
             storable(value, dtypes.int64.numpy)  # raises where it is out of range
-    if not all(map(math.isfinite, (start, end, step))):
-        _check_step(start, end, step)
-    if dtype is dtypes.int64:  # for which alone the count, too, is that of whole numbers
-        start, end, step = (int(v) for v in (start, end, step))
     _check_step(start, end, step)
     whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
     d = dtype or (dtypes.int64 if whole else dtypes.get_default_dtype())
-    count = math.ceil((end - start) / step)
+    count = -((start - end) // step) if whole else math.ceil((end - start) / step)
     if count >= 2**63:
         raise RuntimeError("invalid size, possible overflow?")
     if d.category == dtypes.FLOATING:
@@ -70,6 +64,13 @@ def arange(start, end=None, step=1, *, dtype=None):
         places = np.arange(count, dtype=exact)
         return fused(places, exact.type(step), exact.type(start)).astype(d.numpy)
     return (int(start) + int(step) * np.arange(count)).astype(d.numpy)
+
+
+def _real(numbers) -> tuple:
+    """The numbers as real ones, if one is complex. Raises RuntimeError for an imaginary part."""
+    if not any(isinstance(number, complex) for number in numbers):
+        return numbers
+    return tuple(storable(number, dtypes.float64.numpy).item() for number in numbers)
 
 
 def _check_step(start, end, step) -> None:
@@ -112,10 +113,15 @@ def range(start, end=None, step=1, *, dtype=None):
     if end is None:
         start, end = 0, start
     _require_arithmetic("range_cpu", dtype)
+    start, end, step = _real((start, end, step))
     if dtype is not None and dtype.category == dtypes.INTEGRAL:
         start, end, step = (int(storable(v, dtypes.int64.numpy)) for v in (start, end, step))
     _check_step(start, end, step)
     count = math.floor((end - start) / step) + 1
+    if count >= 2**63:
+        raise RuntimeError(
+            f"IntArrayRef contains an int that cannot be represented as a SymInt: {-(2**63)}"
+        )
     return (start + step * np.arange(count, dtype=np.float64)).astype(type_of(dtype))
 
 

@@ -14,11 +14,12 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, WIDE, get_default_dtype
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import check_out, store
 from impl.dispatch.record import underived_out
 from impl.kernels.reduced_precision import widened
 from impl.kernels.vectorized import MODERATE, largest, ones, smallest
 from impl.operators.reductions.reductions import accumulate, restore
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 _SEVERAL = 512  # elements, of which exponentials are so cheap that it pays to try without a shift
 
@@ -247,7 +248,20 @@ log_softmax_along.forward(
 )
 
 
-@function(out=True)
+def _store_logarithm(name: str, out, result):
+    """Store a sum's logarithm, the real part of a complex one. RuntimeError for other numbers."""
+    if isinstance(out, Tensor) and out.dtype.category < FLOATING:
+        raise RuntimeError(
+            "logsumexp(): Expected floating point type for result tensor, but got: "
+            f"{out.dtype.legacy}"
+        )
+    if isinstance(out, Tensor) and result.is_complex() and not out.is_complex():
+        check_out(name, out, requires_grad(result))
+        result = result.detach().exp().to(out.dtype).log()  # the sum is cast before its logarithm
+    return store(name, out, result)
+
+
+@function(out=True, storing=_store_logarithm)
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) over one or several dimensions (torch.logsumexp). Integers become floats.
 

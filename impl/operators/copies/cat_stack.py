@@ -112,7 +112,7 @@ def _published_cat(name: str):
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         if out is not None:
             if isinstance(out, Tensor):
-                memory_overlap.check_memory(out, items, disjoint=True)
+                memory_overlap.check_memory(out, items, True, disjoint=True)
             return cat.call_out(out, (items, dim))
         return cat(items, dim)
 

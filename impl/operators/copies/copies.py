@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core import inference_mode, messages
 from impl.core.memory_formats import contiguous_format, preserve_format
+from impl.core.named_types import type_name
 from impl.core.registry import tensor_ops
 from impl.core.sizes import broadcast_shapes, repeated_dims
 from impl.core.strides import empty_strided, extent, is_dense
@@ -119,7 +120,7 @@ def copy_(self, src, non_blocking=False):
         src = new(np.array(src))
     if not isinstance(src, Tensor):
         raise TypeError(
-            f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}"
+            f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}"
         )
     return (copy_onto_itself if is_same_memory(self, src) else copy).inplace(self, src)
 

@@ -12,7 +12,6 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import add_each_at, widened
-from impl.tensor import memory_overlap
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -98,7 +97,6 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     """Scale the rows that are looked up, in place, to a norm of at most `max_norm`
     (torch.embedding_renorm_)."""
     check_write(weight)
-    memory_overlap.check_overlap(weight)
     if weight._raw.ndim != 2:
         raise RuntimeError(
             f"Expected 2-dimensional tensor, but got {weight._raw.ndim}-dimensional tensor for "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
@@ -44,7 +44,24 @@ def _check_types(weight, indices, offsets) -> None:
             )
 
 
+def _check_dims(weight, indices, offsets) -> None:
+    if indices.ndim not in (1, 2):
+        raise RuntimeError(
+            f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
+        )
+    if indices.ndim == 1 and offsets.ndim != 1:
+        raise RuntimeError(
+            f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.ndim}"
+        )
+    if weight.ndim != 2:
+        raise RuntimeError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}"
+        )
+    existing_dim(0, offsets.ndim)
+
+
 def _check(weight, indices, offsets, mode: int, per_sample_weights, include_last_offset) -> None:
+    _check_dims(weight, indices, offsets)
     _check_types(weight, indices, offsets)
     if offsets.size:
         if offsets[0] != 0:
@@ -229,7 +246,7 @@ def _embedding_bag(
     if padding_idx is None:
         padding_idx = -1
     else:
-        rows = weight._raw.shape[0]
+        rows = weight._raw.shape[existing_dim(0, weight._raw.ndim)]
         if not -rows <= padding_idx < rows:
             raise RuntimeError(
                 f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, "

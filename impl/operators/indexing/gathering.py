@@ -148,13 +148,13 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 
 
 def _taken_along(input, indices, dim):
+    if dim is None:
+        return tensor_ops.gather(tensor_ops.view(input, (-1,)), 0, tensor_ops.view(indices, (-1,)))
     if indices._raw.dtype != np.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{BY_NUMPY[indices._raw.dtype].legacy}"
         )
-    if dim is None:
-        return tensor_ops.gather(tensor_ops.view(input, (-1,)), 0, tensor_ops.view(indices, (-1,)))
     ndim = input._raw.ndim
     if ndim != indices._raw.ndim:
         raise RuntimeError(

@@ -21,6 +21,7 @@ from impl.dispatch.record import check_write
 from impl.kernels.casting import filled, storable
 from impl.kernels.reduced_precision import add_each_at
 from impl.operators.indexing.index_layout import index_layout, indexed_shape
+from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor, new, requires_grad
@@ -154,13 +155,14 @@ def _put(self, indices, values, accumulate: bool):
             f"{BY_NUMPY[self.dtype].legacy} for the destination and "
             f"{BY_NUMPY[values.dtype].legacy} for the source."
         )
-    result = preserved(self)
-    key = _key(in_range(self.shape, places))
-    if not accumulate:
-        result[key] = values
-        return result
-    # NumPy's np.add.at takes the first of values that it would have to broadcast.
-    return add_each_at(result, key, np.ascontiguousarray(np.broadcast_to(values, target)))
+    write = add_each_at if accumulate else set_at
+    try:
+        key = _key(in_range(self.shape, places))
+    except IndexError as error:
+        raise stopped(error, self, _key(places), values, write)  # noqa: B904
+    if accumulate:  # NumPy's np.add.at takes the first of values that it would have to broadcast
+        values = np.array(np.broadcast_to(values, target))
+    return write(preserved(self), key, values)
 
 
 @operator(
@@ -233,6 +235,8 @@ def _indices(name: str, indices) -> list:
 
 def put_at(target: Tensor, indices: list, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` at `indices` in place. Raises as every in-place operation does."""
+    if len(indices) > target._raw.ndim:
+        raise IndexError(_too_many(target._raw.shape, len(indices)))
     check_write(target, requires_grad(values))
     check_disjoint(target, values)
     for index in indices:
@@ -284,7 +288,7 @@ def take(self: Array, index: Array) -> Array:
     return np.reshape(self, -1)[_flat_index(self.size, index)]
 
 
-@operator(writes=2, inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint=True))
+@operator(writes=2, inplace=True, fresh=True, numbers=False, memory=MemoryOverlap(disjoint="late"))
 def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
     """A copy with `source` written at flat indices, or added (torch.put).
 
@@ -308,12 +312,13 @@ def put(self: Array, index: Array, source: Array, accumulate=False) -> Array:
         raise IndexError("put_(): tried to put elements into an empty tensor")
     result = np.array(self, order="C")
     flat = result.reshape(-1)
-    places = _flat_index(flat.size, index).reshape(-1)
     values = np.reshape(source, -1)
-    if accumulate:
-        add_each_at(flat, places, values)
-    else:
-        flat[places] = values
+    write = add_each_at if accumulate else set_at
+    try:
+        places = _flat_index(flat.size, index).reshape(-1)
+    except IndexError as error:
+        raise stopped(error, flat, (index.reshape(-1),), values, write)  # noqa: B904
+    write(flat, places, values)
     return ordered_like(result, preserved(self)) if self.ndim > 1 else result
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from impl.core.dims import wrap_dim
-from impl.core.dtypes import BY_NUMPY, COMPLEX, category_of_number
+from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
@@ -13,6 +15,7 @@ from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, add_each_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, check_along, with_dims
+from impl.operators.indexing.out_of_range import stopped
 from impl.tensor.allocation import preserved
 from impl.tensor.geometry import Geometry, check_bounds
 from impl.tensor.tensor import Tensor, new
@@ -48,6 +51,11 @@ def check_slices(name: str, self, dim, index, source) -> int:
             f"{name}(): self ({_legacy(self)}) and source ({_legacy(source)}) must have the "
             "same scalar type"
         )
+    if name == "index_add_" and dim and dim >= source.ndim:
+        raise RuntimeError(
+            f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim "
+            f"{source.ndim}"
+        )
     count = source.shape[dim] if source.ndim > dim else 1
     if index.size != count:
         raise RuntimeError(
@@ -71,16 +79,34 @@ def index_add(self: Array, dim, index: Array, source: Array, *, alpha=1) -> Arra
     """
     dim = check_slices("index_add_", self, dim, index, source)
     result, values, places = np.array(with_dims(self)), with_dims(source), with_dims(index)
-    if result.ndim > 1:
-        check_along(places, dim, result.shape[dim])
-    elif ((places < 0) | (places >= result.shape[0])).any():
-        raise IndexError("index out of range in self")
     if alpha != 1:
         values = values * self.dtype.type(alpha)
     # In half precision torch rounds after each addition in a vector, and once per sum in a matrix.
     add = add_at if result.ndim > 1 else add_each_at
+    try:
+        if result.ndim > 1:
+            check_along(places, dim, result.shape[dim])
+        else:
+            check_in_self(places, result.shape[0])
+    except (IndexError, RuntimeError) as error:
+        raise stopped_slices(error, result, dim, places, values, add)  # noqa: B904
     result = add(result, slices(dim, places), values)
     return result if self.ndim else result[0]
+
+
+def check_in_self(places, size: int) -> None:
+    """Raise IndexError for an index out of range, without a number in the text."""
+    if ((places < 0) | (places >= size)).any():
+        raise IndexError("index out of range in self")
+
+
+def stopped_slices(error: Exception, target, dim: int, places, values, write) -> Exception:
+    """`stopped` for a write of one slice after the other; negative indices are out of range."""
+    places = np.where(places < 0, target.shape[dim], places)
+    target, values = np.moveaxis(target, dim, 0), np.moveaxis(values, dim, 0)
+    error = stopped(error, target, (places,), values, write)
+    error.written = np.moveaxis(error.written, 0, dim)  # type: ignore[attr-defined]
+    return error
 
 
 def _without(shape, dim: int) -> tuple[int, ...]:
@@ -157,14 +183,21 @@ def index_copy(self: Array, dim, index: Array, source: Array) -> Array:
     size = result.shape[dim]
     for i in places.tolist():
         if not 0 <= i < size:
-            raise IndexError(
+            error = IndexError(
                 f"index_copy_(): index {i} is out of bounds for dimension {dim} with size {size}"
             )
+            key = slices(dim, np.where(places < 0, size, places))
+            raise stopped(error, result, key, values)
     result[slices(dim, places)] = values
     return result if self.ndim else result[0]
 
 
-index_copy.checks_out(exact_dtype_out)
+@functools.partial(index_copy.checks_out, first=True)
+def _check_copied_out(out, self, dim, *rest) -> None:
+    wrap_dim(dim, self.ndim)
+    exact_dtype_out(out, self)
+
+
 index_copy.gradient(
     self=lambda F, grad, dim, index: F.index_fill_scalar(grad, dim, index, 0),
     source=_selected,
@@ -174,18 +207,18 @@ index_copy.forward("reapplied")
 
 def _filled_at(self, dim, index, value):
     dim = wrap_dim(dim, self.ndim)
-    if index.dtype != np.int64:
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     result = preserved(with_dims(self))
     places, size = with_dims(index), result.shape[dim]
-    if not self.size and size:
+    if not self.size:
         return result  # as in torch, which looks at no index where there is no element
+    key, number = slices(dim, places), storable(value, self.dtype)
     for i in places.tolist():
         if not -size <= i < size:
-            raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {size}")
-    result[slices(dim, places)] = storable(value, self.dtype)
+            text = f"index {i} is out of bounds for dimension {dim} with size {size}"
+            raise stopped(IndexError(text), result, key, number)
+    result[key] = number
     return result if self.ndim else result[0]
 
 
@@ -245,6 +278,8 @@ def _check_restrided(self, dim, index) -> None:
 
 
 def _index_fill(call, self, dim, index, value):
+    if index._raw.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if isinstance(value, Tensor):
         op = index_fill_tensor
         if value._raw.ndim:
@@ -254,10 +289,11 @@ def _index_fill(call, self, dim, index, value):
             )
     else:
         op = index_fill_scalar
-        if category_of_number(value) == COMPLEX and not self.is_complex():
-            raise RuntimeError(
-                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-            )
+    is_complex = value.is_complex() if op is index_fill_tensor else isinstance(value, complex)
+    if is_complex and not self.is_complex():
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     _check_restrided(self, dim, index)
     return call(op)(self, dim, index, value)
 

@@ -295,8 +295,10 @@ def _fill_at(target: Tensor, indices: list, number) -> None:
     index = indices[dim]
     kind = index._raw.dtype
     one = indices[:-1] == [None] * dim
+    for at, mask in enumerate(indices):
+        if mask is not None and mask._raw.dtype in (np.bool_, np.uint8):
+            check_mask(target._raw.shape, at, mask._raw.shape)
     if one and kind in (np.bool_, np.uint8):
-        check_mask(target._raw.shape, dim, index._raw.shape)
         ones = (1,) * (target._raw.ndim - dim - index._raw.ndim)
         masked_fill_(target, tensor_ops.view(index, (*index._raw.shape, *ones)), number)
     elif one and kind == np.int64 and (index._raw.ndim == 1 or index.is_contiguous()):

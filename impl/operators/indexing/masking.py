@@ -11,9 +11,10 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.facts import MemoryOverlap
+from impl.dispatch.record import check_write
 from impl.kernels.casting import storable
 from impl.operators.views.expansion import expand
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, requires_grad
 
 # -- fill -------------------------------------------------------------------------------------
 
@@ -131,11 +132,13 @@ masked_select.forward("linear")
 
 
 def _same_dtype(out, self, mask) -> None:
+    if mask.dtype.kind != "b" and mask.dtype != np.uint8:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
     if out != self.dtype:
         raise RuntimeError("masked_select(): self and result must have the same scalar type")
 
 
-masked_select.checks_out(_same_dtype)
+masked_select.checks_out(_same_dtype, first=True)
 
 
 # -- scatter ----------------------------------------------------------------------------------
@@ -152,6 +155,14 @@ def _scattered(self, mask, source):
     return result
 
 
+def _check_source(self, source) -> None:
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{BY_NUMPY[self.dtype].legacy} and {BY_NUMPY[source.dtype].legacy}"
+        )
+
+
 @operator(numbers=False)
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """A copy with the elements of `source`, in order, where the mask is true.
@@ -159,11 +170,8 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     Raises RuntimeError when the source has too few, for another dtype, and for a mask that is not
     bool (torch.masked_scatter).
     """
-    if self.dtype != source.dtype:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes but got"
-            f"{BY_NUMPY[self.dtype].legacy} and {BY_NUMPY[source.dtype].legacy}"
-        )
+    broadcast_shapes(mask.shape, self.shape)
+    _check_source(self, source)
     if mask.dtype == np.uint8:
         warnings.warn(
             "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
@@ -185,7 +193,9 @@ def masked_scatter_(self, mask, source):
 
     Raises RuntimeError for a mask that does not expand to the tensor's shape.
     """
-    if isinstance(mask, Tensor):
+    if isinstance(mask, Tensor) and isinstance(source, Tensor):
+        check_write(self, requires_grad(source))
+        _check_source(self._raw, source._raw)
         expand(mask, self._raw.shape)
     return masked_scatter.inplace(self, mask, source)
 

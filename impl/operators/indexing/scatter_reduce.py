@@ -22,7 +22,7 @@ from impl.dispatch.facts import MemoryOverlap, NoComplex, not_implemented
 from impl.dispatch.out import exact_dtype_out
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import with_dims
-from impl.operators.indexing.index_writes import check_slices, slices
+from impl.operators.indexing.index_writes import check_in_self, check_slices, slices, stopped_slices
 from impl.operators.indexing.scattering import check_scatter, scattered
 
 _EXTREMA = {"amax": np.maximum, "amin": np.minimum}
@@ -127,10 +127,13 @@ def index_reduce(
     if self.dtype.kind == "c" and reduce in _EXTREMA:
         raise not_implemented(f"{_EXTREMA[reduce].__name__}_cpu", BY_NUMPY[self.dtype])
     result, places = np.array(with_dims(self)), with_dims(index)
-    if ((places < 0) | (places >= result.shape[dim])).any():
-        raise IndexError("index out of range in self")
-    key = slices(dim, places)
-    result = _reduced_at(result, key, with_dims(source), reduce, include_self)
+    values = with_dims(source)
+    write = functools.partial(_reduced_at, reduce=reduce, include_self=include_self)
+    try:
+        check_in_self(places, result.shape[dim])
+    except IndexError as error:
+        raise stopped_slices(error, result, dim, places, values, write)  # noqa: B904
+    result = write(result, slices(dim, places), values)
     return result if self.ndim else result[0]
 
 

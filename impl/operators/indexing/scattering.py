@@ -11,12 +11,13 @@ from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import MemoryOverlap
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import exact_dtype_out, named_out, stored
+from impl.dispatch.out import exact_dtype_out
+from impl.dispatch.record import check_write
 from impl.kernels.casting import storable
 from impl.kernels.reduced_precision import add_at, combine_at
 from impl.operators.indexing.gathering import INDEX_DTYPES, along, check_along, with_dims
-from impl.tensor.memory_overlap import check_memory
-from impl.tensor.tensor import Tensor
+from impl.operators.indexing.out_of_range import set_at, stopped
+from impl.tensor.tensor import Tensor, requires_grad
 
 
 def check_scatter(self, dim: int, index, src=None) -> None:
@@ -70,18 +71,18 @@ def scattered(self, dim, index, src, combine, reduce="add"):
     if not index.size:
         return result if self.ndim else result[0]
     places = with_dims(index)
-    check_along(places, dim, result.shape[dim])
     if isinstance(src, (np.ndarray, np.generic)):
         src = with_dims(src)[tuple(slice(n) for n in places.shape)]
     else:
         src = storable(src, self.dtype)
+    size = result.shape[dim]
+    try:
+        check_along(places, dim, size)
+    except RuntimeError as error:
+        key = along(dim, np.where(places < 0, size, places))
+        raise stopped(error, result, key, src, combine)  # noqa: B904
     result = combine(result, along(dim, places), src)
     return result if self.ndim else result[0]
-
-
-def _set(target, key, values):
-    target[key] = values
-    return target
 
 
 def _multiply(target, key, values):
@@ -92,26 +93,30 @@ def _multiply(target, key, values):
     function=False,
     method=False,
     node="ScatterBackward0",
+    torch_name="scatter",
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late"),
 )
 def scatter_src(self: Array, dim, index: Array, src: Array) -> Array:
-    return scattered(self, dim, index, src, _set)
+    return scattered(self, dim, index, src, set_at)
 
 
 @operator(
     function=False,
     method=False,
     node="ScatterBackward1",
+    torch_name="scatter",
     writes=1,
     numbers=False,
     memory=MemoryOverlap(disjoint="late"),
 )
 def scatter_value(self: Array, dim, index: Array, value) -> Array:
-    return scattered(self, dim, index, value, _set)
+    return scattered(self, dim, index, value, set_at)
 
 
+scatter_src.checks_out(exact_dtype_out)
+scatter_value.checks_out(exact_dtype_out)
 scatter_src.gradient(
     self=lambda F, grad, dim, index: F.scatter_value(grad, dim, index, 0),
     src=lambda F, grad, dim, index: F.gather(grad, dim, index),
@@ -129,7 +134,15 @@ def _reducing(name: str, aten: str, annotation: str):
 
     kernel.__name__ = name
     kernel.__annotations__["src"] = annotation
-    op = operator(function=False, method=False, node="NotImplemented", numbers=False)(kernel)
+    op = operator(
+        function=False,
+        method=False,
+        node="NotImplemented",
+        numbers=False,
+        torch_name=aten,
+        memory=MemoryOverlap(disjoint="late"),
+    )(kernel)
+    op.checks_out(exact_dtype_out)
     refuse = no_derivative(aten)
     op.gradient(self=refuse)
     if annotation == "Array":
@@ -147,52 +160,56 @@ _reduce_value = {
 }
 
 
-def _scatter(suffix, self, dim, index, src, value, reduce):
-    def call(op):
-        return op.inplace if suffix else op
+def _variant(suffix: str, source, reduce):
+    """The operator for a source, a tensor or a number, and its arguments besides."""
+    if reduce is None:
+        return scatter_src if isinstance(source, Tensor) else scatter_value, (source,)
+    reducing = _reduce_src if isinstance(source, Tensor) else _reduce_value
+    return reducing[suffix], (source, reduce)
 
-    source = value if src is None else src
-    if reduce is not None:
-        if isinstance(source, Tensor):
-            warnings.warn(
-                "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
-                "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
-                "reduction options.",
-                UserWarning,
-                stacklevel=3,
-            )
-        if isinstance(source, Tensor):
-            return call(_reduce_src[suffix])(self, dim, index, source, reduce)
-        return call(_reduce_value[suffix])(self, dim, index, source, reduce)
-    op = scatter_src if isinstance(source, Tensor) else scatter_value
-    return call(op)(self, dim, index, source)
+
+def _warn_of_reduce(source, reduce) -> None:
+    if reduce is not None and isinstance(source, Tensor):
+        warnings.warn(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+            "reduction options.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 @function("scatter")
-@named_out("scatter")
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """A copy with `src` (a tensor or a number) written at `index` along `dim` (torch.scatter).
 
     With duplicate indices, the source that is kept is unspecified. Raises RuntimeError for an index
     out of range, shapes that do not fit, and another dtype.
     """
-    result = _scatter("", input, dim, index, src, value, reduce)
-    if isinstance(out, Tensor):
-        check_memory(out, (index, value if src is None else src), disjoint=True)
-    return stored("scatter" if reduce is None else "aten::scatter", out, result)
+    source = value if src is None else src
+    _warn_of_reduce(source, reduce)
+    op, rest = _variant("", source, reduce)
+    if out is None:
+        return op(input, dim, index, *rest)
+    return op.call_out(out, (input, dim, index, *rest))
 
 
 @function("scatter_", torch=False)
 def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
     """`scatter` in place (torch.Tensor.scatter_)."""
-    return _scatter("_", self, dim, index, src, value, reduce)
+    source = value if src is None else src
+    if isinstance(source, Tensor):
+        check_write(self, requires_grad(source))
+    _warn_of_reduce(source, reduce)
+    op, rest = _variant("_", source, reduce)
+    return op.inplace(self, dim, index, *rest)
 
 
 tensor_ops.scatter = scatter
 
 
 def _raw_scatter(self, dim, index, src):
-    return scattered(self, dim, index, src, _set)
+    return scattered(self, dim, index, src, set_at)
 
 
 array_ops.scatter = _raw_scatter

@@ -23,7 +23,9 @@ from impl.core.messages import (
     SUBTRACT_BOOL,
     SUBTRACT_BOOLS,
 )
-from impl.core.registry import array_ops, tensor_ops
+from impl.core.named_types import type_name
+from impl.core.registry import FUNCTIONS, array_ops, tensor_ops
+from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, alias, formula_operation, function, operator
 from impl.dispatch.formula_helpers import multiplied, times
 from impl.dispatch.out import same_dtype_out
@@ -68,7 +70,7 @@ def require_tensor(name: str, value) -> None:
     """Raise TypeError unless the first argument is a tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}"
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(value)}"
         )
 
 
@@ -146,6 +148,7 @@ def _is_plain(self, other, alpha) -> bool:
 def _check_alpha(self, other, alpha) -> None:
     if _is_plain(self, other, alpha) or (type(alpha) is int and alpha == 1):
         return
+    broadcast_shapes(np.shape(self), np.shape(other))  # which torch looks at first
     highest = max(category(self), category(other))
     if isinstance(alpha, bool) and highest != BOOL:
         raise RuntimeError(ADD_BOOL_ALPHA)
@@ -254,6 +257,39 @@ sub.forward(lambda F, self_t, other_t, alpha: self_t - times(F, other_t, alpha))
 
 
 @operator(
+    node="SubBackward1",
+    promote="arithmetic",
+    elementwise=True,
+    function=False,
+    method=False,
+    torch_name="sub",
+    validated_numbers=("alpha",),
+    takes_real_part=True,
+)
+def sub_number(self: Array, other: Array, *, alpha=1) -> Array:
+    return _sub(self, other, alpha=alpha)
+
+
+sub_number.checked(_check_subtraction)
+sub_number.gradient(self="grad")
+
+
+def _subtracting(name: str, of_tensors, of_number):
+    def call(input, other, *number_alpha, alpha=1, **named):
+        if number_alpha:
+            return of_number(input, other, *number_alpha)
+        return of_tensors(input, other, alpha=alpha, **named)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "`sub`, of which an alpha by position makes that for a number (torch.subtract)."
+    return function(name)(call)
+
+
+_subtracting("subtract", FUNCTIONS["sub"], sub_number)
+_subtracting("subtract_", FUNCTIONS["sub_"], sub_number.inplace)
+
+
+@operator(
     promote="arithmetic",
     elementwise=True,
     function=False,
@@ -351,6 +387,5 @@ mul.gradient(self="grad * other_conj", other="grad * self_conj")
 mul.forward(lambda F, self_t, self, other_t, other: other_t * self + self_t * other)
 
 
-alias("sub", "subtract")
 alias("mul", "multiply")
 alias("neg", "negative")

@@ -185,6 +185,9 @@ def logit(self: Array, eps=None) -> Array:
     return np.log(x / (1 - x))
 
 
+logit.casts_out(False)
+
+
 @operator(elementwise=True, numbers=False, function=False, method=False)
 def logit_backward(grad_output: Array, self: Array, eps) -> Array:
     """The slope of logit: exactly infinite at 0 and 1, whatever the zero's sign."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.grad_mode import no_grad
-from impl.core.sizes import broadcast_shapes, sizes_of
+from impl.core.sizes import broadcast_shapes, check_count, sizes_of
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.out import check_out, write_out
 from impl.dispatch.record import underived_write
 from impl.factories.creation import empty
+from impl.factories.creation.options import required
 from impl.factories.draws import draw_normal
 from impl.operators.random.sampling import check_deviation
 from impl.tensor import write
@@ -45,7 +46,6 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
     `generator` and `out`. The gradients of tensors are zeros. Raises RuntimeError for a negative
     deviation.
     """
-    check_deviation(std)
     if size is None:
         return _of_tensors(mean, std, generator, out)
     return _of_numbers(mean, std, size, generator, out, **options)
@@ -55,6 +55,7 @@ def _of_tensors(mean, std, generator, out):
     tensors = [value for value in (mean, std) if isinstance(value, Tensor)]
     if out is not None:
         check_out("normal", out, any(map(requires_grad, tensors)))
+    check_deviation(std)
     op = normal_both if len(tensors) == 2 else normal_mean if mean is tensors[0] else normal_std
     if len(tensors) == 1 and out is None:
         drawn = new(np.empty(tensors[0]._raw.shape, tensors[0]._raw.dtype))
@@ -68,7 +69,8 @@ def _of_tensors(mean, std, generator, out):
             drawn.normal_(generator=generator).mul_(std)
         else:
             drawn.normal_(0.0, std, generator=generator)
-        drawn.add_(mean)
+        if drawn._raw.size:
+            drawn.add_(mean)
     if out is None:
         return op(mean, std, drawn._raw)
     write_out(out, drawn._raw)
@@ -94,11 +96,15 @@ def _of_numbers(
                 f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})"
             )
         record = underived_write("aten::normal", (), (out,))
+        shape = sizes_of((size,))
+        check_count(shape)
+        check_deviation(std)
         with no_grad():
-            write.resize(out, sizes_of((size,)))
+            write.resize(out, shape)
             out.normal_(mean, std, generator=generator)
         record()
-        return out
+        return required(out, requires_grad)
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
+    check_deviation(std)
     draw_normal(drawn, mean, std, generator)
     return drawn.requires_grad_(requires_grad) if requires_grad else drawn

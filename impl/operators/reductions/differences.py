@@ -123,7 +123,7 @@ def _check_gradient(input: Tensor, given: int, dims, edge_order: int) -> None:
         )
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    for d in wrap_dims(dims, ndim) if dims else range(ndim):
+    for d in range(ndim) if dims is None else wrap_dims(dims, ndim) if dims else ():
         if input.size(d) < edge_order + 1:
             raise RuntimeError(
                 "torch.gradient expected each dimension size to be at least edge_order+1"

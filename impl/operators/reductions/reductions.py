@@ -30,7 +30,7 @@ from impl.tensor.memory_overlap import check_cast
 def in_dtype(raw, dtype):
     """The operand of a reduction in the dtype that was asked for; the real part, with a warning, of
     complex numbers."""
-    if raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+    if raw.dtype.kind == "c" and dtype.numpy.kind not in "cb" and raw.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     return converted(raw, dtype.numpy)
 
@@ -159,8 +159,8 @@ mean_all.forward("linear")
     saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel"), dim_as_tuple=True),
 )
 def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:
-    raw = self if dtype is None else in_dtype(self, dtype)
-    return mean_of(raw, wrap_dims(dim, self.ndim), keepdim)
+    dims = wrap_dims(dim, self.ndim)
+    return mean_of(self if dtype is None else in_dtype(self, dtype), dims, keepdim)
 
 
 mean_dim.gradient(
@@ -190,6 +190,11 @@ def mean(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     dtype = working_dtype("mean", out, dtype, input)
     if dtype is not None:
         check_cast(kind.numpy if dtype.category < FLOATING else dtype.numpy, dtype.numpy)
+    if dim is _UNSTATED and out is not None and kind.category > out.dtype.category:
+        raise RuntimeError(
+            "mean.dtype_out(): input types can't be cast to the desired output type "
+            f"{out.dtype.legacy}"
+        )
     result = mean_all(input, dtype) if dim is _UNSTATED else mean_dim(input, dim, keepdim, dtype)
     return result if out is None else store("mean", out, result)
 

@@ -123,7 +123,7 @@ def argsort(input, dim=-1, descending=False, stable=False):
     return sort_stable(input.detach(), dim, descending, stable)[1]
 
 
-@function(out=True, storing=store_exactly)
+@function(out="sort", storing=store_exactly)
 def msort(input):
     """Sorted along the first dimension (torch.msort)."""
     return sort_default(input, 0, False)[0]

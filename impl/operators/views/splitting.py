@@ -270,7 +270,7 @@ def _split_along(name: str, dim: int, least: int):
             )
         axis = dim if ndim > 1 or dim == 0 else 0
         size = input._raw.shape[axis]
-        if isinstance(how, int) and (how <= 0 or size % how):
+        if isinstance(how, int) and (how == 0 or size % how):
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {axis}, but the size of the "
                 f"dimension {size} is not divisible by the split_size {how}!"
