@@ -14,7 +14,7 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.not_implemented import no_derivative, refuse_integers
+from impl.dispatch.not_implemented import no_derivative, refuse_gradient, refuse_integers
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.batch_norm_kernels import (
     batch_norm_gradients,
@@ -228,9 +228,15 @@ def _tangent(
 native_batch_norm.forward(result=_tangent)
 
 
+def refuse_gradients(running_mean, running_var) -> None:
+    """Raise RuntimeError for running statistics that require grad."""
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        refuse_gradient("native_batch_norm", name, value)
+
+
 def _check(input, weight, bias, running_mean, running_var, training) -> None:
     shape = input._raw.shape
-    if training and math.prod((shape[0], *shape[2:])) == 1:
+    if training and shape and math.prod((shape[0], *shape[2:])) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
@@ -271,6 +277,7 @@ def batch_norm(
 
 def _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps) -> Tensor:
     if input._raw.size:
+        refuse_gradients(running_mean, running_var)
         return native_batch_norm(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )[0]
