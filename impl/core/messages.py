@@ -42,6 +42,10 @@ FORWARD_UNSUPPORTED = (
     "template=feature-request.yml so that we can prioritize its implementation"
 )
 FORWARD_INVITATION = " or submit a PR adding the implementation to derivatives.yaml"
+NEGATIVE_CAPACITY = (
+    f"SmallVector unable to grow. Requested capacity ({2**64 - 1}) is larger than maximum value "
+    f"for size type ({2**32 - 1})"
+)
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 VIEW_LEAF_INPLACE = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation."

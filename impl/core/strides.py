@@ -87,7 +87,7 @@ def extent(shape, strides) -> int:
 def row_major(array: np.ndarray) -> np.ndarray:
     """The array, or a copy of it, in row-major order, with the strides of that in dimensions of
     size one, too."""
-    result = np.ascontiguousarray(array)
+    result = np.asarray(array, order="C")
     if result.base is None or 1 not in result.shape:
         return result
     return result.reshape(-1).reshape(result.shape)

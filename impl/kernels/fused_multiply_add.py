@@ -38,6 +38,16 @@ def fused(a: np.ndarray, b, c, out: np.ndarray | None = None) -> np.ndarray:
     return out
 
 
+def product_plus(a, b, c):
+    """a * b + c of arrays that broadcast: of float32 with the product exact, as a fused operation
+    has it, and a second rounding that is rarely seen; of other dtypes with two roundings."""
+    if a.dtype != np.float32:
+        return a * b + c
+    total = np.multiply(a, b, dtype=np.float64)
+    total += c
+    return total.astype(np.float32)
+
+
 def _axpy(a, b, c, out) -> None:
     out.fill(c)
     (blas.saxpy if a.dtype == np.float32 else blas.daxpy)(a, out, a=b)

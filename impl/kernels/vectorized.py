@@ -11,6 +11,9 @@ from impl.core.dtypes import WIDE
 VECTOR = 32
 """Bytes of ATen's vectors on a CPU with AVX2."""
 
+LONG_VECTOR = 64
+"""Those of the few loops that ATen compiles for AVX-512, too."""
+
 _LARGE = 1 << 16
 _ROW = 8192
 _ROWS = 64
@@ -67,6 +70,16 @@ def smallest(raw: np.ndarray) -> float:
 def largest(raw: np.ndarray) -> float:
     """The largest element, as `smallest`."""
     return raw.item(raw.argmax())
+
+
+def in_whole_vectors(*operands: np.ndarray, width: int = VECTOR) -> np.ndarray:
+    """Which elements ATen's elementwise loops take in whole vectors, two at a time, for operands
+    of one shape: most of them if all are row-major, none otherwise."""
+    first = operands[0]
+    result = np.zeros(first.shape, bool)
+    if all(o.flags.c_contiguous for o in operands):
+        result.reshape(-1)[: first.size - first.size % (2 * width // first.itemsize)] = True
+    return result
 
 
 @functools.lru_cache(512)

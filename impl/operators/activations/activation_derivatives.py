@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
+from impl.core.dtypes import REDUCED, WIDE
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch.definition import Array, formula_operation, operator
 from impl.dispatch.not_implemented import no_derivative
 from impl.kernels.reduced_precision import kept_where, rounded_once
+from impl.kernels.vectorized import LONG_VECTOR, VECTOR, in_whole_vectors
 from impl.operators.pointwise.special import erf_of, expit
 
 HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": True, "numbers": False}
+
+
+def _unordered_in_vectors(value, kinds: Collection[np.dtype], width: int, limited: bool = False):
+    """Decorator for the kernel of a gradient: where a comparison meets a NaN, ATen's loops have
+    `value` in whole vectors, and what the kernel has only in the rest.
+
+    It applies to the given dtypes. If `limited`, the elements are compared with the numbers.
+    """
+
+    def decorated(kernel):
+        @functools.wraps(kernel)
+        def call(*args):
+            result = kernel(*args)
+            grad_output, self = (a for a in args if isinstance(a, (np.ndarray, np.generic)))
+            limits = args[2:] if limited else ()
+            unordered = self != self if all(n == n for n in limits) else np.ones_like(self, bool)
+            if self.dtype not in kinds or not unordered.any():
+                return result
+            unordered &= in_whole_vectors(grad_output, self, width=width)
+            return np.where(unordered, result.dtype.type(value), result)
+
+        return call
+
+    return decorated
 
 
 def _nothing(F, grad):
@@ -40,6 +68,7 @@ threshold_backward.gradient(
 
 
 @operator(node="HardtanhBackwardBackward0", **HIDDEN)
+@_unordered_in_vectors(0, (*WIDE, *REDUCED), VECTOR, limited=True)
 @rounded_once
 def hardtanh_backward(grad_output: Array, self: Array, min_val, max_val) -> Array:
     return kept_where(~((self <= min_val) | (self >= max_val)), grad_output)
@@ -63,6 +92,7 @@ hardsigmoid_backward.gradients("grad_output", "self")(no_derivative("hardsigmoid
 
 
 @operator(node="HardswishBackwardBackward0", **HIDDEN)
+@_unordered_in_vectors(math.nan, WIDE, LONG_VECTOR)
 @rounded_once
 def hardswish_backward(grad_output: Array, self: Array) -> Array:
     middle = grad_output * (self / 3 + self.dtype.type(0.5))
@@ -78,6 +108,7 @@ hardswish_backward.gradient(
 
 
 @operator(node="HardshrinkBackwardBackward0", **HIDDEN)
+@_unordered_in_vectors(0, (*WIDE, *REDUCED), VECTOR, limited=True)
 @rounded_once
 def hardshrink_backward(grad_out: Array, self: Array, lambd) -> Array:
     return np.where((self >= -lambd) & (self <= lambd), 0, grad_out)
@@ -90,6 +121,7 @@ hardshrink_backward.gradient(
 
 
 @operator(node="SoftshrinkBackwardBackward0", **HIDDEN)
+@_unordered_in_vectors(0, (*WIDE, *REDUCED), VECTOR, limited=True)
 @rounded_once
 def softshrink_backward(grad_output: Array, self: Array, lambd) -> Array:
     return np.where((self >= -lambd) & (self <= lambd), 0, grad_output)
@@ -131,7 +163,7 @@ leaky_relu_backward.gradient(
 def rrelu_with_noise_backward(
     grad_output: Array, self: Array, noise: Array, lower, upper, training, self_is_result
 ) -> Array:
-    if training and upper - lower > 1e-6:
+    if training:
         return grad_output * noise
     return array_ops.leaky_relu_backward(grad_output, self, (lower + upper) / 2, self_is_result)
 
@@ -139,7 +171,7 @@ def rrelu_with_noise_backward(
 @rrelu_with_noise_backward.laid_out_as
 def _rrelu_layouts(args):
     grad_output, self, noise, lower, upper, training, _ = args
-    if training and upper - lower > 1e-6:
+    if training:
         return [(t._raw.shape, t.stride()) for t in (grad_output, noise)]
     return laid_out_as_self((grad_output, self))
 
@@ -151,6 +183,7 @@ rrelu_with_noise_backward.gradient(
 
 
 @operator(node="EluBackwardBackward0", **HIDDEN)
+@_unordered_in_vectors(math.nan, WIDE, LONG_VECTOR)
 @rounded_once
 def elu_backward(
     grad_output: Array, alpha, scale, input_scale, is_result, self_or_result: Array

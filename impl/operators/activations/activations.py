@@ -15,7 +15,7 @@ from impl.dispatch.not_implemented import refuse_bool, refuse_integers, require_
 from impl.dispatch.out import same_dtype_out
 from impl.kernels.casting import check_numbers, element, limit
 from impl.kernels.reduced_precision import rounded_once
-from impl.kernels.vectorized import VECTOR
+from impl.kernels.vectorized import in_whole_vectors
 from impl.operators.pointwise.clamp import at_least, at_most
 from impl.operators.pointwise.special import erf_of
 from impl.tensor.allocation import copied_layout
@@ -125,10 +125,9 @@ def softshrink(self: Array, lambd) -> Array:
     """self moved towards 0 by lambd, 0 where it would cross (F.softshrink)."""
     lambd = self.dtype.type(lambd)
     between = self * self.dtype.type(0)
-    if isinstance(self, np.ndarray) and self.flags.c_contiguous and self.dtype in WIDE:
+    if isinstance(self, np.ndarray) and self.dtype in WIDE:
         # ATen's vectors, two at a time, have no negative zeros there.
-        whole = self.size - self.size % (2 * VECTOR // self.itemsize)
-        between.reshape(-1)[:whole] += 0
+        between[in_whole_vectors(self)] += 0
     moved = np.where(self < -lambd, self + lambd, between)
     return np.where(self > lambd, self - lambd, moved)
 
@@ -180,7 +179,7 @@ def _elu(value, alpha, scale, input_scale):
     require_floating(value, "elu_cpu")
     factor = element(alpha, value.dtype) * element(scale, value.dtype)
     below = np.expm1(value * element(input_scale, value.dtype)) * factor
-    return np.where(value <= 0, below, value * element(scale, value.dtype))
+    return np.where(value < 0, below, value * element(scale, value.dtype))
 
 
 @operator(**HIDDEN)

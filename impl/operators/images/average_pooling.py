@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
@@ -144,7 +144,7 @@ def _avg_pool_nd(ndim: int, apply, doc: str):
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         if ndim == 2:
-            wrap_dim(-3, input._raw.ndim)
+            existing_dim(-3, input._raw.ndim)
         return apply(input, kernel, step, pad, ceil_mode, count_include_pad, divisor_override)
 
     avg_pool.__name__ = avg_pool.__qualname__ = name

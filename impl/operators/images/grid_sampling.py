@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
 from impl.dispatch.definition import Array, function, operator
@@ -19,6 +20,8 @@ from impl.operators.images.grid_matrices import (
 
 
 def _check(input, grid, ndim: int) -> None:
+    existing_dim(0, input.ndim)
+    existing_dim(0, grid.ndim)
     shapes = f"input with sizes {[*input.shape]} and grid with sizes {[*grid.shape]}"
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError(

@@ -20,7 +20,7 @@ from impl.core.state import STATE
 from impl.dispatch.autocast import raised
 from impl.dispatch.definition import Array, formula_operation, function, native, operator, written
 from impl.dispatch.facts import USUAL_NAMES, NoComplex, SavedAs
-from impl.dispatch.not_implemented import not_implemented, refuse_bool
+from impl.dispatch.not_implemented import not_implemented, refuse_bool, require_scalar_type
 from impl.kernels.reduced_precision import add_each_at, widened
 from impl.operators.images.pooling_windows import (
     Windows,
@@ -179,6 +179,7 @@ def scatter_plane(grad, indices, shape, ndim: int):
     count = int(np.prod(lead))
     plane = int(np.prod(shape[len(shape) - ndim :]))
     result = np.zeros(shape, kind)  # in memory of its own, which later gradients are added to
+    require_scalar_type(indices, np.dtype(np.int64))
     if grad.size:
         places = (indices.reshape(count, -1) + plane * np.arange(count)[:, None]).reshape(-1)
         add_each_at(result.reshape(-1), places, grad.reshape(-1))

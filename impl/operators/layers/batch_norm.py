@@ -9,14 +9,19 @@ import math
 
 import numpy as np
 
-from impl.core.dtypes import bfloat16
 from impl.core.memory_formats import formatted_as
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.not_implemented import no_derivative, refuse_integers
+from impl.dispatch.not_implemented import no_derivative, refuse_gradient, refuse_integers
 from impl.kernels.reduced_precision import widened
+from impl.operators.layers.batch_norm_kernels import (
+    batch_norm_gradients,
+    batch_statistics,
+    normalized,
+    reduced_dims,
+)
 from impl.operators.layers.normalization import (
     Normalized,
     affine_tangent,
@@ -27,15 +32,6 @@ from impl.operators.layers.normalization import (
     tangent,
 )
 from impl.tensor.tensor import Tensor
-
-
-def _channels(raw, ndim: int):
-    """A vector of one number per channel, reshaped to broadcast against the input."""
-    return raw.reshape(1, -1, *(1,) * (ndim - 2))
-
-
-def _dims(ndim: int) -> tuple[int, ...]:
-    return (0, *range(2, ndim))
 
 
 @operator(
@@ -62,36 +58,28 @@ def native_batch_norm(
     weight, bias, running_mean, running_var = (
         v if v is None else v.reshape(-1)[:count] for v in (weight, bias, running_mean, running_var)
     )
-    x = widened(input)
-    number = x.dtype.type
-    dims = _dims(x.ndim)
+    kind = input.dtype if weight is None else weight.dtype
+    wide = widened(input).dtype
     if training:
-        mean = x.mean(dims, dtype=x.dtype)
-        deviation = x - _channels(mean, x.ndim)
-        count = elements(x.shape, dims)
-        # bfloat16 is rounded here too; half precision is not.
-        coarse = input.dtype if input.dtype == bfloat16.numpy else x.dtype
-        total = np.square(deviation, out=deviation).sum(dims).astype(coarse).astype(x.dtype)
-        spread = (total / number(count) + number(eps)).astype(coarse).astype(x.dtype)
-        invstd = number(1) / np.sqrt(spread)
-        if not eps:
-            invstd[total == 0] = 0
+        mean, total, invstd = batch_statistics(input, eps)
         _update(running_mean, mean, momentum)
-        _update(running_var, total / number(count - 1), momentum)
+        others = input.size // count - 1
+        _update(running_var, total / wide.type(others), momentum)
         # Half precision continues with the rounded statistics.
-        kind = input.dtype if weight is None else weight.dtype
         saved = mean.astype(kind, copy=False), invstd.astype(kind, copy=False)
         mean, invstd = map(widened, saved)
     else:
-        mean = widened(running_mean).astype(x.dtype)
-        invstd = number(1) / np.sqrt(widened(running_var).astype(x.dtype) + number(eps))
-        nothing = np.empty(0, input.dtype if weight is None else weight.dtype)
+        mean, invstd = _running(running_mean, running_var, wide, eps)
+        nothing = np.empty(0, kind)
         saved = nothing, nothing.copy()
-    scale = invstd if weight is None else invstd * widened(weight)
-    shift = -mean * scale if bias is None else widened(bias) - mean * scale
-    result = x * _channels(scale, x.ndim)
-    result += _channels(shift, x.ndim)
+    result = normalized(input, mean, invstd, weight, bias)
     return formatted_as(result.astype(input.dtype, copy=False), input), *saved
+
+
+def _running(running_mean, running_var, dtype: np.dtype, eps) -> tuple:
+    """Mean and inverse deviation by the running statistics."""
+    var = widened(running_var).astype(dtype)
+    return widened(running_mean).astype(dtype), dtype.type(1) / np.sqrt(var + dtype.type(eps))
 
 
 def _update(running, value, momentum) -> None:
@@ -123,30 +111,17 @@ def native_batch_norm_backward(
     """The gradients of a batch normalisation; empty where `output_mask` is false."""
     statistics = running_mean, running_var, save_mean, save_invstd
     check_parameters(input, "batch_norm_backward", weight, *statistics)
-    x, g = widened(input), widened(grad_out)
-    number = x.dtype.type
-    dims, n = _dims(x.ndim), elements(x.shape, _dims(x.ndim))
     if train:
         mean, invstd = widened(save_mean), widened(save_invstd)
     else:
-        mean = widened(running_mean)
-        invstd = number(1) / np.sqrt(widened(running_var) + number(eps))
+        mean, invstd = _running(running_mean, running_var, widened(input).dtype, eps)
     kind = input.dtype if weight is None else weight.dtype
     nothing = np.empty(0, kind)
-    centred = x - _channels(mean, x.ndim)
-    along = (g * centred).sum(dims)
-    total = g.sum(dims)
-    scale = invstd if weight is None else invstd * widened(weight)
+    of_input, total, along = batch_norm_gradients(grad_out, input, mean, invstd, weight, train)
     to_input = nothing
     if output_mask[0]:
-        value = g
-        if train:
-            value = g - _channels(total / number(n), x.ndim)
-            centred *= _channels(along * np.square(invstd) / number(n), x.ndim)
-            value -= centred
-        made = (value * _channels(scale, x.ndim)).astype(input.dtype, copy=False)
-        to_input = formatted_as(made, input)
-    to_weight = (along * invstd).astype(kind, copy=False) if output_mask[1] else nothing
+        to_input = formatted_as(of_input.astype(input.dtype, copy=False), input)
+    to_weight = along.astype(kind, copy=False) if output_mask[1] else nothing
     return to_input, to_weight, total.astype(kind, copy=False) if output_mask[2] else nothing
 
 
@@ -167,7 +142,7 @@ def _second_gradients(
     of_input, of_weight, of_bias = grads
     ndim = input.ndim
     column = (1, input.shape[1], *(1,) * (ndim - 2))
-    dims = _dims(ndim)
+    dims = reduced_dims(ndim)
 
     def spread(value):
         return F.reshape(value, column)
@@ -238,7 +213,7 @@ def _tangent(
 ):
     ndim = input.ndim
     column = (1, input.shape[1], *(1,) * (ndim - 2))
-    dims = _dims(ndim)
+    dims = reduced_dims(ndim)
     if training:
         mean, scale = save_mean.view(column), save_invstd.view(column)
         result_t = tangent(F, input, input_t, mean, scale, dims, elements(input.shape, dims))
@@ -253,9 +228,15 @@ def _tangent(
 native_batch_norm.forward(result=_tangent)
 
 
+def refuse_gradients(running_mean, running_var) -> None:
+    """Raise RuntimeError for running statistics that require grad."""
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        refuse_gradient("native_batch_norm", name, value)
+
+
 def _check(input, weight, bias, running_mean, running_var, training) -> None:
     shape = input._raw.shape
-    if training and math.prod((shape[0], *shape[2:])) == 1:
+    if training and shape and math.prod((shape[0], *shape[2:])) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
@@ -296,13 +277,14 @@ def batch_norm(
 
 def _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps) -> Tensor:
     if input._raw.size:
+        refuse_gradients(running_mean, running_var)
         return native_batch_norm(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )[0]
     result = input.clone()  # ATen computes no statistics of an empty input
     if weight is not None:
-        result = result * weight[0]
-    return result if bias is None else result + bias[0]
+        result = result * weight.select(0, 0)
+    return result if bias is None else result + bias.select(0, 0)
 
 
 @function(method=False)

@@ -3,6 +3,7 @@ the backward of a dropout."""
 
 from __future__ import annotations
 
+from impl.core import messages
 from impl.dispatch.definition import Array, function, operator
 from impl.operators.layers import batch_norm, group_norm, layer_norm
 
@@ -30,7 +31,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     """`batch_norm`, the means, and the inverse deviations, which are empty unless in training
     (torch.native_batch_norm). Raises RuntimeError for no elements in training, ValueError for no
     running statistics otherwise."""
-    input.size(1)
+    batch_norm.refuse_gradients(running_mean, running_var)
     if training and not input._raw.size:
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
@@ -38,6 +39,9 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     for name, value in (("running_mean", running_mean), ("running_var", running_var)):
         if value is None and not training:
             raise ValueError(f"{name} must be defined in evaluation mode")
+    if not input._raw.ndim:
+        raise RuntimeError(messages.NEGATIVE_CAPACITY)
+    input.size(1)
     return batch_norm.native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )

@@ -33,7 +33,8 @@ def statistics(rows, eps):
     count = number(rows.shape[1])
     # A product with ones would not find the mean of equal elements exactly.
     mean = np.add.reduce(rows, 1, keepdims=True)
-    mean /= count
+    if count:  # no elements have the mean 0
+        mean /= count
     centred = rows - mean
     variance = row_sums(np.square(centred))
     variance /= count

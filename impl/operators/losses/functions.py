@@ -18,7 +18,7 @@ NATIVE["mse_loss"] = losses.mse_loss.call
 @native()
 def smooth_l1_loss(input, target, reduction, beta) -> Tensor:
     """Quadratic below `beta`, linear above. Raises RuntimeError for a negative beta."""
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     return losses.smooth_l1_loss(input, target, reduction, float(beta))
 
@@ -26,7 +26,7 @@ def smooth_l1_loss(input, target, reduction, beta) -> Tensor:
 @native()
 def huber_loss(input, target, reduction, delta) -> Tensor:
     """Quadratic up to `delta`, linear beyond. Raises RuntimeError for delta <= 0."""
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     return losses.huber_loss(input, target, reduction, delta)
 

@@ -126,7 +126,7 @@ def _excess(self, target, margin):
     rows, places = _rows(self), np.arange(target.size)
     excess = rows - rows[places, target][:, None] + rows.dtype.type(margin)
     excess[places, target] = 0
-    return np.maximum(excess, 0), places
+    return np.where(excess > 0, excess, 0), places
 
 
 def _checked_target(self, target, weight):
@@ -203,24 +203,24 @@ def _right_classes(self, target):
     return listed, right
 
 
-def _check_listed(self, target) -> None:
+def _check_listed(self, target, argument: int) -> None:
     _check_scores(self)
-    if self.shape != target.shape:
+    vectors = self.ndim < 2 and target.ndim < 2 and self.size == target.size
+    if self.shape != target.shape and not vectors:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
         )
-    require_scalar_type(target, np.dtype(np.int64))
-    if target.size and (target.min() < -1 or target.max() >= _rows(self).shape[1]):
-        raise RuntimeError("argument #2 'target' is out of range")
+    whole = target.astype(np.int64)
+    if target.size and (whole.min() < -1 or whole.max() >= _rows(self).shape[1]):
+        raise RuntimeError(f"argument #{argument} 'target' is out of range")
 
 
-def _shortfall(self, target):
+def _shortfall(self, target, listed, right):
     """1 - right + wrong for each listed and each wrong class, zero for the others."""
     rows, named = _rows(self), _rows(target)
-    listed, right = _right_classes(self, target)
     scores = np.take_along_axis(rows, np.where(listed, named, 0), 1)
     short = 1 - scores[:, :, None] + rows[:, None, :]
-    return np.where(listed[:, :, None] & ~right[:, None, :], np.maximum(short, 0), 0), right
+    return np.where(listed[:, :, None] & ~right[:, None, :] & (short > 0), short, 0)
 
 
 @operator(
@@ -234,9 +234,11 @@ def _shortfall(self, target):
 )
 def multilabel_margin_loss_forward(self: Array, target: Array, reduction) -> tuple:
     """The mean of max(0, 1 - right + wrong) over pairs of classes, and which ones are right."""
-    _check_listed(self, target)
+    _check_listed(self, target, 2)
     require_full_precision(self, "multilabel_margin_loss_forward_out_frame")
-    short, right = _shortfall(self, target)
+    require_scalar_type(target, np.dtype(np.int64))
+    listed, right = _right_classes(self, target)
+    short = _shortfall(self, target, listed, right)
     losses = short.sum((1, 2)) / short.dtype.type(max(short.shape[2], 1))
     is_target = right.reshape(target.shape).astype(self.dtype)
     return reduced(losses if self.ndim > 1 else losses[0], reduction), is_target
@@ -247,7 +249,11 @@ def multilabel_margin_loss_backward(
     grad_output: Array, self: Array, target: Array, reduction, is_target: Array
 ) -> Array:
     """The gradient of a multi-label margin loss, of the input's shape and dtype."""
-    short, _ = _shortfall(self, target)
+    _check_listed(self, target, 3)
+    require_scalar_type(target, np.dtype(np.int64))
+    require_scalar_type(is_target, self.dtype)
+    listed, _ = _right_classes(self, target)
+    short = _shortfall(self, target, listed, _rows(is_target) != 0)
     near = (short > 0).astype(short.dtype)
     slope = near.sum(1)
     row, place = np.nonzero(near.any(2))

@@ -15,7 +15,7 @@ from impl.core.registry import tensor_ops
 from impl.core.strides import element_strides
 from impl.core.tensor_iterator import elementwise_strides
 from impl.dispatch.definition import Array, native, operator
-from impl.dispatch.not_implemented import not_implemented, refuse_gradient
+from impl.dispatch.not_implemented import not_implemented, refuse_gradient, require_scalar_type
 from impl.kernels.reduced_precision import accumulate_dtype
 from impl.kernels.vectorized import MODERATE, largest, ones, starts
 from impl.operators.losses.losses import MEAN, NONE
@@ -135,6 +135,10 @@ def _nll_backward(grad, self, target, weight, reduction, ignore_index, total_wei
         raise RuntimeError(
             f"size mismatch (got input: {[*self.shape]}, target: {[*np.shape(target)]})"
         )
+    if self.ndim == 4:
+        _check_target(target.dtype)
+    elif target.dtype not in _TARGETS:
+        require_scalar_type(target, CLASSES)
     if self.ndim == 4 and _keeps_other_layout(self):
         raise RuntimeError("grad_input must be contiguous")
     # If all targets were counted, the forward pass has checked their range.
@@ -221,11 +225,10 @@ nll_loss2d_forward = _nll_operators(
 # -- how torch checks and spells them ---------------------------------------------------------
 
 
-def _check_common(name: str, target, weight) -> None:
-    refuse_gradient(name, "weight", weight)
-    if target._raw.dtype not in _TARGETS:
+def _check_target(kind: np.dtype) -> None:
+    if kind not in _TARGETS:
         raise RuntimeError(
-            f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}"
+            f"expected target dtype to be Long or Byte, but got {BY_NUMPY[kind].legacy}"
         )
 
 
@@ -237,10 +240,11 @@ def _check_weight_dtype(input, weight) -> None:
 
 
 def _nll_rows(input, target, weight, reduction, ignore_index):
+    refuse_gradient("nll_loss_forward", "weight", weight)
     shape, goal = input._raw.shape, target._raw.shape
     if len(goal) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    _check_common("nll_loss_forward", target, weight)
+    _check_target(target._raw.dtype)
     if len(shape) == 1 and len(goal) == 1 and goal[0] != 1:
         raise ValueError(
             f"For 1D input, 1D target must have size 1, but got target size: {goal[0]}"
@@ -255,13 +259,14 @@ def _nll_rows(input, target, weight, reduction, ignore_index):
 
 
 def _nll_images(input, target, weight, reduction, ignore_index):
+    refuse_gradient("nll_loss2d_forward", "weight", weight)
     shape, goal = input._raw.shape, target._raw.shape
     if len(goal) != 3:
         raise RuntimeError(
             "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
             f"{len(goal)}"
         )
-    _check_common("nll_loss2d_forward", target, weight)
+    _check_target(target._raw.dtype)
     if (shape[0], *shape[2:]) != goal:
         raise RuntimeError(f"size mismatch (got input: {[*shape]} , target: {[*goal]}")
     if weight is not None and weight._raw.size != shape[1]:

@@ -9,6 +9,7 @@ from impl.core.dtypes import BY_NUMPY, python_number
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.dispatch import fast_path
+from impl.dispatch.record import refuse_write
 from impl.operators.pointwise.arithmetic import add, mul, rsub_, sub
 from impl.operators.pointwise.division import true_div
 from impl.operators.pointwise.power import pow_, pow_inplace
@@ -48,7 +49,7 @@ def binary(call, name: str, operands=_OPERANDS):
                 return _asked(name, asked, self, other)
             if isinstance(other, np.generic):
                 other = python_number(other)
-            elif not isinstance(other, operands):
+            if not isinstance(other, operands):
                 return NotImplemented
         return call(self, other)
 
@@ -87,6 +88,19 @@ def fast_binary(op, name: str, symbol: str, **constants) -> None:
 
 def _of(name: str):
     return FUNCTIONS[name]
+
+
+def _writing(call):
+    """A function in place that looks whether it may write before it looks at the operands."""
+
+    def function(self, other):
+        try:
+            return call(self, other)
+        except RuntimeError:
+            refuse_write((self, other))
+            raise
+
+    return function
 
 
 def _swapped(call):
@@ -138,7 +152,7 @@ for _dunder, _name in {
     "__ilshift__": "bitwise_left_shift_",
     "__irshift__": "bitwise_right_shift_",
 }.items():
-    binary(_of(_name), _dunder)
+    binary(_writing(_of(_name)) if _name.endswith("_") else _of(_name), _dunder)
 # Other operators of a tensor and an array are NumPy's (`__array_wrap__`); == converts the array.
 _equal = Tensor.__eq__
 

@@ -65,6 +65,7 @@ del array_ops.where
 
 def _where(condition, a, b):
     """np.where in formulas; a number on one side takes the dtype of the other side."""
+    _check_condition(condition.dtype)
     if type(b) is int and b == 0 and isinstance(a, np.ndarray):
         return kept_where(condition, a)
     result = np.where(condition, a, b)
@@ -76,20 +77,23 @@ def _where(condition, a, b):
 array_ops.where = _where
 
 
+def _check_condition(d: np.dtype) -> None:
+    if d == np.uint8:
+        warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=4)
+    elif d.kind != "b":
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{BY_NUMPY[d].legacy}"
+        )
+
+
 def _select(condition, self, other, out):
     if not isinstance(condition, Tensor):
         raise TypeError(
             "where(): argument 'condition' (position 1) must be Tensor, "
             f"not {type(condition).__name__}"
         )
-    d = condition._raw.dtype
-    if d == np.uint8:
-        warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=3)
-    elif d.kind != "b":
-        raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{BY_NUMPY[d].legacy}"
-        )
+    _check_condition(condition._raw.dtype)
     args = (condition, *_beside_number(self, other))
     return where(*args) if out is None else where.call_out(out, args)
 

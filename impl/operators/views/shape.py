@@ -6,13 +6,14 @@ import functools
 import math
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import dtype as element_type
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import infer_size, restride, sizes_given, sizes_of
-from impl.core.strides import is_contiguous
+from impl.core.strides import element_strides, is_contiguous
 from impl.dispatch import view_operator
 from impl.dispatch.definition import Array, function, operator
 from impl.operators.views.view_dtype import reinterpreted
@@ -100,9 +101,14 @@ def _reshaped(value, shape):
     if not isinstance(value, np.ndarray):
         value = np.asarray(value)
     result = value.reshape(shape)
-    if value.flags.c_contiguous or result.base is value or result.base is value.base:
+    if value.flags.c_contiguous:
         return result
-    return result.copy()
+    if result.base is not value and result.base is not value.base:
+        return result.copy()
+    if 1 in result.shape:  # NumPy has strides of its own in dimensions of size one
+        strides = restride(value.shape, element_strides(value), result.shape)
+        result = as_strided(result, strides=[s * value.itemsize for s in strides])
+    return result
 
 
 array_ops.reshape = _reshaped
