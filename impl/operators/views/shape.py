@@ -96,13 +96,17 @@ tensor_ops.reshape = _reshape
 
 
 def _reshaped(value, shape):
-    """`reshape` of a raw value; a copy owns its memory (NumPy's may be a view of a temporary)."""
+    """`reshape` of a raw value; a copy owns its memory (NumPy's is a view of a temporary)."""
     if not isinstance(value, np.ndarray):
         value = np.asarray(value)
-    result = value.reshape(shape)
-    if value.flags.c_contiguous or result.base is value or result.base is value.base:
-        return result
-    return result.copy()
+    if value.flags.c_contiguous:
+        return value.reshape(shape)
+    sizes, strides = _restrided(value.shape, value.strides, tuple(shape))
+    if strides is not None:
+        return value.reshape(sizes)
+    result = np.empty(sizes, value.dtype)
+    result.reshape(value.shape)[...] = value
+    return result
 
 
 array_ops.reshape = _reshaped
