@@ -17,7 +17,6 @@ from impl.tensor.torch_function import ask, overriding
 
 _CONTAINERS = (tuple, list, Size)
 _NUMPY_KEYWORDS = {other for names in NUMPY_NAMES.values() for other in names}
-_OTHER_DEVICES = ("cudnn_enabled", "cudnn_enable")  # they do nothing on the CPU
 
 
 @functools.cache
@@ -184,9 +183,7 @@ class ArgParser:
         return self.call(*args, **named)
 
     def _is_without_effect(self, parameter: Parameter, value) -> bool:
-        """Whether an argument may be left out: its default, or a switch of another device."""
-        if parameter.name in _OTHER_DEVICES:
-            return True
+        """Whether an argument may be left out: it is the default."""
         default = parameter.default
         return type(value) is type(default) and value == default
 

@@ -245,7 +245,9 @@ def _check_input(input, normalized_shape, separator: str) -> None:
 
 
 @function(method=False)
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5) -> Tensor:
+def layer_norm(
+    input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True
+) -> Tensor:
     """Each example over its last dimensions, of sizes `normalized_shape` (torch.layer_norm).
 
     Raises RuntimeError for other sizes of the input, the weight and the bias.

@@ -97,16 +97,18 @@ tensor_ops.reshape = _reshape
 
 
 def _reshaped(value, shape):
-    """`reshape` of a raw value; a copy owns its memory (NumPy's may be a view of a temporary)."""
+    """`reshape` of a raw value; a copy owns its memory (NumPy's is a view of a temporary)."""
     if not isinstance(value, np.ndarray):
         value = np.asarray(value)
-    result = value.reshape(shape)
     if value.flags.c_contiguous:
+        return value.reshape(shape)
+    sizes, strides = _restrided(value.shape, element_strides(value), tuple(shape))
+    if strides is None:
+        result = np.empty(sizes, value.dtype)
+        result.reshape(value.shape)[...] = value
         return result
-    if result.base is not value and result.base is not value.base:
-        return result.copy()
-    if 1 in result.shape:  # NumPy has strides of its own in dimensions of size one
-        strides = restride(value.shape, element_strides(value), result.shape)
+    result = value.reshape(sizes)
+    if 1 in sizes:  # NumPy has strides of its own in dimensions of size one
         result = as_strided(result, strides=[s * value.itemsize for s in strides])
     return result
 
