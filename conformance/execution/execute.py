@@ -103,10 +103,13 @@ class _Execution:
         for name in statement.imports:
             if name in self.namespace:
                 self.imported[name] = self.namespace[name]
+        shown = statement.is_expression and step.error is None
+        unseen = self.at_end and statement.index < len(self.program.statements) - 1
+        if unseen and not shown:
+            return
         live = {n: v for n, v in self.namespace.items() if self._is_observed(n, v)}
-        last = statement.index == len(self.program.statements) - 1
-        after = self.before if self.at_end and not last else self.observer.names(live)
-        if statement.is_expression and step.error is None:
+        after = self.before if unseen else self.observer.names(live)
+        if shown:
             step.result = self.observer.result(value, live)
         step.changed = {n: o for n, o in after.items() if _differs(self.before.get(n), o)}
         step.deleted = [n for n in self.before if n not in after]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 
 from conformance.backends import Backend
 from conformance.fuzz.draft import Draft
@@ -20,24 +21,27 @@ class Database:
 
     def __init__(self, oracle: Backend) -> None:
         self.oracle = oracle
-        self._samples = lru_cache(maxsize=256)(self._read)
+        self._loaded = False
 
     def load(self) -> bool:
         """Import the oracle's database, which takes seconds; False if that was done before."""
-        if self._samples.cache_info().currsize:
+        if self._loaded:
             return False
         name, dtypes = _entries()[0]
-        self._samples(name, dtypes[0])
+        self._read(name, dtypes[0], 1)
+        self._loaded = True
         return True
 
     def draw(self, draft: Draft) -> bool:
         """Add one sample of the database to the draft; False where there is none."""
         choices = draft.choices
         name, dtypes = choices.pick(_entries())
-        found = self._samples(name, choices.pick([d for d in DTYPES if d in dtypes] or dtypes))
+        dtype = choices.pick([d for d in DTYPES if d in dtypes] or dtypes)
+        place = choices.integer(0, KEPT - 1)
+        found = self._read(name, dtype, place + 1)
         if not found:
             return False
-        sample = choices.pick(found)
+        sample = found[place % len(found)]
         for argument in sample.arguments:
             draft.attempt(argument.given().source())
         statement = sample.forward().split("\n")[0]
@@ -45,17 +49,19 @@ class Database:
             draft.refuse(statement)
         return True
 
-    def _read(self, name: str, dtype: str) -> tuple[Sample, ...]:
-        found = []
+    def _read(self, name: str, dtype: str, count: int) -> list[Sample]:
+        """The first samples of an entry; the database makes each of them anew, which takes time."""
+        found: list[Sample] = []
         try:
-            for sample in self.oracle.samples(name, dtype):
-                if all(a.array.size <= LARGEST for a in sample.arguments):
-                    found.append(sample)
-                if len(found) == KEPT:
-                    break
+            small = (s for s in self.oracle.samples(name, dtype) if _is_small(s))
+            found.extend(islice(small, count))
         except Exception:  # an entry that this version of the database lacks
-            return ()
-        return tuple(found)
+            return []
+        return found
+
+
+def _is_small(sample: Sample) -> bool:
+    return all(argument.array.size <= LARGEST for argument in sample.arguments)
 
 
 @lru_cache(maxsize=1)

@@ -30,7 +30,8 @@ IMPORTS = (
 class Draft:
     """Statements, and the values they bound on the oracle, whose shapes and dtypes arguments fit.
 
-    `sizes` are the sizes of dimensions that this program prefers, so that tensors fit each other.
+    `sizes` are the sizes of dimensions that this program prefers, so that tensors fit each other;
+    `spatial` is how many sizes the options of a module have that goes through so many dimensions.
     """
 
     def __init__(self, choices: Choices, oracle: Backend) -> None:
@@ -44,6 +45,7 @@ class Draft:
         }
         self.sizes = (choices.pick((2, 3, 2, 3, 4, 1)), choices.pick((2, 3, 1, 4, 5)))
         self.floating = choices.pick(("float32", "float32", "float64"))
+        self.spatial = 0
         self.refusals = 0
 
     def attempt(self, statement: str) -> bool:
@@ -68,6 +70,15 @@ class Draft:
         self._import_for(statement)
         self.statements.append(statement)
         self.refusals += 1
+
+    def state(self) -> tuple[int, dict[str, Any]]:
+        """The draft as it is now, for `return_to`."""
+        return len(self.statements), self.namespace.copy()
+
+    def return_to(self, state: tuple[int, dict[str, Any]]) -> None:
+        """Drop the statements that followed; tensors that they wrote to keep what was written."""
+        count, self.namespace = state
+        del self.statements[count:]
 
     def _import_for(self, statement: str) -> None:
         """Import the modules besides torch that a statement uses."""

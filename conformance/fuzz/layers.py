@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
 from conformance.fuzz import calls, operands
 from conformance.fuzz.draft import Draft
 from conformance.fuzz.operators import Signature
+
+TRIES = 6
+"""Modules that are built until one of them can be applied."""
+
+INPUTS = 2
+"""Inputs that are tried for a module."""
+
+REFUSED = 0.1
+"""The share of refused modules and inputs with which a program ends."""
+
+FEATURES = ("in_features", "input_size", "d_model", "embed_dim")
+CHANNELS = ("in_channels", "num_features", "num_channels")
+"""Attributes with the size of an input's last dimension, and with that of its channels."""
+
+EXTENTS = {1: (3, 4, 5, 6, 8), 2: (2, 3, 4, 4), 3: (2, 3, 3)}
+"""Sizes of the dimensions that a module with so many of them goes through."""
+
+SHARES = ("0.0", "1.0", "0.5", "0.25")
+_SPATIAL = re.compile(r"([123])d$")
 
 HOOKS = (
     "{m}.register_forward_hook(lambda m, i, o: log.append(o))",
@@ -28,50 +53,122 @@ STEPS = (
 
 
 def module(draft: Draft, signature: Signature) -> None:
-    """Build a module, apply it to a tensor or two, and use it as a program would."""
+    """Build a module, apply it to a tensor or two, and use it as a program would.
+
+    A module that refuses its options or its inputs is mostly given up for another one: a program
+    that ends there compares a message, and no derivative.
+    """
     choices = draft.choices
-    name = signature.spellings[0]
-    made = False
-    for _ in range(6):
-        built = f"m = {name}({calls.arguments(draft, signature.arguments)})"
-        if made := draft.attempt(built):
+    for left in reversed(range(TRIES)):
+        before = draft.state()
+        refused = _built(draft, signature) or _applied(draft)
+        if refused is None:
             break
-    if not made:
-        draft.refuse(built)
-        return
+        if not left or choices.chance(REFUSED):
+            draft.refuse(refused)
+            return
+        draft.return_to(before)
+    if choices.chance(0.35):
+        draft.attempt(choices.pick(USES).format(m="m"))
+
+
+def _built(draft: Draft, signature: Signature) -> str | None:
+    """Bind `m` to a module, perhaps with a hook; returns the statement if it is refused."""
+    choices, name = draft.choices, signature.spellings[0]
+    draft.spatial = spatial(name)
+    built = f"m = {name}({calls.arguments(draft, signature.arguments)})"
+    draft.spatial = 0
+    if not draft.attempt(built):
+        return built
     if choices.chance(0.2):
         draft.attempt("log = []")
         draft.attempt(choices.pick(HOOKS).format(m="m"))
     if choices.chance(0.35):
         draft.attempt(choices.pick(USES).format(m="m"))
-    for _ in range(8):
-        inputs = [_input(draft) for _ in range(choices.pick((1, 1, 1, 2, 2, 3)))]
-        applied = f"{draft.fresh()} = m({', '.join(inputs)})"
+    return None
+
+
+def _applied(draft: Draft) -> str | None:
+    """Apply the module, perhaps twice; returns the last statement if all are refused."""
+    choices, applied = draft.choices, ""
+    for _ in range(INPUTS):
+        before = draft.state()
+        given = ", ".join(_inputs(draft))
+        applied = f"{draft.fresh()} = m({given})"
         if draft.attempt(applied):
             if choices.chance(0.3):
-                draft.attempt(f"{draft.fresh()} = m({', '.join(inputs)})")
-            break
-    else:
-        draft.refuse(applied)
-    if choices.chance(0.35):
-        draft.attempt(choices.pick(USES).format(m="m"))
+                draft.attempt(f"{draft.fresh()} = m({given})")
+            return None
+        draft.return_to(before)
+    _inputs(draft)
+    return applied
 
 
-def _input(draft: Draft) -> str:
-    """A tensor that a module is applied to: of more dimensions, and of more than one size."""
-    choices = draft.choices
-    if choices.chance(0.25):
+def _inputs(draft: Draft) -> list[str]:
+    """Tensors for a module: mostly as many as it asks for, in the shapes that it states."""
+    choices, module = draft.choices, draft.namespace["m"]
+    asked = required(type(module).forward)
+    if not asked or choices.chance(0.1):
+        asked = ("input",) * choices.pick((1, 1, 2, 3))
+    shape = stated_shape(draft, module)
+    return [_input(draft, name, shape, index) for index, name in enumerate(asked)]
+
+
+def _input(draft: Draft, name: str, shape: tuple[int, ...], index: int) -> str:
+    """A tensor for the argument of that name of a module whose first input has the shape."""
+    choices, module = draft.choices, draft.namespace["m"]
+    if choices.chance(0.12):
         return operands.live_tensor(draft)
-    if choices.chance(0.15):
+    if hasattr(module, "num_embeddings") or (name == "target" and choices.chance(0.4)):
         few = [str(choices.integer(0, 1)) for _ in range(4)]
-        return operands.new_tensor(draft, dtype="int64", elements=few)
-    rank = choices.pick((1, 2, 2, 3, 3, 4, 4, 5))
-    shape = tuple(operands.drawn_size(draft) for _ in range(rank))
-    if choices.chance(0.3):
-        shape = tuple(choices.pick((draft.sizes[0], 4, 5)) for _ in range(rank))
-    shape = operands.fitted(shape)
+        rows = shape[:1] + shape[2:] if name == "target" and choices.chance(0.7) else shape
+        return operands.new_tensor(draft, shape=rows, dtype="int64", elements=few)
+    own = getattr(module, f"in{index + 1}_features", None)
+    if isinstance(own, int) and own >= 0:
+        shape = (*shape[:-1], own)
+    elif index and choices.chance(0.2):
+        shape = operands.drawn_shape(draft)
     dtype = "float32" if choices.chance(0.9) else operands.drawn_dtype(draft)
-    return operands.new_tensor(draft, shape=shape, dtype=dtype)
+    few = list(SHARES) if name == "target" and choices.chance(0.5) else None
+    return operands.new_tensor(draft, shape=shape, dtype=dtype, elements=few)
+
+
+def stated_shape(draft: Draft, module: Any) -> tuple[int, ...]:
+    """A shape with the number of dimensions in the module's name and the sizes that it states."""
+    choices = draft.choices
+    extents, batched = spatial(type(module).__name__), choices.chance(0.8)
+    if extents:
+        shape = [choices.pick((1, 2)) for _ in range(1 + batched)]
+        shape += [choices.pick(EXTENTS[extents]) for _ in range(extents)]
+    else:
+        shape = [operands.drawn_size(draft) for _ in range(choices.pick((1, 2, 2, 3, 3, 4)))]
+    last = _stated(module, FEATURES)
+    inner = getattr(module, "normalized_shape", None) or last[:1]
+    if inner:
+        shape[max(0, len(shape) - len(inner)) :] = inner
+    channels = _stated(module, CHANNELS)
+    if channels and len(shape) > 1:
+        shape[1 if batched or not extents else 0] = channels[0]
+    return operands.fitted(tuple(shape))
+
+
+def _stated(module: Any, names: Sequence[str]) -> list[int]:
+    found = (getattr(module, name, None) for name in names)
+    return [size for size in found if isinstance(size, int) and 0 <= size <= operands.LARGEST]
+
+
+def spatial(name: str) -> int:
+    """The number of dimensions in the name of a module, such as 2 of Conv2d; 0 without one."""
+    found = _SPATIAL.search(name)
+    return int(found[1]) if found else 0
+
+
+@cache
+def required(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the arguments without a default that a module's `forward` takes."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return tuple(p.name for p in positional if p.default is p.empty)
 
 
 def optimiser(draft: Draft, signature: Signature) -> None:

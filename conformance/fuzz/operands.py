@@ -204,6 +204,9 @@ def dimensions(draft: Draft, of: str | None) -> str:
 def sizes(draft: Draft, of: str | None) -> str:
     """Sizes: of the tensor, or a few small numbers, or one."""
     choices = draft.choices
+    if draft.spatial and choices.chance(0.85):
+        few = [choices.pick(("1", "1", "2", "2", "3", "0")) for _ in range(draft.spatial)]
+        return f"({', '.join(few)},)" if choices.chance(0.5) else few[0]
     if of in draft.tensors() and of and choices.chance(0.3):
         shape = draft.shape(of)
         if choices.chance(0.3):

@@ -16,7 +16,10 @@ from conformance.fuzz.shrinking import shrunk
 from conformance.fuzz.themes import DATABASE, THEMES
 
 IN_DETAIL = 4
-"""One program in so many is observed after each statement, and watched for lines it reaches."""
+"""One program in so many is observed after each statement, which takes half as long again."""
+
+WATCHED = 4 * IN_DETAIL
+"""One program in so many is watched for the lines it reaches, which takes thrice as long."""
 
 WARMING = 20
 """Programs of each theme that are run before any share."""
@@ -92,11 +95,12 @@ class Search:
         halfway: Callable[[], None],
         known: Container[Cause],
     ) -> Entry:
-        """Compare a program; few are watched and observed after each statement, which takes as
-        long as all the rest."""
+        """Compare a program; some are observed after each statement, and few of them watched."""
         lines: list[tuple[str, int]] = []
         if index % IN_DETAIL:
             examined = self.examiner.examine_at_end(statements, halfway, known)
+        elif index % WATCHED:
+            examined = self.examiner.examine(statements, halfway=halfway, known=known)
         else:
             examined = self.examiner.examine(statements, self.coverage.watched, halfway, known)
             lines = self.coverage.reached
