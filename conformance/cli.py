@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.base.kept import cache_folder
 from conformance.base.release import version
 from conformance.fuzz.options import FUZZ
 from conformance.run.plan import WrongInput
@@ -228,7 +229,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cache",
         metavar="DIR",
         type=Path,
-        default=_cache(),
+        default=cache_folder("dashboard"),
         help="keep here what run files were read as (default: %(default)s)",
     )
     spread_over(site)
@@ -323,12 +324,6 @@ def _parser() -> argparse.ArgumentParser:
     compared.add_argument("after", metavar="AFTER", help="another of the same kind")
     add_options(compared.add_argument, tuple(option for option in SUITE if option.name == "spec"))
     return parser
-
-
-def _cache() -> Path:
-    """The folder for digests of run files that a dashboard uses by default."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home, "autograd-conformance", "dashboard")
 
 
 def _processes(text: str) -> int | str:

@@ -11,8 +11,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from conformance.base.file_error import FileError
+from conformance.base.kept import kept
 from conformance.base.reference import reference_folder
 from conformance.program.program import Program, ProgramError, shown_path
+from conformance.suite.sources import sources
 
 _HEADING = re.compile(r"(?P<prefix>[A-Z][A-Z0-9]*)-(?P<number>\d{2,}) +(?P<sentence>\S.*)")
 _FILE_NUMBER = re.compile(r"\d+[-_]")
@@ -67,7 +69,13 @@ def read_spec(directory: str | Path | None = None) -> list[Chapter]:
     Raises ChapterError for a malformed chapter, for an ID that two of them use, and where there is
     no chapter at all.
     """
-    where = spec_directory() if directory is None else Path(directory)
+    if directory is not None:
+        return _read(Path(directory))
+    where = spec_directory()
+    return kept("chapters", list[Chapter], [*sources(), where], lambda: _read(where))
+
+
+def _read(where: Path) -> list[Chapter]:
     paths = sorted(where.glob("*.md"))
     if not paths:
         raise ChapterError(where, 1, "no chapter (*.md) is here")

@@ -11,13 +11,15 @@ from importlib import resources
 from pathlib import Path
 
 from conformance import samples, signatures
+from conformance.base.kept import kept
 from conformance.base.levels import LEVELS
 from conformance.program.program import Program, ProgramError
 from conformance.suite import conventions, docstrings, laws
 from conformance.suite.areas import AREAS
 from conformance.suite.chapters import Chapter, read_spec
 from conformance.suite.shard import Shard
-from conformance.suite.whole_programs import read_whole_programs
+from conformance.suite.sources import sources
+from conformance.suite.whole_programs import read_whole_programs, whole_programs_directory
 from conformance.sweep import entries as sweep
 
 
@@ -160,17 +162,23 @@ def read_suite(spec: str | Path | None = None, found: str | Path | None = None) 
     replayed = {finding.id: finding for finding in findings()}
     if found is not None:
         replayed |= {finding.id: finding for finding in findings(found)}
-    programs += [
+    made_from = [*sources(), whole_programs_directory()]
+    programs += kept("programs", list[Program], made_from, _written_programs)
+    programs += replayed.values()
+    return Suite(tuple(programs), tuple(chapters))
+
+
+def _written_programs() -> list[Program]:
+    """All programs that come neither from chapters nor from findings."""
+    return [
         *read_whole_programs(),
-        *_samples(),
+        *samples.programs(),
         *signatures.programs(),
         *conventions.programs(),
         *laws.programs(),
         *sweep.programs(),
         *docstrings.programs(),
-        *replayed.values(),
     ]
-    return Suite(tuple(programs), tuple(chapters))
 
 
 def select(programs: Iterable[Program], selection: Selection) -> list[Program]:
@@ -195,10 +203,6 @@ def findings(folder: str | Path | None = None) -> list[Program]:
         except (OSError, ValueError, KeyError, TypeError, ProgramError) as error:
             raise SuiteError(f"{path}: not a fuzz finding: {error}.") from None
     return programs
-
-
-def _samples() -> list[Program]:
-    return list(samples.programs())
 
 
 def _matches(identifier: str, patterns: Collection[str]) -> bool:

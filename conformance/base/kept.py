@@ -1,0 +1,111 @@
+"""Results that are kept between processes, as long as the files that they were made from last.
+
+Reading the suite takes seconds, and every command and every process of a run needs it.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import struct
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_COMPLEX = struct.Struct("<dd")
+
+
+def cache_folder(name: str) -> Path:
+    """The folder for what the commands keep under this name; it need not exist yet."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache")
+    return Path(home, "autograd-conformance", name)
+
+
+def kept(name: str, kind: type[T], sources: Iterable[Path], make: Callable[[], T]) -> T:
+    """The result of ``make``, of the type ``kind``: made now, or before from the same sources.
+
+    A source is a file, or a folder with all files in it; ``make`` reads nothing else. Where nothing
+    can be kept, or it is damaged, the result is made.
+    """
+    sources = list(sources)
+    place = hashlib.blake2b(repr(sources).encode(), digest_size=8).hexdigest()
+    path = cache_folder("suite") / f"{name}-{place}.msgpack"
+    digest = _digest(sources)
+    with suppress(OSError, ValueError, TypeError), _uncollected():
+        data = path.read_bytes()
+        if data.startswith(digest):
+            rest = memoryview(data)[len(digest) :]
+            return msgspec.msgpack.decode(rest, type=kind, dec_hook=_built, ext_hook=_extended)
+    made = make()
+    with suppress(OSError):
+        _write(path, digest + msgspec.msgpack.encode(made, enc_hook=_plain))
+    return made
+
+
+def _digest(sources: Iterable[Path]) -> bytes:
+    """A digest of the sources' names and contents, and of this Python."""
+    whole = hashlib.blake2b(sys.version.encode())
+    for source in sources:
+        for path in sorted(_files(source)):
+            content = path.read_bytes()
+            whole.update(f"\n{path}\n{len(content)}\n".encode())
+            whole.update(content)
+    return whole.digest()
+
+
+def _files(source: Path) -> Iterator[Path]:
+    if not source.is_dir():
+        yield source
+        return
+    for folder, below, names in os.walk(source):
+        below[:] = [name for name in below if name != "__pycache__"]
+        yield from (Path(folder, name) for name in names)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write the whole file at once: other processes read it at the same time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        try:
+            file.write(data)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No collections of garbage, which would walk all the new objects again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, complex):
+        return msgspec.msgpack.Ext(0, _COMPLEX.pack(value.real, value.imag))
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError(f"a {type(value).__name__} cannot be kept")
+
+
+def _built(kind: type, value: Any) -> Any:
+    return kind(value)
+
+
+def _extended(code: int, data: memoryview) -> complex:
+    return complex(*_COMPLEX.unpack(data))
