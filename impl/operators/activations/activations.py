@@ -124,7 +124,7 @@ def hardshrink(self: Array, lambd=0.5) -> Array:
 def softshrink(self: Array, lambd) -> Array:
     """self moved towards 0 by lambd, 0 where it would cross (F.softshrink)."""
     lambd = self.dtype.type(lambd)
-    between = self * self.dtype.type(0)
+    between = np.asarray(self * self.dtype.type(0))
     if isinstance(self, np.ndarray) and self.dtype in WIDE:
         # ATen's vectors, two at a time, have no negative zeros there.
         between[in_whole_vectors(self)] += 0
