@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import conformance
 
@@ -28,18 +34,69 @@ def environment(**changes: str) -> dict[str, str]:
     return {**plain, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "200", **changes}
 
 
+class _Warm:
+    """The process of `warm_command`, which ends when this one does."""
+
+    def __init__(self) -> None:
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "warm_command", str(requests), str(answers)],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            pass_fds=(requests, answers),
+        )
+        os.close(requests)
+        os.close(answers)
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        os.close(self._requests)
+        self._process.wait()
+
+    def run(self, request: dict[str, Any], timeout: float) -> int:
+        """The exit code of a command; raises subprocess.TimeoutExpired after killing it."""
+        os.write(self._requests, json.dumps(request).encode() + b"\n")
+        pid = self._answer(timeout)
+        try:
+            return self._answer(timeout)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            self._answer(timeout)
+            raise subprocess.TimeoutExpired(request["arguments"], timeout) from None
+
+    def _answer(self, timeout: float) -> int:
+        text = b""
+        while not text.endswith(b"\n"):
+            if not select.select([self._answers], [], [], timeout)[0]:
+                raise TimeoutError
+            byte = os.read(self._answers, 1)
+            assert byte, f"the warm process ended with {self._process.wait()}"
+            text += byte
+        return int(text)
+
+
+_warm = functools.cache(_Warm)
+
+
 def conform(
     *arguments: str | os.PathLike[str], cwd: Path, **changes: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `conform` with these arguments in the folder ``cwd``."""
-    return subprocess.run(
-        [sys.executable, "-m", "conformance.cli", *map(str, arguments)],
-        cwd=cwd,
-        env=environment(**changes),
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
+    """Run `conform` with these arguments in the folder ``cwd``, in a process of its own.
+
+    It is a copy of a process that has imported all: a test would wait for imports most of its time.
+    """
+    command = [*map(str, arguments)]
+    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
+        request = {
+            "arguments": command,
+            "cwd": str(cwd),
+            "environment": environment(**changes),
+            "stdout": out.name,
+            "stderr": err.name,
+        }
+        code = _warm().run(request, timeout=180)
+        return subprocess.CompletedProcess(command, code, out.read(), err.read())
 
 
 def judge(
