@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,24 @@ class _Warm:
 _warm = functools.cache(_Warm)
 
 
+def _copy(
+    module: str, arguments: Sequence[str | os.PathLike[str]], cwd: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """`python -m` with this module and these arguments, in a copy of the warm process."""
+    command = [*map(str, arguments)]
+    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
+        request = {
+            "module": module,
+            "arguments": command,
+            "cwd": str(cwd),
+            "environment": environment,
+            "stdout": out.name,
+            "stderr": err.name,
+        }
+        code = _warm().run(request, timeout=180)
+        return subprocess.CompletedProcess(command, code, out.read(), err.read())
+
+
 def conform(
     *arguments: str | os.PathLike[str], cwd: Path, **changes: str
 ) -> subprocess.CompletedProcess[str]:
@@ -86,17 +105,7 @@ def conform(
 
     It is a copy of a process that has imported all: a test would wait for imports most of its time.
     """
-    command = [*map(str, arguments)]
-    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
-        request = {
-            "arguments": command,
-            "cwd": str(cwd),
-            "environment": environment(**changes),
-            "stdout": out.name,
-            "stderr": err.name,
-        }
-        code = _warm().run(request, timeout=180)
-        return subprocess.CompletedProcess(command, code, out.read(), err.read())
+    return _copy("conformance.cli", arguments, cwd, environment(**changes))
 
 
 def judge(
@@ -111,15 +120,6 @@ def judge(
 
 def pytest_suite(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """pytest with the plugin over the suite's own test module."""
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-p", "conformance.plugin"),
-            *("--pyargs", "conformance.test_programs", f"--conform-spec={SPEC}"),
-            *("-p", "no:cacheprovider", *arguments),
-        ],
-        cwd=cwd,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
+    options = ("-p", "conformance.plugin", "-p", "no:cacheprovider", f"--conform-spec={SPEC}")
+    suite = ("--pyargs", "conformance.test_programs")
+    return _copy("pytest", [*options, *suite, *arguments], cwd, environment())

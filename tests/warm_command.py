@@ -1,9 +1,10 @@
-"""A process that has imported `conform`, torch and impl; copies of it become the command.
+"""A process that has imported `conform`, torch and impl; copies of it become `conform` or pytest.
 
     python -m warm_command REQUESTS ANSWERS
 
-For each request, a line of JSON with arguments, folder, environment and files for the output, it
-forks a copy that runs `conformance.cli.main`, and answers with the copy's ID, then its exit code.
+For each request, a line of JSON with a module of `MAIN`, its arguments, a folder, an environment
+and files for the output, it forks a copy that does what `python -m` does with that module, and
+answers with the copy's ID, then its exit code.
 """
 
 from __future__ import annotations
@@ -16,10 +17,18 @@ import os
 import pkgutil
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any, NoReturn
+
+import pytest
 
 import conformance.commands
 from conformance import cli
+
+MAIN: dict[str, Callable[[], int]] = {
+    "conformance.cli": cli.main,
+    "pytest": pytest.console_main,
+}
 
 
 def import_all() -> None:
@@ -31,7 +40,7 @@ def import_all() -> None:
 
 
 def begin(request: dict[str, Any]) -> None:
-    """Make this process what `python -m conformance.cli` is in the request's folder."""
+    """Make this process what `python -m` makes in the request's folder."""
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         file = os.open(request[name], os.O_WRONLY | os.O_APPEND)
         os.dup2(file, descriptor)
@@ -39,7 +48,7 @@ def begin(request: dict[str, Any]) -> None:
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = [str(cli.__file__), *request["arguments"]]
+    sys.argv = [request["module"], *request["arguments"]]
     sys.path[0] = request["cwd"]
 
 
@@ -69,7 +78,7 @@ def main(requests: int, answers: int) -> int:
             return 0
     begin(request)
     try:
-        code = cli.main()
+        code = MAIN[request["module"]]()
     except SystemExit as error:  # of argparse
         code = int(error.code or 0)
     end(code)
