@@ -1,9 +1,9 @@
-"""Leaves for tests' graphs, and a context without the garbage collector."""
+"""Leaves for graphs of tests, and contexts in which nothing is collected as garbage."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,3 +23,14 @@ def without_collector() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def new_objects() -> Iterator[Callable[[], list[Any]]]:
+    """Gives a function for the containers made since that are alive or garbage."""
+    with without_collector():
+        gc.freeze()
+        try:
+            yield gc.get_objects
+        finally:
+            gc.unfreeze()

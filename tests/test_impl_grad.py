@@ -3,7 +3,6 @@ failures and memory."""
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import weakref
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from made_graphs import leaf, without_collector
+from made_graphs import leaf, new_objects, without_collector
 
 import impl as _impl
 from impl.autograd import functional
@@ -240,12 +239,18 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 def test_nothing_is_left_for_the_collector(name: str):
     x = leaf()
     CALLS[name](x)  # makes objects that are cached at first use
-    gc.collect()
-    with without_collector():
-        nodes = sum(issubclass(type(o), Node) for o in gc.get_objects())
+    with new_objects() as made:
         CALLS[name](x)
-        alive = sum(issubclass(type(o), Node) for o in gc.get_objects())
-    assert alive == nodes
+        assert not [o for o in made() if issubclass(type(o), Node)]
+
+
+def test_a_cycle_is_left_for_the_collector():
+    with new_objects() as made:
+        y = leaf() * 2
+        y.grad_fn.metadata["itself"] = y
+        del y
+        left = {type(o).__name__ for o in made() if issubclass(type(o), Node)}
+    assert left == {"MulBackward0", "AccumulateGrad"}
 
 
 # -- batches ----------------------------------------------------------------------------------
