@@ -8,6 +8,7 @@ from pathlib import Path
 from conformance.base.levels import LEVELS, NOT_COMPARED, OUTCOMES
 from conformance.run_files.categories import CATEGORIES
 from conformance.run_files.run import Run
+from conformance.run_files.times import times
 from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
 from reports.conventions import conventions
@@ -16,7 +17,6 @@ from reports.payload import payload
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
 from reports.sweep import sweep_summary
-from reports.times import times
 from reports.versions import groups, since
 
 STATIC_FAILURES = 2000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def test_right_backend_conforms(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "5 conforms, 0 diverges" in done.stdout
     assert "exit code 0: everything conforms" in done.stdout
+    assert re.search(r"^seconds of work: \d+\.\d \((leaves|ties) \d+\.\d, ", done.stdout, re.M)
     assert f"run file: {tmp_path / 'out' / 'r.jsonl'}" in done.stdout
     run = read_run(tmp_path / "out" / "r.jsonl")
     assert run.complete

@@ -19,6 +19,7 @@ from conformance.output.failure import headlines
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
+from conformance.run_files.times import Times, times
 from conformance.run_files.totals import is_failing, is_known, level_totals, totals
 
 PERIOD = 10.0
@@ -173,6 +174,8 @@ def summarise(console: Console, result: Result) -> None:
         console.print(Text(f"known divergence gone: {sentence}", style="red"))
     if worst := _largest_errors(result):
         console.print(Text("largest error in ULP: " + ", ".join(worst)), soft_wrap=True)
+    if (spent := times(result.lines)).total:
+        console.print(Text(_work(spent)), soft_wrap=True)
     for what, path in result.files.items():
         console.print(Text(f"{what}: {path}"), soft_wrap=True)
     for fault in result.faults:
@@ -226,6 +229,12 @@ def _print_some(
             console.print(Text(f"  {shown}"), soft_wrap=True)
     if len(lines) > FIRST:
         console.print(Text(f"  ... and {len(lines) - FIRST} more"))
+
+
+def _work(spent: Times) -> str:
+    """The seconds of work on each area, the most first, in however many processes."""
+    areas = ", ".join(f"{area.area} {area.total:.1f}" for area in spent.areas)
+    return f"seconds of work: {spent.total:.1f} ({areas})"
 
 
 def _largest_errors(result: Result) -> list[str]:
