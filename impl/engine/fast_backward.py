@@ -238,6 +238,4 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
 def _alike(targets) -> bool:
     """Whether the first and the last of several inputs have one shape and dtype."""
     first, last = targets[0], targets[-1]
-    return (
-        first is None or last is None or first._meta is last._meta or first._meta == last._meta
-    )
+    return first is None or last is None or first._meta is last._meta or first._meta == last._meta
