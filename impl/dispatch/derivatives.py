@@ -23,6 +23,7 @@ from impl.dispatch.gradient_plan import (
     VALUE,
     GradientPlan,
     formula_of,
+    is_arithmetic,
 )
 from impl.dispatch.kernel_parameters import names_of
 from impl.dispatch.operator_node import OperatorNode
@@ -129,6 +130,7 @@ class DerivativeInfo:
         self.grad_inputs = tuple(
             (1 << self.edge_of[n], self.position[n]) for n in self.parameters if n in self.edge_of
         )
+        self.node_class._makes_gradient = all(is_arithmetic(f) for _, f, _ in self.formulas)
 
     @cached_property
     def saveable(self) -> list[str]:

@@ -134,3 +134,9 @@ def formula_of(text: str):
     function = eval(f"lambda {', '.join(['F', *names])}: {text}")
     function.expression = tree.body
     return function
+
+
+def is_arithmetic(formula) -> bool:
+    """Whether a formula is an expression of which the value is a sum, product or the like, and so
+    in new memory."""
+    return isinstance(getattr(formula, "expression", None), ast.BinOp | ast.UnaryOp)

@@ -132,7 +132,7 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                     fitting = node._meta
             gradient = None
             if passed is not None:
-                if len(targets) > 1 and outputs[0] is outputs[-1]:  # see 4.
+                if len(targets) > 1 and outputs[0] is outputs[-1] and not _alike(targets):  # see 4.
                     outgoing = OutgoingVersions.passing_on(passed, incoming)
                 else:
                     passed_on = [incoming if aliases(value, passed) else 0 for value in outputs]
@@ -162,16 +162,9 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
             task.share_scalars(outputs)
         if outgoing is not None:
             outgoing_versions = task.validate_outputs(node, outputs, outgoing)
-        elif one_for_several:
-            first, last = targets[0], targets[-1]
-            if not (
-                first is None
-                or last is None
-                or first._meta is last._meta
-                or first._meta == last._meta
-            ):
-                # One array for several inputs: a leaf must not find it held for those to be fitted.
-                outgoing_versions = task.validate_outputs(node, outputs, None)
+        elif one_for_several and not _alike(targets):
+            # One array for several inputs: a leaf must not find it held for those to be fitted.
+            outgoing_versions = task.validate_outputs(node, outputs, None)
         # -- 5. delivery ---------------------------------------------------------------------
         following = None
         # Leaves take their gradients at once, unless a non-leaf was queued first.
@@ -240,3 +233,9 @@ def run(task, roots) -> None:  # noqa: C901  one loop, written out: see above
                     heappush(ready, (-target._sequence, next(ties), target, value))
             value = None
         node = following
+
+
+def _alike(targets) -> bool:
+    """Whether the first and the last of several inputs have one shape and dtype."""
+    first, last = targets[0], targets[-1]
+    return first is None or last is None or first._meta is last._meta or first._meta == last._meta

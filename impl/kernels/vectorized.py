@@ -102,6 +102,12 @@ def sum_of_rows(matrix: np.ndarray) -> np.ndarray:
     return ones((len(matrix),), matrix.dtype).dot(matrix).view()
 
 
+def column_sums(rows: np.ndarray) -> np.ndarray:
+    """The sums of the columns of a matrix."""
+    few = 1 < len(rows) <= MODERATE and rows.shape[1] > 1 and rows.flags.c_contiguous
+    return sum_of_rows(rows) if few else np.add.reduce(rows, 0)
+
+
 def row_sums(raw: np.ndarray) -> np.ndarray:
     """The sums over the last dimension, which is kept: of rows of moderate length a product."""
     width = raw.shape[-1]

@@ -11,7 +11,7 @@ from impl.core.state import STATE
 from impl.dispatch.definition import Array, formula_operation, function, operator
 from impl.dispatch.facts import NoComplex, SavedAs
 from impl.dispatch.record import check_write
-from impl.kernels.reduced_precision import add_each_at, widened
+from impl.kernels.reduced_precision import sums_at, widened
 from impl.tensor.tensor import Tensor, requires_grad
 
 
@@ -50,7 +50,6 @@ def embedding_dense_backward(
     grad_output: Array, indices: Array, num_weights, padding_idx, scale_grad_by_freq
 ) -> Array:
     """The gradient of the table: each row sums the gradients of its occurrences in `indices`."""
-    kind = grad_output.dtype
     rows = np.reshape(indices, -1)
     width = grad_output.shape[-1]
     values = grad_output.reshape(rows.size, width)
@@ -58,7 +57,7 @@ def embedding_dense_backward(
         _, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True)
         values = values / counts[inverse][:, None].astype(values.dtype)
     kept = rows != padding_idx
-    return add_each_at(np.zeros((num_weights, width), kind), rows[kept], values[kept])
+    return sums_at((num_weights, width), rows[kept], values[kept])
 
 
 @formula_operation

@@ -19,7 +19,8 @@ from impl.dispatch.definition import Array, formula_operation, function, operato
 from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.record import check_write
 from impl.kernels.casting import filled, storable
-from impl.kernels.reduced_precision import add_each_at
+from impl.kernels.reduced_precision import add_each_at, sums_at
+from impl.kernels.vectorized import largest, smallest
 from impl.operators.indexing.index_layout import index_layout, indexed_shape
 from impl.operators.indexing.out_of_range import set_at, stopped
 from impl.tensor.allocation import ordered_like, preserved
@@ -74,7 +75,8 @@ def in_range(shape, places) -> list:
     Raises IndexError for an index out of range, of a dimension that is counted among those that are
     indexed; where there is no element to be found, no index is looked at, as in torch.
     """
-    if 0 in indexed_shape(shape, places):
+    empty = 0 in shape or any(i is not None and not i.size for i in places)
+    if empty and 0 in indexed_shape(shape, places):
         common = broadcast_shapes(*(i.shape for i in places if i is not None))
         return [None if i is None else np.zeros(common, np.intp) for i in places]
     indexed = [dim for dim, index in enumerate(places) if index is not None]
@@ -106,9 +108,8 @@ def _check_broadcast(indices) -> None:
 
 
 def _check_range(index, dim: int, size: int) -> None:
-    wrong = (index < -size) | (index >= size)
-    if wrong.any():
-        value = index[wrong].reshape(-1)[0] if index.ndim else index
+    if index.size and not (smallest(index) >= -size and largest(index) < size):
+        value = index[(index < -size) | (index >= size)].reshape(-1)[0]
         raise IndexError(
             f"index {int(value)} is out of bounds for dimension {dim} with size {size}"
         )
@@ -121,6 +122,9 @@ def _key(indices) -> tuple:
 @operator(function=False, method=False, node="IndexBackward0", fresh=True)
 def index_(self: Array, indices: list[Array]) -> Array:
     places = in_range(self.shape, expanded(self.shape, indices))
+    indexed = [dim for dim, place in enumerate(places) if place is not None]
+    if len(indexed) == 1 and self.flags.c_contiguous:  # in a third of the time
+        return np.asarray(self.take(places[indexed[0]], indexed[0]))
     return np.asarray(self[_key(places)], order="C")
 
 
@@ -209,8 +213,8 @@ index_put_impl.forward("reapplied")
 
 array_ops.dtype_of = lambda value: value.dtype
 tensor_ops.dtype_of = lambda value: value._raw.dtype
-array_ops.index_backward = lambda grad, shape, indices: add_each_at(
-    np.zeros(shape, grad.dtype), _key(in_range(shape, expanded(shape, indices))), grad
+array_ops.index_backward = lambda grad, shape, indices: sums_at(
+    shape, _key(in_range(shape, expanded(shape, indices))), grad
 )
 tensor_ops.index_backward = lambda grad, shape, indices: counted(
     index_put_impl(tensor_ops.new_zeros(grad, shape), indices, grad, True)

@@ -26,7 +26,7 @@ from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed
 from impl.dispatch.not_implemented import no_derivative, refuse_integers, require_scalar_type
 from impl.kernels.reduced_precision import widened
-from impl.kernels.vectorized import MODERATE, ones, sum_of_rows
+from impl.kernels.vectorized import column_sums, ones
 from impl.operators.layers.normalization import (
     affine_tangent,
     check_mixed,
@@ -116,13 +116,8 @@ def native_layer_norm_backward(
         made *= rstd
         to_input = np.ascontiguousarray(made.reshape(input.shape), input.dtype)
     if output_mask[2]:
-        to_bias = _column_sums(g).astype(kind, copy=False).reshape(normalized_shape)
+        to_bias = column_sums(g).astype(kind, copy=False).reshape(normalized_shape)
     return to_input, to_weight, to_bias
-
-
-def _column_sums(rows: np.ndarray) -> np.ndarray:
-    few = 1 < len(rows) <= MODERATE and rows.shape[1] > 1 and rows.flags.c_contiguous
-    return sum_of_rows(rows) if few else np.add.reduce(rows, 0)
 
 
 @native_layer_norm.differentiable("result").gradients("input", "weight", "bias")

@@ -16,6 +16,7 @@ from impl.dispatch.definition import Array, operator
 from impl.dispatch.formula_helpers import vjp
 from impl.dispatch.not_implemented import no_primitive
 from impl.kernels.reduced_precision import accumulate_dtype, widened
+from impl.kernels.vectorized import column_sums
 from impl.operators.layers.recurrent_cells import lstm_direction
 
 
@@ -111,6 +112,12 @@ def _negated_gates(weight, hidden: int):
     return rows
 
 
+def _slope_of_tanh(value, out):
+    """The derivative where the hyperbolic tangent is `value`, in `out`."""
+    np.multiply(value, value, out=out)
+    return np.subtract(1, out, out=out)
+
+
 def _backward(grads, input, weights, states, reverse, output, workspace, needs):
     _check(input, *weights, *states, reverse)
     kind = input.dtype
@@ -123,12 +130,15 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
     gates = np.reciprocal(steps[:3], out=np.empty((3, length, batch, hidden), wide))
     leave, enter, forget = gates
     cell, before, squashed = steps[3:]
-    through = leave * (1 - squashed * squashed)
+    through = _slope_of_tanh(squashed, np.empty(leave.shape, wide))
+    through *= leave
     factors = np.empty((4, length, batch, hidden), wide)
-    factors[0] = cell * enter * (1 - enter)
-    factors[1] = before * forget * (1 - forget)
-    factors[2] = enter * (1 - cell * cell)
-    factors[3] = squashed * leave * (1 - leave)
+    for factor, value, gate in ((0, cell, enter), (1, before, forget), (3, squashed, leave)):
+        of_logistic = np.subtract(1, gate, out=factors[factor])
+        of_logistic *= gate
+        of_logistic *= value
+    _slope_of_tanh(cell, factors[2])
+    factors[2] *= enter
     factors = factors.swapaxes(0, 1)
     slopes = np.empty((length, batch, 4 * hidden), wide)
     by_gate = slopes.reshape(length, batch, 4, hidden).swapaxes(1, 2)
@@ -159,7 +169,7 @@ def _backward(grads, input, weights, states, reverse, output, workspace, needs):
         earlier = np.concatenate([widened(states[0])[None], widened(output)[order][:-1]])[order]
         made[2] = rows.T @ earlier.reshape(length * batch, hidden)
     if needs[3] or needs[4]:
-        made[3] = rows.sum(0)
+        made[3] = column_sums(rows)
         made[4] = made[3].copy()
     made[5:] = dh.copy(), dc.copy()
     return tuple(

@@ -206,6 +206,9 @@ def mv(self: Array, vec: Array) -> Array:
 
     Raises RuntimeError for other ranks, sizes that do not fit, and different dtypes.
     """
+    kind, shape = self.dtype, self.shape
+    if kind in WIDE and vec.dtype is kind and len(shape) == 2 and vec.shape == shape[1:]:
+        return matrices(self, vec)  # the common case
     require_dims(0, self.ndim)
     if self.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
