@@ -19,7 +19,6 @@ from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_map
 
-
 _HOOKS = (
     "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
     "issue with your use case."

@@ -170,7 +170,7 @@ def rrelu_with_noise_backward(
 
 @rrelu_with_noise_backward.laid_out_as
 def _rrelu_layouts(args):
-    grad_output, self, noise, lower, upper, training, _ = args
+    grad_output, self, noise, _, _, training, _ = args
     if training:
         return [(t._raw.shape, t.stride()) for t in (grad_output, noise)]
     return laid_out_as_self((grad_output, self))
