@@ -22,7 +22,7 @@ HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": Tru
 
 def _unordered_in_vectors(value, kinds: Collection[np.dtype], width: int, limited: bool = False):
     """Decorator for the kernel of a gradient: where a comparison meets a NaN, ATen's loops have
-    `value` in whole vectors, and what the kernel has only in the rest.
+    `value` in whole vectors, and the result of the kernel only in the rest.
 
     It applies to the given dtypes. If `limited`, the elements are compared with the numbers.
     """
