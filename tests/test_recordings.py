@@ -196,6 +196,9 @@ def test_the_stack_in_an_errors_text_is_not_recorded():
     stack = "\n\nAt:\n  /a/checkpoint.py(390): inner\n  <program T-01.1>(8): f\n  /c.py(1): g\n"
     assert text("ValueError: no" + stack) == "ValueError: no"
     assert text("no\n\nAt:\n  last") == "no\n\nAt:\n  last"
+    stack = "\nException raised from f at /a.h:75 (most recent call first):\nframe #0: g + 0x9d\n"
+    assert text("no" + stack) == "no"
+    assert text('an "error' + stack + '"') == 'an "error"'
 
 
 def test_the_order_of_a_set_in_a_text_is_that_of_its_elements():

@@ -45,6 +45,8 @@ USES = (
     "[p.grad for p in {m}.parameters()]", "list({m}.named_buffers())", "{m}.to(torch.float64)",
     "{m}.apply(lambda m: None)", "{m}.share_memory", "len(list({m}.modules()))", "{m}.bfloat16()",
 )  # fmt: skip
+SMOOTH = ("({x} * {x}).sum()", "{x}.sin().sum()")
+"""Losses without kinks: between these a quasi-Newton method only multiplies rounding."""
 STEPS = (
     "{o}.step()", "{o}.zero_grad()", "repr({o})", "{o}.state_dict()", "{o}.param_groups",
     "{o}.zero_grad(set_to_none=False)", "{o}.add_param_group({{'params': [{x}]}})",
@@ -189,7 +191,7 @@ def optimiser(draft: Draft, signature: Signature) -> None:
         draft.attempt(f"o = {signature.spellings[0]}({given})")
     for _ in range(choices.integer(1, 3)):
         x = choices.pick(leaves)
-        total = choices.pick(("({x} * {x}).sum()", "{x}.sin().sum()", "({x} - 1).abs().sum()"))
+        total = choices.pick(SMOOTH if "LBFGS" in built else (*SMOOTH, "({x} - 1).abs().sum()"))
         if "LBFGS" in built:
             draft.attempt(
                 f"def closure():\n    l = {total.format(x=x)}\n    l.backward()\n    return l"

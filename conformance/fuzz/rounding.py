@@ -12,7 +12,7 @@ from conformance.compare.verdict import Divergence
 from conformance.observe.trace import Observation, Trace
 from conformance.program.program import Program
 
-_FLOAT = re.compile(r"(?<![\w.'])\d+\.\d+(?:e[+-]?\d+)?")
+_FLOAT = re.compile(r"(?<![\w.'])\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 _NUMBER = re.compile(r"(?<!\w)[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)")
 CHANGES = (1, -1, 2, -2)
 """By how many roundings the inputs are changed: several, since chaos may hide in one."""

@@ -16,6 +16,9 @@ _SET = re.compile(r"\{'[^'{}]*'(?:, '[^'{}]*')+\}")
 # The stack that pybind11 adds to what Python code raised under it.
 _STACK = re.compile(r"\n\nAt:\n(?:  [^\n]*\(\d+\): [^\n]*(?:\n|$))+")
 
+# The stack that c10 adds where C++ code shows the text of another error.
+_CPP_STACK = re.compile(r"\nException raised from .*?\n?(?=\"?\Z)", re.DOTALL)
+
 
 def text(value: Any) -> str:
     """Return `str(value)` without addresses, stacks and orders of sets, which differ by process;
@@ -30,6 +33,8 @@ def text(value: Any) -> str:
         plain = _FRAMES.sub(r"\1", plain)
     if "\n\nAt:\n" in plain:
         plain = _STACK.sub("", plain)
+    if "\nException raised from " in plain:
+        plain = _CPP_STACK.sub("", plain)
     if "0x" in plain:
         plain = _ADDRESS.sub("0x...", plain)
     if "{'" in plain:

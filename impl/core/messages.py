@@ -42,6 +42,11 @@ FORWARD_UNSUPPORTED = (
     "template=feature-request.yml so that we can prioritize its implementation"
 )
 FORWARD_INVITATION = " or submit a PR adding the implementation to derivatives.yaml"
+NO_SETUP_CONTEXT = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, "
+    "...), it must override the setup_context staticmethod. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
 NEGATIVE_CAPACITY = (
     f"SmallVector unable to grow. Requested capacity ({2**64 - 1}) is larger than maximum value "
     f"for size type ({2**32 - 1})"

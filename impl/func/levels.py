@@ -12,31 +12,79 @@ from contextlib import contextmanager
 from typing import Any
 
 from impl.core.grad_mode import enable_grad
+from impl.core.state import STATE
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.operators.views.as_strided import alias_view
+from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_map
 
+_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
+    "issue with your use case."
+)
 
-class Level:
-    """One run of a transformed function."""
 
-    def __init__(self, aliases: bool = False) -> None:
+class Transform:
+    """One run of a transformed function, of which the tape below is told (`STATE.transforms`)."""
+
+    forward = False
+    """Whether it stands for torch's forward mode, in which nothing is saved for backward."""
+
+    running = False
+
+    def shows_grad(self, tensor: Tensor) -> bool:
+        """Whether a tensor requires grad in torch."""
+        return tensor.requires_grad
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Run for the duration of a block."""
+        before = STATE.transforms
+        STATE.transforms, self.running = (*before, self), True
+        try:
+            yield
+        finally:
+            STATE.transforms, self.running = before, False
+
+
+class Level(Transform):
+    """One run of a function that is differentiated."""
+
+    def __init__(self, forward: bool = False, aliases: bool = False) -> None:
         """With `aliases` inputs that require grad show as aliases in the caller's graph, as the
         duals of torch's forward mode do; otherwise they do not show."""
-        self.running = False
+        self.forward = forward
         self.aliases = aliases
+        self._hooks: tuple = ()
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Record a graph for the duration of a block."""
-        self.running = True
-        try:
-            with enable_grad():
+        """Record a graph for the duration of a block, without hooks on saved tensors.
+
+        Raises RuntimeError where there are some, unless it stands for forward mode.
+        """
+        with self._without_hooks(), super().run(), enable_grad():
+            yield
+
+    @contextmanager
+    def _without_hooks(self) -> Iterator[None]:
+        if not self.forward:
+            if any(level._hooks for level in STATE.transforms if isinstance(level, Level)):
+                raise RuntimeError(_HOOKS)
+            with disable_saved_tensors_hooks(_HOOKS):
                 yield
+            return
+        self._hooks, STATE.saved_hooks = STATE.saved_hooks, ()
+        try:
+            yield
         finally:
-            self.running = False
+            STATE.saved_hooks = self._hooks
+
+    def shows_grad(self, tensor: Tensor) -> bool:
+        """Whether a tensor requires grad in torch, whose forward mode records nothing."""
+        return tensor.requires_grad and not (self.forward and not self._belongs_to_caller(tensor))
 
     def raised(self, tree: Any) -> Any:
         """Aliases of the tensors of a tree that this level differentiates with respect to.

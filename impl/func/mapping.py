@@ -7,11 +7,13 @@ example, and its results are stacked: the same numbers, with a graph of one node
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from impl.core.registry import FUNCTIONS
 from impl.factories.generator import get_rng_state, set_rng_state
+from impl.func.levels import Transform
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
@@ -35,11 +37,7 @@ def vmap(
     are the same for all. `randomness`: "error", or whether draws are "same" or "different".
     Raises ValueError for arguments that cannot be mapped.
     """
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. "
-            f"Got {randomness}"
-        )
+    check_randomness(randomness)
 
     @functools.wraps(func)
     def call(*args, **kwargs):
@@ -47,6 +45,7 @@ def vmap(
         leaves, dims, spec = _arguments(name, in_dims, args, kwargs)
         size = _size(leaves, dims)
         rows, shapes = [], []
+        transform = Transform()
         before = get_rng_state()
         for number in range(size or 1):
             if randomness == "same":
@@ -57,14 +56,31 @@ def vmap(
                 for leaf, dim in zip(leaves, dims, strict=True)
             ]
             positional, named = tree_unflatten(given, spec)
-            row, shape = tree_flatten(func(*positional, **named))
-            if randomness == "error" and not FUNCTIONS["equal"](before, get_rng_state()):
-                raise RuntimeError(_RANDOM)
+            with transform.run(), drawing(randomness):
+                row, shape = tree_flatten(func(*positional, **named))
             rows.append(row)
             shapes.append(shape)
         return _stacked(name, rows, shapes[0], out_dims, size)
 
     return call
+
+
+def check_randomness(randomness: str) -> None:
+    """Raise RuntimeError for another word than vmap knows."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. "
+            f"Got {randomness}"
+        )
+
+
+@contextmanager
+def drawing(randomness: str) -> Iterator[None]:
+    """Raise RuntimeError after a block that draws random numbers if `randomness` is "error"."""
+    before = get_rng_state()
+    yield
+    if randomness == "error" and not FUNCTIONS["equal"](before, get_rng_state()):
+        raise RuntimeError(_RANDOM)
 
 
 def _zeros(leaf: Tensor, dim: int) -> Tensor:

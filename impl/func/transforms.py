@@ -7,6 +7,7 @@ product with respect to its cotangent, and `jacfwd` has the rows of `jacrev`.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,9 @@ from impl.core.registry import FUNCTIONS
 from impl.engine.backward import grad as gradients
 from impl.factories.creation import zeros, zeros_like
 from impl.func.levels import Level
+from impl.func.mapping import check_randomness, drawing
 from impl.operators.views.as_strided import alias_view
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_flatten, tree_unflatten
 
@@ -215,6 +218,7 @@ def jvp(
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals to contain at least one Tensor."
         )
+    forward_grad.refuse_nested()
     for primal, tangent in zip(given, directions, strict=True):
         for role, tensor in (("primal", primal), ("tangent", tangent)):
             _check_pushed(role, tensor)
@@ -225,7 +229,7 @@ def jvp(
                 f"{[*primal.shape]} while the given forward gradient is of size "
                 f"{[*tangent.shape]}."
             )
-    level = Level(aliases=True)
+    level = Level(forward=True, aliases=True)
     with level.run():
         raised = level.raised(primals)
         value, aux = _split(func(*raised), has_aux, "jvp(f, primals, tangents)")
@@ -259,7 +263,8 @@ def _pushed(level: Level, outputs: list, inputs: list, tangents: list) -> list[T
 def linearize(func: Callable, *primals: Any) -> tuple:
     """The value of a function, and its derivative there as a function of tangents
     (torch.func.linearize)."""
-    level = Level()
+    forward_grad.refuse_nested()
+    level = Level(forward=True)
     with level.run():
         raised = level.raised(primals)
         value = func(*raised)
@@ -292,7 +297,7 @@ def jacrev(
     """
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacobian("jacrev", func, argnums, has_aux, _in_rows)
+    return _jacobian("jacrev", func, argnums, has_aux, _in_rows, "different")
 
 
 def jacfwd(
@@ -306,20 +311,30 @@ def jacfwd(
 
     Its columns are contiguous; the numbers are those of `jacrev`.
     """
-    return _jacobian("jacfwd", func, argnums, has_aux, _in_columns)
+    return _jacobian("jacfwd", func, argnums, has_aux, _in_columns, randomness)
 
 
 def _jacobian(
-    name: str, func: Callable, argnums: int | tuple[int, ...], has_aux: bool, layout: Callable
+    name: str,
+    func: Callable,
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    layout: Callable,
+    randomness: str,
 ) -> Callable:
     @functools.wraps(func)
     def call(*args, **kwargs):
         _check_real(name, "input", tree_flatten(args)[0])
-        level = Level()
+        level = Level(forward=name == "jacfwd")
+        if level.forward:
+            check_randomness(randomness)
+            forward_grad.refuse_nested()
         with level.run():
             raised, given = _raised(level, args, argnums, name == "jacfwd")
             inner = "jvp(f, primals, tangents)" if name == "jacfwd" else "vjp(f, *primals)"
-            value, aux = _split(func(*raised, **kwargs), has_aux, inner)
+            with drawing(randomness):
+                made = func(*raised, **kwargs)
+            value, aux = _split(made, has_aux, inner)
             outputs, shape = _only_tensors(value, inner)
             if name == "jacrev":
                 _check_differentiable("vjp(f, ...)", outputs)
@@ -352,7 +367,8 @@ def _in_rows(block: Tensor, output: Tensor) -> Tensor:
 def _in_columns(block: Tensor, output: Tensor) -> Tensor:
     """The Jacobian with contiguous columns."""
     sizes = block.shape[output.dim() :]
-    wide = block.reshape((*output.shape, -1)).movedim(-1, 0).contiguous().movedim(0, -1)
+    count = math.prod(sizes)
+    wide = block.reshape((*output.shape, count)).movedim(-1, 0).contiguous().movedim(0, -1)
     return wide.unflatten(-1, sizes) if sizes else wide.squeeze(-1)
 
 

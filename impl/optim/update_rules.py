@@ -20,6 +20,7 @@ from impl.optim.update_rule import (
     differentiated,
     filled,
     one,
+    step_dtype,
 )
 from impl.tensor.tensor import Tensor
 
@@ -226,7 +227,10 @@ class ASGD(UpdateRule):
     _options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
     _checked = "lr lambd alpha weight_decay"
     _state = (
-        Kept("eta", lambda self, group, param: creation.tensor(float(group["lr"]))),
+        Kept(
+            "eta",
+            lambda self, group, param: creation.tensor(float(group["lr"]), dtype=step_dtype()),
+        ),
         Kept("mu", one),
         Kept("ax"),
     )

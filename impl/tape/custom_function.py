@@ -335,6 +335,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         tensors; RuntimeError as `impl.tape.custom_function_outputs`.
         """
         split = cls.setup_context is not Function.setup_context
+        if STATE.transforms and not split:
+            raise RuntimeError(messages.NO_SETUP_CONTEXT)
         if split:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()

@@ -41,11 +41,21 @@ def is_seen() -> bool:
     return STATE.forward and not STATE.inference
 
 
+_NESTED = "Nested forward mode AD is not supported at the moment"
+
+
+def refuse_nested() -> None:
+    """Raise RuntimeError if a dual level is active."""
+    if _level is not None:
+        raise RuntimeError(_NESTED)
+
+
 def enter() -> int:
     """Enter the dual level and return its number. Raises RuntimeError if one is active."""
     global _level
-    if _level is not None:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    refuse_nested()
+    if any(transform.forward for transform in STATE.transforms):
+        raise RuntimeError(_NESTED)
     _level = Level()
     block_fast_path_everywhere(1)
     return _level.number

@@ -20,7 +20,7 @@ def _is_sequence(data) -> bool:
     among the elements stands for a number."""
     if isinstance(data, (list, tuple, range, np.ndarray)):
         return True
-    if isinstance(data, (bool, int, float, complex, np.generic, str, bytes, dict, Tensor)):
+    if isinstance(data, (bool, int, float, complex, np.generic, str, bytes, dict, type, Tensor)):
         return False
     return hasattr(data, "__len__") and hasattr(data, "__getitem__")
 

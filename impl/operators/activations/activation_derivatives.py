@@ -22,7 +22,7 @@ HIDDEN: dict[str, Any] = {"function": False, "method": False, "elementwise": Tru
 
 def _unordered_in_vectors(value, kinds: Collection[np.dtype], width: int, limited: bool = False):
     """Decorator for the kernel of a gradient: where a comparison meets a NaN, ATen's loops have
-    `value` in whole vectors, and what the kernel has only in the rest.
+    `value` in whole vectors, and the result of the kernel only in the rest.
 
     It applies to the given dtypes. If `limited`, the elements are compared with the numbers.
     """
@@ -170,7 +170,7 @@ def rrelu_with_noise_backward(
 
 @rrelu_with_noise_backward.laid_out_as
 def _rrelu_layouts(args):
-    grad_output, self, noise, lower, upper, training, _ = args
+    grad_output, self, noise, _, _, training, _ = args
     if training:
         return [(t._raw.shape, t.stride()) for t in (grad_output, noise)]
     return laid_out_as_self((grad_output, self))

@@ -78,7 +78,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=NONE) ->
     rank = target._raw.ndim
     if rank > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if input1._raw.ndim != rank + 1:
+    if input1._raw.ndim != rank + 1 or input2._raw.ndim != rank + 1:
         raise RuntimeError(
             f"{rank}D target tensor expects {rank + 1}D input tensors, but found inputs with sizes "
             f"{[*input1._raw.shape]} and {[*input2._raw.shape]}."

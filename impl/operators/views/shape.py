@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim, wrap_dim
 from impl.core.dtypes import dtype as element_type
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
@@ -164,20 +164,15 @@ def unflatten(input, dim, sizes):
     Raises RuntimeError unless the product of the sizes is the size of the dimension.
     """
     shape = input._raw.shape
-    if not shape:
-        raise RuntimeError(
-            "unflatten got an unexpected error:\nDimension specified as "
-            f"{dim} but tensor has no dimensions"
-        )
     dim = wrap_dim(dim, len(shape))
     sizes = tuple(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
-        inferred = infer_size(sizes, shape[dim])
-    except RuntimeError as error:
+        inferred = infer_size(sizes, shape[existing_dim(dim, len(shape))])
+    except (IndexError, RuntimeError) as error:
         if "is invalid" not in str(error):
-            raise
+            raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim "
             f"{dim} ({shape[dim]}) in the input tensor"
