@@ -12,25 +12,42 @@ from contextlib import contextmanager
 from typing import Any
 
 from impl.core.grad_mode import enable_grad
+from impl.core.state import STATE
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.operators.views.as_strided import alias_view
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_map
+
+_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
+    "issue with your use case."
+)
 
 
 class Level:
     """One run of a transformed function."""
 
-    def __init__(self, aliases: bool = False) -> None:
+    def __init__(self, aliases: bool = False, forward: bool = False) -> None:
         """With `aliases` inputs that require grad show as aliases in the caller's graph, as the
-        duals of torch's forward mode do; otherwise they do not show."""
+        duals of torch's forward mode do; otherwise they do not show. `forward`: torch's own level
+        is one of forward mode."""
         self.running = False
         self.aliases = aliases
+        self.forward = forward or aliases
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Record a graph for the duration of a block."""
+        """Record a graph for the duration of a block.
+
+        Raises RuntimeError where torch's own level cannot run: beside hooks on saved tensors, or
+        within a dual level.
+        """
+        if self.forward:
+            forward_grad.check_outermost()
+        elif STATE.saved_hooks:
+            raise RuntimeError(_HOOKS)
         self.running = True
         try:
             with enable_grad():
@@ -55,7 +72,7 @@ class Level:
                 alias.grad_fn._is_wrapper = True
         else:
             alias = value.detach().requires_grad_()
-            alias._level = self
+        alias._level = self
         self._originals[id(alias)] = alias, value
         return alias
 

@@ -315,7 +315,7 @@ def _jacobian(
     @functools.wraps(func)
     def call(*args, **kwargs):
         _check_real(name, "input", tree_flatten(args)[0])
-        level = Level()
+        level = Level(forward=name == "jacfwd")
         with level.run():
             raised, given = _raised(level, args, argnums, name == "jacfwd")
             inner = "jvp(f, primals, tangents)" if name == "jacfwd" else "vjp(f, *primals)"

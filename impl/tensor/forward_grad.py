@@ -41,11 +41,16 @@ def is_seen() -> bool:
     return STATE.forward and not STATE.inference
 
 
+def check_outermost() -> None:
+    """Raise RuntimeError within a dual level: there can be only one."""
+    if _level is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+
+
 def enter() -> int:
     """Enter the dual level and return its number. Raises RuntimeError if one is active."""
     global _level
-    if _level is not None:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    check_outermost()
     _level = Level()
     block_fast_path_everywhere(1)
     return _level.number
