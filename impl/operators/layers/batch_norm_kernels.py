@@ -47,9 +47,7 @@ def _is_whole(array: np.ndarray) -> bool:
 def _channel_sums(values: np.ndarray, layout: np.ndarray) -> np.ndarray:
     """The sums of each channel, in the order and precision for an input of that layout."""
     wide = np.float64 if layout.dtype == np.float32 else values.dtype
-    in_rows = _is_whole(layout) and (
-        math.prod(layout.shape[2:]) == 1 or not _is_row_major(layout)
-    )
+    in_rows = _is_whole(layout) and (math.prod(layout.shape[2:]) == 1 or not _is_row_major(layout))
     if not in_rows:
         return values.sum(reduced_dims(values.ndim), dtype=wide)
     rows = np.moveaxis(values, 1, -1).reshape(-1, values.shape[1])

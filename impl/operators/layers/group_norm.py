@@ -198,9 +198,7 @@ native_group_norm.forward(result=_group_tangent, mean=_group_mean_tangent, rstd=
 
 
 @function(method=False)
-def group_norm(
-    input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True
-) -> Tensor:
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True) -> Tensor:
     """Each example of (N, C, ...) over groups of its channels (torch.group_norm).
 
     Raises RuntimeError when there are no channels or they cannot be grouped so, and for other

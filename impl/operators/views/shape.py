@@ -165,6 +165,7 @@ def unflatten(input, dim, sizes):
     """
     shape = input._raw.shape
     if not shape:
+        wrap_dim(dim, 0)
         raise RuntimeError(
             "unflatten got an unexpected error:\nDimension specified as "
             f"{dim} but tensor has no dimensions"
