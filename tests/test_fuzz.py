@@ -345,6 +345,24 @@ def test_texts_differ_by_rounding_where_only_their_numbers_do():
         assert not explains(got), got
 
 
+def test_singular_matrices_move_each_number_by_itself():
+    ones = "x = torch.ones(2, 2)\n"
+    values, explains = rounding_of(ones + "y = torch.linalg.pinv(x, 0.0)\n", "values")
+    assert explains([-v for v in values], 0)
+    values, explains = rounding_of(ones + "y = torch.linalg.inv(x + torch.eye(2))\n", "values")
+    assert not explains([v + 0.01 for v in values], 0)
+
+
+def test_numbers_of_float32_agree_whatever_dtype_they_are_stored_in():
+    call = "torch.digamma(x, out=torch.zeros(0, dtype=torch.float64))"
+    values, explains = rounding_of(f"x = torch.tensor([1, 255])\ny = {call}\n", "values")
+    assert explains([-0.5772159099578857, values[1]], 0)
+    assert not explains([-0.5772156649015329, values[1]], 0)  # of float64
+    text, explains = rounding_of("x = torch.tensor([2.0, 3.0])\ny = str(x / 3)\n", "value")
+    assert explains(text.replace("0.6667", "0.6666"))
+    assert not explains(text.replace("0.6667", "-0.6667"))
+
+
 def test_coverage_counts_the_lines_that_a_program_reaches_first():
     coverage = Coverage("impl")
     program = named(["x = torch.ones(2, requires_grad=True)", "(x * 2).sum().backward()"], "")

@@ -11,7 +11,7 @@ from impl.core import devices, messages
 from impl.core.devices import CPU, device
 from impl.core.dims import dim_of
 from impl.core.dtypes import BY_NUMPY, FLOATING, dtype
-from impl.core.memory_formats import contiguous_format, layout, strided
+from impl.core.memory_formats import contiguous_format, layout, preserve_format, strided
 from impl.core.read_only import read_only
 from impl.core.sizes import Size, size_of
 from impl.core.storage import Storage
@@ -150,7 +150,7 @@ class TensorBase:
 
     def is_contiguous(self, *, memory_format=contiguous_format) -> bool:
         """Whether the strides are row-major without gaps, or exactly those of a memory format."""
-        if memory_format is not contiguous_format:
+        if memory_format not in (contiguous_format, preserve_format):
             return memory_format.describes(self._raw.shape, self.stride())
         return self._strides is None or is_contiguous(self._raw.shape, self._strides)
 

@@ -224,9 +224,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         hooks.retain_grad(self)
 
     def detach_(self) -> Tensor:
-        """Drop the history in place. Raises RuntimeError on a view."""
-        if self._view is not None:
+        """Drop the history in place. Raises RuntimeError on a view.
+
+        The input of a transform (`impl.func.levels`) is one where torch's is a dual.
+        """
+        level = getattr(self, "_level", None)
+        if level.forward if level is not None else self._view is not None:
             raise RuntimeError(messages.DETACH_VIEW)
+        self._view = None
         if self._node is not None:
             self._detached = self._storage is not None
         self._node = None

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from impl.core.sizes import Size
+
 __all__ = [
     "LeafSpec",
     "PyTree",
@@ -45,6 +47,7 @@ _CONTAINERS: dict[type, _Container] = {
         lambda value: (value.values(), list(value)),
         lambda parts, keys: dict(zip(keys, parts, strict=True)),
     ),
+    Size: _Container(lambda value: (value, None), lambda parts, _: tuple(parts)),
     OrderedDict: _Container(
         lambda value: (value.values(), list(value)),
         lambda parts, keys: OrderedDict(zip(keys, parts, strict=True)),

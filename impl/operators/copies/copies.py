@@ -62,6 +62,8 @@ def contiguous(self, memory_format=contiguous_format):
     """
     if self.is_contiguous(memory_format=memory_format):
         return self
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return clone(self, memory_format=memory_format)
 
 

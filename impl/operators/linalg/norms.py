@@ -47,15 +47,16 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
         result = np.sqrt(np.sum(size * size, axis=axes, keepdims=keepdim))
     else:
         total = np.sum(np.power(size, size.dtype.type(order)), axis=axes, keepdims=keepdim)
-        result = np.power(total, size.dtype.type(1 / order))
+        result = np.power(total, 1 / size.dtype.type(order))
         if math.isnan(order) and not raw.size:
             result = np.zeros_like(result)  # the sum of nothing, which no power is taken of
     return result.astype(kind if kind.kind != "c" else result.dtype)
 
 
 def _is_single(shape, axes) -> bool:
-    """Whether all dimensions among `axes`, None for all, have one element."""
-    return all(shape[d] == 1 for d in (range(len(shape)) if axes is None else axes))
+    """Whether all dimensions among `axes`, None for all, have one element; one at least is named,
+    which a tensor without dimensions has not."""
+    return axes != () and all(shape[d] == 1 for d in (range(len(shape)) if axes is None else axes))
 
 
 def require_identity(raw, order: float, dim) -> None:
@@ -80,7 +81,7 @@ def require_identity(raw, order: float, dim) -> None:
 def vector_norm_dims(self: Array, ord, dim, keepdim, dtype=None) -> Array:
     require_identity(self, float(ord), dim)
     raw = self if dtype is None else self.astype(dtype.numpy)
-    return raw_norm(raw, float(ord), wrap_dims(dim, raw.ndim), keepdim)
+    return raw_norm(raw, float(ord), wrap_dims(dim, raw.ndim) if dim else None, keepdim)
 
 
 def norm_backward(F, grad, value, order: float, norm, dim, keepdim):

@@ -162,4 +162,12 @@ _special(
     "The spherical Bessel function of the first kind of order 0",
     of_x=True,
 )
-_special("airy_ai", lambda value: scipy.special.airy(value)[0], "The Airy function Ai", of_x=True)
+
+
+def _airy(value):
+    """Airy's function, zero where it is too small for any dtype."""
+    found = scipy.special.airy(value)[0]
+    return np.where((value > 103.892) & np.isfinite(value), found.dtype.type(0), found)
+
+
+_special("airy_ai", _airy, "The Airy function Ai", of_x=True)

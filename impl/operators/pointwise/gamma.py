@@ -83,7 +83,10 @@ _ZETA: dict[str, Any] = {
 def _zeta(x, q):
     dtype = (x if hasattr(x, "dtype") else q).dtype
     require_full_precision(dtype.type(0), "zeta_cpu")
-    return np.asarray(scipy.special.zeta(x, q)).astype(dtype)[()]
+    x, q = (np.asarray(value, dtype) for value in (x, q))
+    # The last terms of an infinite q are products of zero and infinity.
+    endless = np.isposinf(q) & (x > 1)
+    return np.where(endless, dtype.type(np.nan), scipy.special.zeta(x, q)).astype(dtype)[()]
 
 
 @operator(**_ZETA)
@@ -145,13 +148,23 @@ def igammac(self: Array, other: Array) -> Array:
     return _incomplete_from(self, other)
 
 
-_incomplete = rounded_once(lambda a, x: scipy.special.gammainc(a, x))
-_incomplete_from = rounded_once(lambda a, x: scipy.special.gammaincc(a, x))
+def _without_parameter(found, a, x, at_zero: int):
+    """The integral for a parameter `a` that is no number, of which ATen's loop looks at `x` alone
+    where that is zero or infinite."""
+    ends = np.where(x == 0, found.dtype.type(at_zero), found.dtype.type(1 - at_zero))
+    return np.where(np.isnan(a) & ((x == 0) | np.isposinf(x)), ends, found)
+
+
+_incomplete = rounded_once(lambda a, x: _without_parameter(scipy.special.gammainc(a, x), a, x, 0))
+_incomplete_from = rounded_once(
+    lambda a, x: _without_parameter(scipy.special.gammaincc(a, x), a, x, 1)
+)
 
 
 def _density(F, self, other):
     """The derivative of P by `other`: other ** (self - 1) exp(-other) / gamma(self)."""
-    return F.exp(F.sub_scalar(self, 1) * F.log(other) - other - F.lgamma(self))
+    parameter = F.cast_to(self, F.dtype_of(other))
+    return F.exp(F.sub_scalar(self, 1) * F.log(other) - other - F.lgamma(parameter))
 
 
 igamma.gradient(

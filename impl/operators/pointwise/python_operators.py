@@ -47,7 +47,7 @@ def binary(call, name: str, operands=_OPERANDS):
         if type(other) not in usual or type(self) is not Tensor:
             if STATE.torch_function and (asked := overriding((self, other))):
                 return _asked(name, asked, self, other)
-            if isinstance(other, np.generic):
+            if isinstance(other, np.generic) and operands is _OPERANDS:
                 other = python_number(other)
             if not isinstance(other, operands):
                 return NotImplemented

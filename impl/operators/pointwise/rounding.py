@@ -12,6 +12,7 @@ from impl.dispatch.not_implemented import no_derivative, refuse_bool, require_fl
 from impl.dispatch.operator import Operator
 from impl.dispatch.out import only_bools, same_dtype_out
 from impl.dispatch.overloads import publish
+from impl.kernels.reduced_precision import widened
 from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
 
@@ -163,10 +164,10 @@ def round_whole(self: Array) -> Array:
 @operator(node="RoundBackward1", elementwise=True, function=False, method=False, torch_name="round")
 def round_decimals(self: Array, decimals) -> Array:
     require_floating(self, "round_cpu" if decimals else "round_vml_cpu")
-    factor = self.dtype.type(10.0 ** abs(decimals))
-    if decimals < 0:
-        return np.rint(self / factor) * factor
-    return np.rint(self * factor) / factor
+    wide = widened(self)
+    factor = wide.dtype.type(10.0 ** abs(decimals))
+    found = np.rint(wide / factor) * factor if decimals < 0 else np.rint(wide * factor) / factor
+    return found.astype(self.dtype)
 
 
 @operator(elementwise=True, inplace=True, out=True)

@@ -18,7 +18,7 @@ from impl.tensor.tensor import Tensor
 
 erf_of = at_least_float32(scipy.special.erf)
 _erfc = at_least_float32(scipy.special.erfc)
-_erfinv = at_least_float32(scipy.special.erfinv)
+_erfinv = at_least_float32(lambda value: np.where(value == 0, value, scipy.special.erfinv(value)))
 _real_expit = at_least_float32(scipy.special.expit)
 
 

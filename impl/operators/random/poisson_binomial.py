@@ -46,7 +46,7 @@ def _uniform(source) -> float:
 
 
 def _poisson(rate: float, source) -> int:
-    if rate < 0:
+    if not rate >= 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     if rate >= 10:
         return _large_poisson(rate, source)
@@ -58,6 +58,11 @@ def _poisson(rate: float, source) -> int:
     return count
 
 
+def _integer(number: float) -> int:
+    """The greatest integer below, as C++ casts it: the least of 64 bits where there are too few."""
+    return math.floor(number) if -(2.0**63) <= number < 2.0**63 else -(2**63)
+
+
 def _large_poisson(rate: float, source) -> int:
     b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
@@ -66,7 +71,7 @@ def _large_poisson(rate: float, source) -> int:
     while True:
         u, v = _uniform(source) - 0.5, _uniform(source)
         rest = 0.5 - abs(u)
-        k = math.floor((2 * a / rest + b) * u + rate + 0.43)
+        k = _integer((2 * a / rest + b) * u + rate + 0.43)
         if rest >= 0.07 and v <= surely:
             return k
         if k < 0 or (rest < 0.013 and v > rest):

@@ -40,6 +40,8 @@ def _running(ufunc, raw, dim: int, dtype):
     if not raw.ndim:
         return raw.copy()[()]
     wide = widened(raw)
+    if ufunc is np.add and wide.dtype.kind in "fc":
+        wide = wide + 0  # where torch begins: no sum is a negative zero
     return np.ascontiguousarray(ufunc.accumulate(wide, axis=dim)).astype(raw.dtype)
 
 
@@ -170,7 +172,7 @@ def logcumsumexp_along(self: Array, dim) -> Array:
         return raw.copy()[()]
     if raw.dtype.kind == "c":
         return _complex_logcumsumexp(raw, dim)
-    wide = widened(raw)
+    wide = widened(raw) + 0  # as of sums
     return np.ascontiguousarray(np.logaddexp.accumulate(wide, axis=dim)).astype(raw.dtype)
 
 

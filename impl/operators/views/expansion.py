@@ -30,9 +30,7 @@ def expand_(self: Geometry, size) -> Geometry:
             f"of dimensions in the tensor ({len(shape)})"
         )
     if not shape:
-        for i, n in enumerate(size):
-            if n < 0:
-                raise RuntimeError(_leading(n, i))
+        sizes.check_resized(size)
         return Geometry(tuple(size), (0,) * len(size), self.offset)
     result = [*size]
     steps = [0] * len(size)
@@ -55,7 +53,7 @@ def expand_(self: Geometry, size) -> Geometry:
                 )
             step = 0
         result[i], steps[i] = want, step
-    sizes.check_count(result)
+    sizes.check_resized(result)
     return Geometry(tuple(result), tuple(steps), self.offset)
 
 

@@ -9,10 +9,10 @@ from impl.core.memory_formats import preserve_format, suggested
 from impl.core.sizes import check_count, sizes_given
 from impl.core.state import STATE
 from impl.core.storage import Replaced, Storage
-from impl.core.strides import contiguous_strides, strided
+from impl.core.strides import contiguous_strides, extent, strided
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
-from impl.tensor import forward_grad, write
+from impl.tensor import forward_grad, resize_storage, write
 from impl.tensor.geometry import Geometry, elements, geometry
 from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.tensor import Tensor, requires_grad
@@ -52,6 +52,12 @@ def resize_as_(self, the_template, memory_format=None):
     return resize_(self, shape, memory_format=memory_format)
 
 
+def _make_room(memory: Storage, size: int) -> None:
+    """Enlarge a storage of fewer than `size` bytes."""
+    if size > memory.nbytes():
+        resize_storage.resize_storage(memory, -(-size // memory.flat.dtype.itemsize))
+
+
 @function("set_", torch=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Replace the tensor's storage by that of another tensor, or a storage (torch.Tensor.set_).
@@ -60,7 +66,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     row-major. Raises RuntimeError for another dtype, NotImplementedError for a tensor with a
     tangent.
     """
-    others = (source,) if isinstance(source, Tensor) else ()
+    others = (source,) if isinstance(source, Tensor) and size is None else ()
     recorded = STATE.enabled and any(map(requires_grad, (self, *others)))
     if isinstance(source, Tensor) and size is None and source._raw.dtype != self._raw.dtype:
         raise RuntimeError(
@@ -79,8 +85,13 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if size is not None:
         shape = tuple(size)
         check_count(shape)
-        strides = tuple(stride) if stride else contiguous_strides(shape)
-        target = Geometry(shape, strides, storage_offset)
+        offset = target.offset + storage_offset
+        if offset < 0:
+            raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+        same = shape == self._raw.shape  # then it keeps its strides
+        strides = tuple(stride) if stride else self.stride() if same else contiguous_strides(shape)
+        target = Geometry(shape, strides, offset)
+        _make_room(memory, (offset + extent(shape, strides)) * self._raw.dtype.itemsize)
     self._raw = strided(elements(memory, self._raw.dtype), *target)
     self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides
     self._offset = target.offset

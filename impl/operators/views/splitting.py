@@ -62,7 +62,7 @@ def _split(self: Geometry, split_size, dim) -> list[Geometry]:
 def _split_with_sizes(self: Geometry, split_sizes, dim) -> list[Geometry]:
     if not self.shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    dim = wrap_dim(dim, len(self.shape))
+    given, dim = dim, wrap_dim(dim, len(self.shape))
     if any(n < 0 for n in split_sizes):
         raise RuntimeError(
             "split_with_sizes expects split_sizes have only non-negative entries, but got "
@@ -71,7 +71,7 @@ def _split_with_sizes(self: Geometry, split_sizes, dim) -> list[Geometry]:
     if sum(split_sizes) != self.shape[dim]:
         raise RuntimeError(
             "split_with_sizes expects split_sizes to sum exactly to "
-            f"{self.shape[dim]} (input tensor's size at dimension {dim}), but got "
+            f"{self.shape[dim]} (input tensor's size at dimension {given}), but got "
             f"split_sizes={list(split_sizes)}"
         )
     return _pieces(self, dim, split_sizes)
