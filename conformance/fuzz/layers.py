@@ -181,6 +181,8 @@ def optimiser(draft: Draft, signature: Signature) -> None:
         for _ in range(choices.pick((1, 1, 2)))
     ]
     drawn = calls.argument_list(draft, signature.arguments[1:])
+    dense = all(draft.namespace[leaf].is_contiguous() for leaf in leaves)
+    drawn = [o for o in drawn if dense or not o.startswith("fused=")]  # torch writes beyond others
     options = ", ".join(o for o in drawn if choices.chance(0.8))
     given = f"[{', '.join(leaves)}]"
     if choices.chance(0.15):
