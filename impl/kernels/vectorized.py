@@ -74,10 +74,12 @@ def largest(raw: np.ndarray) -> float:
 
 def in_whole_vectors(*operands: np.ndarray, width: int = VECTOR) -> np.ndarray:
     """Which elements ATen's elementwise loops take in whole vectors, two at a time, for operands
-    of one shape: most of them if all are row-major, none otherwise."""
+    of one shape: most of them if all are row-major or one of them is an expanded number, none
+    otherwise."""
     first = operands[0]
     result = np.zeros(first.shape, bool)
-    if all(o.flags.c_contiguous for o in operands):
+    others = [o for o in operands if not o.flags.c_contiguous]
+    if not others or (len(others) == 1 < len(operands) and not any(others[0].strides)):
         result.reshape(-1)[: first.size - first.size % (2 * width // first.itemsize)] = True
     return result
 

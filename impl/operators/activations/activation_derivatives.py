@@ -31,7 +31,8 @@ def _unordered_in_vectors(value, kinds: Collection[np.dtype], width: int, limite
         @functools.wraps(kernel)
         def call(*args):
             result = kernel(*args)
-            grad_output, self = (a for a in args if isinstance(a, (np.ndarray, np.generic)))
+            arrays: list[Any] = [a for a in args if isinstance(a, (np.ndarray, np.generic))]
+            grad_output, self = arrays
             limits = args[2:] if limited else ()
             unordered = self != self if all(n == n for n in limits) else np.ones_like(self, bool)
             if self.dtype not in kinds or not unordered.any():
