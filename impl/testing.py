@@ -129,7 +129,7 @@ class _Comparison(NamedTuple):
         return self._of_elements(_scalar(one), _scalar(other), (one, other))
 
     def _of_metadata(self, one: Tensor, other: Tensor) -> str | None:
-        compared = [("shape", one.shape, other.shape)]
+        compared: list[tuple[str, Any, Any]] = [("shape", one.shape, other.shape)]
         if self.check_dtype:
             compared.append(("dtype", one.dtype, other.dtype))
         if self.check_stride:
@@ -151,7 +151,8 @@ class _Comparison(NamedTuple):
         if bool(close.all()):
             return None
         if one.dim() == 0:
-            return _of_scalars(*(numbers or (one.item(), other.item())), (rtol, atol))
+            actual, expected = numbers or (one.item(), other.item())
+            return _of_scalars(actual, expected, (rtol, atol))
         return _of_tensors(one, other, np.asarray(close.tolist()), (rtol, atol))
 
 

@@ -1,4 +1,4 @@
-"""What is kept between processes: the same as was made, and made anew after any change."""
+"""Results kept between processes: the same as those made, and made anew after any change."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _COMPLEX = struct.Struct("<dd")
 
 
 def cache_folder(name: str) -> Path:
-    """The folder for what the commands keep under this name; it need not exist yet."""
+    """The folder for the results that the commands keep under this name; it need not exist yet."""
     home = os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache")
     return Path(home, "autograd-conformance", name)
 

@@ -76,7 +76,7 @@ class Draft:
         return len(self.statements), self.namespace.copy()
 
     def return_to(self, state: tuple[int, dict[str, Any]]) -> None:
-        """Drop the statements that followed; tensors that they wrote to keep what was written."""
+        """Drop the statements that followed; tensors that they wrote to keep the new values."""
         count, self.namespace = state
         del self.statements[count:]
 

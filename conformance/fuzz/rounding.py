@@ -42,7 +42,7 @@ def is_rounding(
     difference = _distance(divergence.expected, divergence.got, divergence.index)
     if not difference:  # none, or that of two zeros
         return False
-    # What a singular matrix leaves open may move by its own size, and no less than that.
+    # A value that a singular matrix leaves open may move by its own size, and no less than that.
     decomposes = _DECOMPOSES.search(program.source) is not None
     size = min(difference, _size(divergence.expected)) if decomposes else difference
     for changed in _changed(program.source, _eps(expected)):
