@@ -419,7 +419,7 @@ class Operator(OutputLayout):
             raise
 
     def _look_at_operands(self, raws) -> None:
-        """Raise what torch raises before it runs the kernel."""
+        """Raise the errors that torch raises before it runs the kernel."""
         try:
             self._call_kernel([*raws])
         except (IndexError, RuntimeError) as error:

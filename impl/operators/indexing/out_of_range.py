@@ -1,4 +1,4 @@
-"""What a write at indices has done when it meets one that is out of range: torch looks at each
+"""A write at indices that meets one out of range is done in part: torch looks at each
 index when its turn comes, and the elements before it stay written."""
 
 from __future__ import annotations

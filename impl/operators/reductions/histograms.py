@@ -127,7 +127,7 @@ def histogram_within(self: Array, bins: Array, weight: Array | None, density) ->
 
 
 def _upper_bounds(edges, values) -> np.ndarray:
-    """The places of C++'s upper_bound, which halves what is left of edges that it takes for
+    """The places of C++'s upper_bound, which halves the rest of edges that it takes for
     sorted."""
     first, left = (np.full(values.shape, n) for n in (0, edges.size))
     while left.any():
