@@ -19,7 +19,7 @@ _FLOAT = re.compile(r"(?<![\w.'])\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 _NUMBER = re.compile(r"(?<!\w)[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)")
 _ONES = re.compile(r"torch\.ones\((\d+), (\d+)")
 _DECOMPOSES = re.compile(
-    r"linalg|svd|pinv|qr|eig|norm|matrix_rank|slogdet|det\(|invers|solve|lstsq|lu\(|cond|polar|ldl"
+    r"linalg|svd|pinv|qr|eig|nuclear_norm|matrix_rank|slogdet|det\(|invers|solve|lstsq|lu\(|cond|polar|ldl"
 )
 CHANGES = (1, -1, 2, -2)
 """By how many roundings the inputs are changed: several, since chaos may hide in one."""
@@ -42,15 +42,25 @@ def is_rounding(
     difference = _distance(divergence.expected, divergence.got, divergence.index)
     if not difference:  # none, or that of two zeros
         return False
+    # What a singular matrix leaves open may move by its own size, and no less than that.
+    decomposes = _DECOMPOSES.search(program.source) is not None
+    size = min(difference, _size(divergence.expected)) if decomposes else difference
     for changed in _changed(program.source, _eps(expected)):
         if changed == program.source:
             continue
         moved = oracle(replace(program, source=changed))
         for value in _values(moved, divergence):
             distance = _distance(divergence.expected, value, divergence.index)
-            if distance is not None and distance >= SHARE * difference:
+            if distance is not None and distance >= SHARE * size:
                 return True
     return False
+
+
+def _size(values: Any) -> float:
+    """The largest magnitude among numbers, infinite where there are none."""
+    numbers = values if isinstance(values, list) else [values]
+    sizes = [abs(n) for n in numbers if isinstance(n, int | float) and math.isfinite(n)]
+    return max(sizes, default=0.0) or math.inf
 
 
 def _changed(source: str, eps: float) -> Iterator[str]:
@@ -89,9 +99,7 @@ def _agree(one: Any, other: Any, index: int | None) -> bool:
         one, other = one[index], other[index]
     if not (isinstance(one, float) and isinstance(other, float)) or not (one and other):
         return False
-    narrow = all(
-        struct.unpack("f", struct.pack("f", n))[0] == n for n in (one, other) if abs(n) < 1e38
-    )
+    narrow = max(abs(one), abs(other)) < 1e38 and all(map(_is_single, (one, other)))
     limits = tolerance("float32")
     return narrow and abs(one - other) <= limits.atol + limits.rtol * abs(one)
 

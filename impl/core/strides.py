@@ -54,8 +54,8 @@ def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def may_overlap(shape, strides) -> bool:
-    """Whether elements of several rows may share a memory location, which ATen does not look for:
-    some dimension steps less far than those inside it reach."""
+    """Whether elements may share a memory location: some dimension steps less far than those
+    inside it reach (ATen's test, where it has one)."""
     reach = 0
     for stride, size in sorted(zip(strides, shape, strict=True)):
         if size > 1:

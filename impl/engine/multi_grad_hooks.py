@@ -24,7 +24,8 @@ class _MultiHandle(RemovableHandle):
         for handle in self.handles:
             handle.remove()
 
-    __repr__ = object.__repr__
+    def __repr__(self) -> str:
+        return f"<torch.autograd.graph._MultiHandle object at {id(self):#x}>"
 
 
 def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHandle:

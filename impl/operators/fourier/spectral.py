@@ -78,12 +78,25 @@ def _fft_c2c(self: Array, dim, normalization, forward) -> Array:
 @operator(node="FftR2CBackward0", fresh=True, method=False)
 def _fft_r2c(self: Array, dim, normalization, onesided) -> Array:
     """The transform of real numbers; with `onesided` only the half that determines the other."""
-    function = scipy.fft.rfftn if onesided else scipy.fft.fftn
-    return _transformed(
-        lambda batch: function(batch, axes=_last(dim), norm=_FORWARD[normalization]),
-        self,
-        [*_by_stride(self, dim[:-1]), dim[-1]],
-    )
+    axes, norm = _last(dim), _FORWARD[normalization]
+
+    def transform(batch):
+        half = scipy.fft.rfftn(batch, axes=axes, norm=norm)
+        return half if onesided else _both_sides(half, axes, batch.shape[-1])
+
+    return _transformed(transform, self, [*_by_stride(self, dim[:-1]), dim[-1]])
+
+
+def _both_sides(half, axes, size: int) -> np.ndarray:
+    """The transform of real numbers with its other half, the conjugates of that at the opposite
+    frequencies."""
+    more = size - half.shape[-1]
+    if not more:
+        return half
+    other = half[..., more:0:-1]
+    for axis in axes[:-1]:
+        other = np.roll(np.flip(other, axis), 1, axis)
+    return np.concatenate([half, np.conj(other)], -1)
 
 
 @operator(node="FftC2RBackward0", fresh=True, method=False)

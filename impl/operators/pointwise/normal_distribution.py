@@ -52,12 +52,12 @@ special_erfcx.gradient(
 _WIDTH = math.sqrt(2 * math.pi)
 special_ndtri.gradient(
     self=lambda F, grad, result: (
-        F.mul_scalar(grad, _WIDTH) * F.exp(F.div_scalar(F.pow_scalar(result, 2), 2))
+        F.mul_scalar(grad, _WIDTH) * F.exp(F.mul_scalar(F.pow_scalar(result, 2), 0.5))
     )
 )
 special_log_ndtr.gradient(
     self=lambda F, grad, self, result: (
-        F.div_scalar(grad, _WIDTH) * F.exp(-(result + F.div_scalar(F.pow_scalar(self, 2), 2)))
+        F.div_scalar(grad, _WIDTH) * F.exp(-(result + F.mul_scalar(F.pow_scalar(self, 2), 0.5)))
     )
 )
 

@@ -23,7 +23,7 @@ def _normal(name: str, node: str, inputs: tuple[str, ...]):
 
     kernel.__name__ = name
     kernel.__annotations__ = {n: "Array" for n in inputs}
-    op = operator(function=False, method=False, node=node)(kernel)
+    op = operator(function=False, method=False, node=node, writes=1)(kernel)
     formulas = {}
     if "mean" in inputs:
         formulas["mean"] = written(lambda F, grad, mean_shape: F.new_zeros(grad, mean_shape))

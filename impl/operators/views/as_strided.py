@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from impl.core.registry import FUNCTIONS
-from impl.dispatch.definition import written
+from impl.core.strides import may_overlap
+from impl.dispatch.definition import OfArguments, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.view_operator import view
 from impl.tensor.geometry import Geometry, check_offset
@@ -43,12 +44,19 @@ def _overflow(size, stride) -> str:
     return "numel: integer multiplication overflow"
 
 
+def _writes(self, *_):
+    """How often its gradient is written: also to divide it, where elements share memory."""
+    divided = may_overlap(self._raw.shape, self.stride())
+    return lambda arrived, made: 1 + (divided and not isinstance(made, Tensor))
+
+
 FUNCTIONS["as_strided_"] = Tensor.as_strided_  # torch has no other in-place view as a function
 as_strided.gradient(
     self=written(
         lambda F, grad, self_layout, size, stride, storage_offset: F.as_strided_backward(
             grad, self_layout, size, stride, storage_offset
-        )
+        ),
+        OfArguments(_writes),
     )
 )
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from impl.core.registry import array_ops, tensor_ops
-from impl.core.strides import extent, strided
+from impl.core.strides import extent, may_overlap, strided
 from impl.kernels.reduced_precision import add_each_at
 from impl.tensor.tensor import new
 
@@ -29,12 +29,7 @@ class _Part(NamedTuple):
 
     def may_overlap(self) -> bool:
         """Whether two elements may share an address; conservative, like ATen's test."""
-        furthest = 0
-        for stride, size in sorted(zip(self.strides, self.shape, strict=True)):
-            if stride <= furthest:
-                return True
-            furthest += stride * (size - 1)
-        return False
+        return may_overlap(self.shape, self.strides)
 
     def places(self) -> np.ndarray:
         index = np.full((), self.offset)
