@@ -103,11 +103,12 @@ def test_the_suite_that_is_kept_is_the_suite(monkeypatch):
     assert repr(again.chapters) == repr(made.chapters)
 
 
-def test_the_sources_are_all_modules_that_make_the_suite():
+def test_the_sources_are_all_modules_that_make_the_suite(tmp_path):
     listed = "import sys, conformance.suite.suite\nfor m in sys.modules.values():\n"
     listed += "    if m.__name__.startswith('conformance.'): print(m.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", listed],
+        cwd=tmp_path,  # -c imports from the current folder first
         env=environment(),
         capture_output=True,
         text=True,

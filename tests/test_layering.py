@@ -21,7 +21,9 @@ ROOMS = ("impl", "reference", "conformance", "reports", "frameworks", "mutants")
 MAY_IMPORT = {
     "impl": {"numpy", "scipy", "ml_dtypes"},
     "reference": {"conformance", "numpy"},
-    "conformance": {"numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it"},
+    "conformance": {
+        *("numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it", "msgspec"),
+    },
     "reports": {"conformance", "jinja2", "markupsafe", "msgspec", "pygments", "markdown_it"},
     "frameworks": {"conformance", "numpy", "ml_dtypes"},
     "mutants": {"conformance", "markdown_it"},

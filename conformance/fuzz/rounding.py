@@ -19,7 +19,8 @@ _FLOAT = re.compile(r"(?<![\w.'])\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)")
 _NUMBER = re.compile(r"(?<!\w)[-+]?(?:\d+\.?\d*(?:e[+-]?\d+)?|inf|nan)")
 _ONES = re.compile(r"torch\.ones\((\d+), (\d+)")
 _DECOMPOSES = re.compile(
-    r"linalg|svd|pinv|qr|eig|nuclear_norm|matrix_rank|slogdet|det\(|invers|solve|lstsq|lu\(|cond|polar|ldl"
+    r"linalg|nuc|\b(?:svd\w*|pinverse|qr|eig\w*|slogdet|logdet|det|inverse|\w*solve|lstsq|lu(?:_\w+)?"
+    r"|polar|cholesky\w*)\b"
 )
 CHANGES = (1, -1, 2, -2)
 """By how many roundings the inputs are changed: several, since chaos may hide in one."""

@@ -13,7 +13,7 @@ class NamedType(type):
     """
 
     def __new__(cls, name: str, bases: tuple, body: dict, module: str = "torch") -> NamedType:
-        return super().__new__(cls, f"{module}.{body['__qualname__']}", bases, body)
+        return super().__new__(cls, f"{module}.{body.get('__qualname__', name)}", bases, body)
 
     def __init__(cls, name: str, bases: tuple, body: dict, module: str = "torch") -> None:
         super().__init__(name, bases, body)

@@ -12,7 +12,12 @@ from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype
 from impl.core.messages import NEGATE_BOOL
 from impl.core.registry import array_ops
 from impl.dispatch.definition import Array, operator
-from impl.dispatch.not_implemented import no_derivative, require_full_precision, require_scalar_type
+from impl.dispatch.not_implemented import (
+    no_derivative,
+    refuse_complex,
+    require_full_precision,
+    require_scalar_type,
+)
 from impl.operators.losses.losses import MEAN, NONE, of_mean, reduced
 from impl.tensor.memory_overlap import check_cast, check_written
 
@@ -210,6 +215,8 @@ def _check_listed(self, target, argument: int) -> None:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
         )
+    if target.size:
+        refuse_complex(target, "min_all")
     whole = target.astype(np.int64)
     if target.size and (whole.min() < -1 or whole.max() >= _rows(self).shape[1]):
         raise RuntimeError(f"argument #{argument} 'target' is out of range")
