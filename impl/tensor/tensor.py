@@ -229,7 +229,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         The input of a transform (`impl.func.levels`) is one where torch's is a dual.
         """
         level = getattr(self, "_level", None)
-        if level.forward if level is not None else self._view is not None:
+        is_view = self._view is not None if level is None else level.forward
+        if is_view:
             raise RuntimeError(messages.DETACH_VIEW)
         self._view = None
         if self._node is not None:

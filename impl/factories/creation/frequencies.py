@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.sizes import negative_size
 from impl.dispatch.record import store_underived
 from impl.factories.creation.options import factory
 from impl.factories.creation.ranges import arange, fill_arange
@@ -31,7 +32,7 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
     if dtype.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if count < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        raise negative_size([count])
     result = arange(count, dtype=dtype)
     if name == "fftfreq":
         result[(n + 1) // 2 :] -= n
