@@ -1,4 +1,4 @@
-"""A run as a short page of Markdown for a CI's summary: totals, areas by levels, first failures."""
+"""A run as a short page of Markdown for a CI's summary: totals, areas by levels, causes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.base.torch_versions import ranges
+from conformance.output.causes import excerpt
 from conformance.output.display import cut
 from conformance.output.failure import headline
 from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.causes import causes
 from conformance.run_files.resume import header_text
 from conformance.run_files.run import Run
 from conformance.run_files.totals import is_failing, is_known
@@ -41,7 +43,7 @@ def page(run: Run, settings: Settings) -> str:
     """Return the page; a backend's texts are escaped, and stand in code where they may be long."""
     failing = [line for line in run.programs if is_failing(line)]
     blocks = [f"## {_verdict(run, failing)}", _compared(run), _totals(run), _table(run)]
-    blocks += _failures(failing, run, settings)
+    blocks += _causes(run, settings)
     if stale := (run.footer or {}).get("stale"):
         blocks += ["### Known divergences that are gone", _listed(plain(text) for text in stale)]
     blocks += _other_versions(run)
@@ -131,21 +133,27 @@ def _cell(lines: list[dict[str, Any]], level: str) -> str:
     return f"{conforms:,}" if conforms else "–"
 
 
-def _failures(failing: list[dict[str, Any]], run: Run, settings: Settings) -> list[str]:
-    if not failing:
+def _causes(run: Run, settings: Settings) -> list[str]:
+    """The causes of the divergences, each with the program that shows it best."""
+    found = causes(run.programs, run.levels)
+    if not found:
         return []
-    blocks = ["### First divergences" if len(failing) > FIRST else "### Divergences"]
-    for line in failing[:FIRST]:
+    blocks = ["### 1 cause" if len(found) == 1 else f"### {len(found):,} causes"]
+    for cause in found[:FIRST]:
+        line = cause.shown
         about = f": {plain(line['sentence'])}" if line["sentence"] else ""
         named = line["rule"] or line["operator"] or line["area"]
+        areas = ", ".join(f"{plain(area)} {number:,}" for area, number in cause.areas.items())
         blocks += [
-            f"#### {code(line['id'])}",
-            f"{plain(named)}{about}",
+            f"#### {len(cause.lines):,}: {cause.difference.level}: {plain(cause.words)}",
+            f"{plain(named)}{about} (in {areas})",
+            _fenced("\n".join(excerpt(cause)), "python"),
             _fenced(cut(headline(line, run.levels), 600), "text"),
             _fenced(command(settings, line["id"]), "sh"),
         ]
-    if len(failing) > FIRST:
-        blocks.append(f"… and {len(failing) - FIRST:,} more.")
+    if rest := found[FIRST:]:
+        left = sum(len(cause.lines) for cause in rest)
+        blocks.append(f"… and {len(rest):,} more causes of {left:,} divergences.")
     return blocks
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from conformance.execution.recorded import history
 from conformance.execution.trace_file import RecordingError
 from conformance.history.claims import claims
 from conformance.output import junit, markdown
-from conformance.output.failure import headlines
+from conformance.output.causes import cause_lines
 from conformance.run.plan import now
+from conformance.run_files.causes import Cause, causes
 from conformance.run_files.run import Run
 from conformance.run_files.totals import exit_code, footer, is_failing, is_known, totals
 from conformance.run_files.writing import RunWriter
@@ -32,6 +33,7 @@ class Result:
     stale: list[str]
     footer: dict[str, Any] | None
     exit: int
+    settings: Settings
     files: Mapping[str, Path] = field(default_factory=dict)
     faults: Sequence[str] = ()
 
@@ -44,6 +46,11 @@ class Result:
     def run(self) -> Run:
         """The run as its file has it."""
         return Run(dict(self.header), self.lines, self.footer)
+
+    @cached_property
+    def causes(self) -> list[Cause]:
+        """The causes of the run's divergences, the largest first."""
+        return causes(self.lines, self.settings.selection.levels)
 
     def code(self) -> int:
         """The command's exit code: 2 if a requested file could not be written."""
@@ -69,7 +76,7 @@ def ended(
     last = footer(lines, now(), code, stale) if complete else None
     if last is not None:
         last["claims"] = _claims(header, lines, suite)
-    return Result(header, lines, stale, last, code)
+    return Result(header, lines, stale, last, code, settings)
 
 
 def _claims(
@@ -116,14 +123,10 @@ def _report(run: Run, path: Path) -> None:
 
 
 def summary_lines(result: Result) -> list[str]:
-    """The result of a run as plain lines: outcomes, first divergences, files, exit code."""
+    """The result of a run as plain lines: outcomes, causes, files, exit code."""
     counted = {name: n for name, n in totals(result.lines).items() if n}
     lines = [", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counted.items())]
-    levels = tuple(result.header["selection"]["levels"])
-    failing = [line for line in result.lines if is_failing(line)]
-    lines += chain.from_iterable(headlines(failing[:10], levels))
-    if len(failing) > 10:
-        lines.append(f"... and {len(failing) - 10} more that diverge")
+    lines += cause_lines(result.causes, result.settings)
     lines += result.stale
     lines += [f"{what}: {path}" for what, path in result.files.items()]
     lines += result.faults

@@ -14,19 +14,20 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.base.levels import LEVEL_VERDICTS, NOT_COMPARED
+from conformance.output.causes import cause_lines
 from conformance.output.display import printable
 from conformance.output.failure import headlines
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
 from conformance.run_files.times import Times, times
-from conformance.run_files.totals import is_failing, is_known, level_totals, totals
+from conformance.run_files.totals import is_known, level_totals, totals
 
 PERIOD = 10.0
 """Seconds between two lines of progress where there is no terminal."""
 
 FIRST = 10
-"""Divergences that the summary shows."""
+"""Programs of each other kind that the summary shows."""
 
 _STYLES = {
     "conforms": "green",
@@ -41,7 +42,6 @@ _STYLES = {
 
 _TITLES = {
     "known": "known divergences",
-    "diverges": "first divergences",
     "other_version": "as another version of torch",
 }
 
@@ -157,13 +157,14 @@ def announce(console: Console, made: Plan) -> None:
 
 
 def summarise(console: Console, result: Result) -> None:
-    """Print how a run ended: levels, outcomes, first divergences, errors in ULP, files, exit."""
+    """Print how a run ended: levels, outcomes, causes, errors in ULP, files, exit."""
     console.print()
     console.print(_level_table(result))
     console.print(_outcomes(result))
     levels = tuple(result.header["selection"]["levels"])
-    failing = [line for line in result.lines if is_failing(line)]
-    _print_some(console, "diverges", failing, levels)
+    for text in cause_lines(result.causes, result.settings):
+        style = _STYLES["diverges"] if not text.startswith(" ") else ""
+        console.print(Text(text, style=style), soft_wrap=True)
     for outcome in NOT_COMPARED:
         some = [line for line in result.lines if line["outcome"] == outcome]
         _print_some(console, outcome, some, levels)
