@@ -37,7 +37,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        visible=visible, shortened=shortened, fragment=fragment, sentence=sentence
+        visible=visible,
+        shortened=shortened,
+        fragment=fragment,
+        fragment_value=fragment_value,
+        sentence=sentence,
     )
     environment.globals.update(count=count)
     return environment
@@ -51,6 +55,11 @@ def template(name: str) -> Template:
 def fragment(identifier: str) -> str:
     """The permanent URL fragment of a program's ID, without `#`."""
     return quote(identifier.encode("utf-8", "backslashreplace"), safe="/:.,~_-")
+
+
+def fragment_value(text: str) -> str:
+    """A text as the value of a parameter in a URL's fragment."""
+    return quote(text.encode("utf-8", "backslashreplace"), safe="")
 
 
 def sentence(text: str) -> Markup:

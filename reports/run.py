@@ -7,10 +7,12 @@ from pathlib import Path
 
 from conformance.base.levels import LEVELS, NOT_COMPARED, OUTCOMES
 from conformance.run_files.categories import CATEGORIES
+from conformance.run_files.causes import causes
 from conformance.run_files.run import Run
 from conformance.run_files.times import times
 from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
+from reports.causes import OPEN, shown, title
 from reports.conventions import conventions
 from reports.page import STYLES, render, write_atomically
 from reports.payload import payload
@@ -78,14 +80,18 @@ def save(path: str | os.PathLike[str], text: str) -> Path:
 def page(run: Run) -> str:
     """The report of `run` as the text of one HTML document."""
     found = summary(run)
+    grouped = causes(run.programs, run.levels)
     return render(
         "run.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
         summary=found,
+        causes=shown(grouped),
+        causes_title=title(grouped),
+        open_causes=OPEN,
         failures=found.attention[:STATIC_FAILURES],
         hidden_failures=max(0, len(found.attention) - STATIC_FAILURES),
-        data=payload(run),
+        data=payload(run, grouped),
         levels=LEVELS,
         categories=CATEGORIES,
         not_compared=NOT_COMPARED,

@@ -129,7 +129,7 @@ def test_example_shown_is_the_shortest_of_its_rule():
     ]
     (only,) = causes(run)
     assert only.shown["id"] == "SEED-01.2"
-    assert excerpt(only) == SOURCE.splitlines()[:3]
+    assert excerpt(only) == list(enumerate(SOURCE.splitlines()[:3], 1))
 
 
 def test_samples_of_few_operators_are_apart_and_take_rules_that_name_them():

@@ -43,7 +43,7 @@ def _told(number: int, cause: Cause, settings: Settings, program: bool) -> Itera
     if cause.follows:
         yield f"   it follows another convention: {cut(cause.follows, 100)}"
     if program:
-        yield from (f"     | {text}" for text in excerpt(cause))
+        yield from (f"     {number or '':>3} | {text}" for number, text in excerpt(cause))
     if cause.place is not None:
         _, first = cause.place
         expected, got = pair(first["expected"], first["got"], 60)
@@ -51,13 +51,17 @@ def _told(number: int, cause: Cause, settings: Settings, program: bool) -> Itera
     yield f"   {command(settings, line['id'])}"
 
 
-def excerpt(cause: Cause) -> list[str]:
-    """The program that shows a cause, up to the first statement that diverges.
+def excerpt(cause: Cause) -> list[tuple[int | None, str]]:
+    """The program that shows a cause, up to the first statement that diverges: lines that are not
+    empty, with their numbers.
 
-    Of a long one the beginning is left out, and said to be.
+    Of a long one the beginning is left out, for which a line without a number stands.
     """
     source = cause.shown["source"].rstrip("\n").splitlines()
     at = cause.place[1]["line"] if cause.place else None
-    lines = [cut(text, 100) for text in source[: at or len(source)]]
-    lines = [text for text in lines if text.strip()]
-    return lines if len(lines) <= _LONGEST else ["...", *lines[1 - _LONGEST :]]
+    lines: list[tuple[int | None, str]] = [
+        (number, cut(text, 100))
+        for number, text in enumerate(source[: at or len(source)], 1)
+        if text.strip()
+    ]
+    return lines if len(lines) <= _LONGEST else [(None, "..."), *lines[1 - _LONGEST :]]

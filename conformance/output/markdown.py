@@ -147,7 +147,7 @@ def _causes(run: Run, settings: Settings) -> list[str]:
         blocks += [
             f"#### {len(cause.lines):,}: {cause.difference.level}: {plain(cause.words)}",
             f"{plain(named)}{about} (in {areas})",
-            _fenced("\n".join(excerpt(cause)), "python"),
+            _fenced("\n".join(text for _, text in excerpt(cause)), "python"),
             _fenced(cut(headline(line, run.levels), 600), "text"),
             _fenced(command(settings, line["id"]), "sh"),
         ]
