@@ -114,17 +114,26 @@ def test_divergences_of_one_kind_are_one_cause_and_the_largest_is_first():
     assert first.areas == {"seeds": 3}
 
 
-def test_rule_shown_is_of_the_area_that_is_hit_hardest():
-    run = [line(f"LEAF-{n:02}.1", "leaves") for n in range(20)]
-    run[3] = line("LEAF-03.1", "leaves", divergences=lower())
-    run += [line(f"VERSION-0{n}.1", "versions", divergences=lower()) for n in range(4)]
+def test_rule_shown_is_one_of_which_most_examples_diverge():
+    run = [line(f"LEAF-01.{n}", "leaves") for n in range(4)]
+    run[3] = line("LEAF-01.3", "leaves", divergences=lower())
+    run += [line(f"VERSION-02.{n}", "versions", divergences=lower()) for n in range(3)]
     (only,) = causes(run)
-    assert only.shown["id"] == "VERSION-00.1"
+    assert only.shown["id"] == "VERSION-02.0"
 
 
-def test_example_shown_is_the_shortest_of_its_rule():
+def test_finding_is_shown_only_where_no_rule_of_another_chapter_tells_it():
+    run = [line("FIND-01.1", "findings", divergences=lower())]
+    assert causes(run)[0].shown["id"] == "FIND-01.1"
+    run.append(line("SEED-01.1", "seeds", divergences=lower(2)))
+    assert causes(run)[0].shown["id"] == "SEED-01.1"
+
+
+def test_example_shown_is_a_short_one():
+    long = "import torch\n" + "x = torch.ones(2)\n" * 9 + "y = x * 2\n"
+    late = {"memory": {**lower(9)["memory"], "line": 11}}
     run = [
-        line("SEED-01.1", "seeds", divergences=lower(2)),
+        line("SEED-01.1", "seeds", source=long, divergences=late),
         line("SEED-01.2", "seeds", divergences=lower(1)),
     ]
     (only,) = causes(run)

@@ -120,6 +120,6 @@ def _described(side: Any) -> str:
 
 
 def masked(text: str) -> str:
-    """The first line of a text without its numbers and what it quotes, shortened."""
+    """The first line of a text without numbers and quotations, shortened."""
     line = _QUOTED.sub("'...'", _NUMBER.sub("N", text.partition("\n")[0]))
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."

@@ -1,4 +1,4 @@
-"""Causes: the divergences of a run, grouped so that a group is what one mistake explains.
+"""Causes: the divergences of a run in groups, each of which one mistake may explain.
 
 A mistake of a backend shows in many programs as the same difference, at the first statement of each
 that diverges. So that is the key: the level, the field, and the kind of difference, without the
@@ -26,8 +26,11 @@ Line = Mapping[str, Any]
 FEW = 6
 """Operators whose samples show a difference, up to which each of them is a cause of its own."""
 
-_SMOOTH = 8
-"""Programs that are added to those of an area, so that one of two is less than ten of twenty."""
+FINDINGS = "findings"
+"""The area of the chapter whose rules are single observations of the fuzzer."""
+
+ABOUT = 3
+"""Programs whose lengths up to the divergence differ by less than this are about as short."""
 
 _SPECIFICATION = Difference("specification", "comment", "not what the oracle does")
 
@@ -85,9 +88,9 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
     for line in lines:
         if is_failing(line):
             groups.setdefault(seen(line, levels), []).append(line)
+    examples = Counter(line["rule"] for line in lines)
     found = [
-        Cause(key, operator, members, _best(members, share))
-        for share in [_Shares(lines)]
+        Cause(key, operator, members, _best(members, examples))
         for key, group in groups.items()
         for operator, members in _by_operator(group).items()
     ]
@@ -138,41 +141,22 @@ def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
     return found
 
 
-class _Shares:
-    """The parts of an area's programs, and of a rule's, that diverge in one way."""
+def _best(group: Sequence[Line], examples: Counter[str | None]) -> Line:
+    """The line that shows the cause best: of a rule of which at least half of the examples are in
+    the group; of these one that diverges after the fewest lines, and of those about as short the
+    first in the suite's order. ``examples`` are the numbers of examples of each rule.
 
-    def __init__(self, lines: Iterable[Line]) -> None:
-        lines = list(lines)
-        self._areas = Counter(line["area"] for line in lines)
-        self._rules = Counter(line["rule"] for line in lines)
-
-    def of(self, group: Sequence[Line]) -> dict[int, tuple[float, float]]:
-        """For each line of a group the part of its area, and of its rule, that is in the group."""
-        areas = Counter(line["area"] for line in group)
-        rules = Counter(line["rule"] for line in group)
-        return {
-            id(line): (
-                areas[line["area"]] / (self._areas[line["area"]] + _SMOOTH),
-                rules[line["rule"]] / self._rules[line["rule"]],
-            )
-            for line in group
-        }
-
-
-def _best(group: Sequence[Line], shares: _Shares) -> Line:
-    """The line that shows the cause best: a rule's, of the area that is hit hardest, and there of
-    the first rule of which the most examples diverge; then the one that diverges after the fewest
-    lines."""
-    share = shares.of(group)
+    Findings and samples come last: a rule of a chapter says more than they do.
+    """
+    told = Counter(line["rule"] for line in group)
 
     def rank(item: tuple[int, Line]) -> tuple[Any, ...]:
         position, line = item
-        area, rule = share[id(line)]
-        return line["rule"] is None, -area, -rule, position
+        rule = line["rule"]
+        partly = 2 * told[rule] < examples[rule]
+        return rule is None, line["area"] == FINDINGS, partly, _length(line) // ABOUT, position
 
-    chosen = min(enumerate(group), key=rank)[1]
-    same = [line for line in group if line["rule"] == chosen["rule"] and line["rule"]]
-    return min(same, key=_length, default=min(group, key=_length) if not chosen["rule"] else chosen)
+    return min(enumerate(group), key=rank)[1]
 
 
 def _length(line: Line) -> int:
