@@ -90,8 +90,8 @@ class GraphTask(GeneralStep):
             return result
 
     def validate_roots(self, roots) -> list:
-        """The roots with gradients that fit what their nodes recorded of their outputs, which may
-        have been given other memory since.
+        """The roots with gradients of the shapes and dtypes that their nodes recorded; the tensors
+        may have been given other memory since.
 
         Raises RuntimeError for a gradient that has no such shape or dtype (validate_outputs).
         """

@@ -13,6 +13,7 @@ from impl.dispatch.out import store_exactly, stored
 from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together
+from impl.tensor.tensor import Tensor
 
 
 def _routine(action: str, value, hermitian: bool):
@@ -88,6 +89,17 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     LD (..., n, n), pivots (..., n), B (..., n, k); the batches broadcast. Raises RuntimeError for
     other shapes and dtypes and for pivots out of range.
     """
+
+    def compute() -> Tensor:
+        _check_solvable(LD, pivots, B)
+        return linalg_ldl_solve(LD, pivots, B, hermitian)
+
+    if out is None:
+        return compute()
+    return store_underived("aten::linalg_ldl_solve", (LD, B), out, compute, store_exactly)
+
+
+def _check_solvable(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
     factors, given, right = LD._raw, pivots._raw, B._raw
     lapack.check_square("torch.linalg.ldl_solve", factors)
     not_implemented.check_floating("torch.linalg.ldl_solve", factors)
@@ -109,8 +121,3 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
                 f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly "
                 "pass the result of ldl_factor?"
             )
-    result = linalg_ldl_solve(LD, pivots, B, hermitian)
-    if out is None:
-        return result
-    detached = result.detach()
-    return store_underived("aten::linalg_ldl_solve", (LD, B), out, detached, store_exactly)

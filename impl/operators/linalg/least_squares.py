@@ -148,7 +148,7 @@ LeastSquares = return_type("linalg_lstsq", "solution", "residuals", "rank", "sin
 
 
 @fp32
-@named_out("linalg_lstsq")
+@named_out("linalg_lstsq", outputs=(0, 1))
 def lstsq(input, b, rcond=None, *, driver=None, out=None):
     """X that minimises |input X - b|, and of these the one of least norm (torch.linalg.lstsq).
 

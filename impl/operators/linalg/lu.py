@@ -165,7 +165,7 @@ linalg_lu_plu.differentiable("L", "U").gradient(
 Factors = return_type("linalg_lu", "P", "L", "U")
 
 
-@named_out("linalg_lu")
+@named_out("linalg_lu", outputs=(1, 2))
 def lu(A, *, pivot=True, out=None):
     """P, L and U with A = P L U (torch.linalg.lu).
 
@@ -224,7 +224,7 @@ Packed = return_type("linalg_lu_factor", "LU", "pivots")
 PackedEx = return_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
-@named_out("linalg_lu_factor_ex")
+@named_out("linalg_lu_factor_ex", outputs=(0,))
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """The factors in one matrix (the ones of L's diagonal left out), the row exchanges, and error
     codes (torch.linalg.lu_factor_ex).
@@ -241,7 +241,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     return stored("linalg_lu_factor_ex", out, result)
 
 
-@named_out("linalg_lu_factor_ex")
+@named_out("linalg_lu_factor_ex", outputs=(0,))
 def lu_factor(A, *, pivot=True, out=None):
     """`lu_factor_ex` that raises RuntimeError for a zero on the diagonal of U
     (torch.linalg.lu_factor)."""
@@ -326,7 +326,7 @@ lu_unpack_all.differentiable("L", "U").gradient(
 
 
 @function(method=False)
-@named_out("lu_unpack")
+@named_out("lu_unpack", outputs=(1, 2), constants=("LU_pivots",))
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """P, L and U from the result of `lu_factor` (torch.lu_unpack); those not requested are empty.
 
