@@ -68,17 +68,22 @@ def refusing_gradients(function):
     def refusing(*args, out=None, **named):
         if out is None:
             return function(*args, **named)
-        if STATE.enabled:
-            inputs = [value for i, value in enumerate(args) if i not in places]
-            inputs += [value for key, value in named.items() if key not in constants]
-            written = out
-            if outputs is not None and isinstance(out, (tuple, list)):
-                written = [value for i, value in enumerate(out) if i in outputs]
-            if _links((*inputs, written)):
-                raise RuntimeError(messages.OUT_GRADIENT.format(name))
+        inputs = [value for i, value in enumerate(args) if i not in places]
+        inputs += [value for key, value in named.items() if key not in constants]
+        written = out
+        if outputs is not None and isinstance(out, (tuple, list)):
+            written = [value for i, value in enumerate(out) if i in outputs]
+        refuse_links(name, *inputs, written)
         return function(*args, out=out, **named)
 
     return refusing
+
+
+def refuse_links(name: str, *values) -> None:
+    """Raise RuntimeError, with the operator's name, if grad mode is on and one of the values, or of
+    those in a list, requires grad: the arguments and `out=` of an operator with a derivative."""
+    if STATE.enabled and _links(values):
+        raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
 
 def _links(value) -> bool:

@@ -11,14 +11,17 @@ import warnings
 
 import numpy as np
 
+from impl.core.dims import existing_dim
 from impl.core.dtypes import int32
 from impl.core.return_types import return_type
+from impl.core.state import STATE
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import check_dtypes, named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
+from impl.tensor.tensor import requires_grad
 
 
 def factored(A, pivot=True):
@@ -333,6 +336,9 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     Raises RuntimeError for less than two dimensions, and for pivots that are no int32 or out of
     range.
     """
+    if STATE.enabled and requires_grad(LU_data):
+        for dim in (-1, -2):
+            existing_dim(dim, LU_data._raw.ndim)  # whose size torch saves first
     if LU_data._raw.ndim < 2:
         raise RuntimeError(
             "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
