@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from impl.core.dtypes import FLOATING, get_default_dtype
@@ -28,6 +29,9 @@ def rfftfreq(n, d=1.0, *, dtype=None, out=None):
 
 
 def _frequencies(name, n, count, d, dtype, out) -> Tensor:
+    if out is not None:
+        compute = functools.partial(_frequencies, name, n, count, d, out.dtype, None)
+        return store_underived(f"aten::fft_{name}", (), out, compute, _storing_numbers)
     dtype = (out.dtype if out is not None else None) or dtype or get_default_dtype()
     if dtype.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
@@ -38,8 +42,6 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
         result[(n + 1) // 2 :] -= n
     step = n * d
     result = result.mul_(1.0 / step if step else math.copysign(math.inf, step))
-    if out is not None:
-        return store_underived(f"aten::fft_{name}", (), out, result, _storing_numbers)
     result._storage.version = 0  # torch fills it below the version counter
     return result
 

@@ -296,13 +296,13 @@ def _check_same(self, values) -> None:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
-@heaviside.checks_out
 def _check_heaviside_out(out, self, values) -> None:
     _check_same(self, values)
     if out != self.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
+heaviside.checks_out(_check_heaviside_out, first=True)
 for _op, _name in ((heaviside, "heaviside"), (heaviside_into, "heaviside_")):
     _op.checked(_check_same)
     _op.gradients("self", "values")(no_derivative(_name))

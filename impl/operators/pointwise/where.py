@@ -54,7 +54,7 @@ def _cast_layouts(args):
     return layouts
 
 
-where.checks_out(_same_as_promoted)
+where.checks_out(_same_as_promoted, first=True)
 where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
