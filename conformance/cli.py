@@ -91,6 +91,21 @@ the same programs.
 """
 
 
+TODO = """\
+Each step adds the operations that unlock the most programs, for each operation that is added, and
+that others need most; `then` is the share of programs that run after it. Without --area and --rule
+the programs are those of all rules.
+
+examples:
+  conform todo --area seeds                 the shortest way from nothing to the rules about seeds
+  conform todo run.jsonl                    the next operations for the port of this run
+
+exit codes:
+  0  always, but for
+  2  wrong usage or input
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code (see EXIT_CODES)."""
     parser = _parser()
@@ -314,6 +329,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     followed.add_argument(
         "--table", metavar="FILE.md", type=Path, help="write a table in Markdown here"
+    )
+    lacking = command("todo", "todo:todo", "list the operations that a port should have next")
+    lacking.epilog = TODO
+    lacking.add_argument(
+        "run_file",
+        metavar="RUNFILE",
+        type=Path,
+        nargs="?",
+        help="a run of the port, which says what it has; without one the way begins with nothing",
+    )
+    add_options(lacking.add_argument, (*SELECTION, *SUITE))
+    lacking.add_argument(
+        "--steps",
+        metavar="N",
+        type=int,
+        default=20,
+        help="show this many steps (default: %(default)s)",
     )
     compared = command(
         "diff", "traces:show_differences", "say what changed between two recordings or runs"

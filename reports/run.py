@@ -14,6 +14,8 @@ from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
 from reports.causes import OPEN, shown, title
 from reports.conventions import conventions
+from reports.lacks import OPEN as OPEN_LACKS
+from reports.lacks import lacks
 from reports.page import STYLES, render, write_atomically
 from reports.payload import payload
 from reports.summary import summary
@@ -89,6 +91,8 @@ def page(run: Run) -> str:
         causes=shown(grouped),
         causes_title=title(grouped),
         open_causes=OPEN,
+        lacks=lacks(run),
+        open_lacks=OPEN_LACKS,
         failures=found.attention[:STATIC_FAILURES],
         hidden_failures=max(0, len(found.attention) - STATIC_FAILURES),
         data=payload(run, grouped),

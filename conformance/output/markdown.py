@@ -13,7 +13,7 @@ from conformance.output.causes import excerpt
 from conformance.output.display import cut
 from conformance.output.failure import headline
 from conformance.run_files.categories import CATEGORIES, category
-from conformance.run_files.causes import causes
+from conformance.run_files.causes import causes, reasons
 from conformance.run_files.resume import header_text
 from conformance.run_files.run import Run
 from conformance.run_files.totals import is_failing, is_known
@@ -174,15 +174,12 @@ def _other_versions(run: Run) -> list[str]:
 
 def _not_compared(outcome: str, run: Run) -> list[str]:
     """The programs with that outcome, grouped by reason, the most frequent first."""
-    reasons: dict[str, list[str]] = {}
-    for line in run.programs:
-        if line["outcome"] == outcome:
-            reasons.setdefault(line["reason"] or "no reason given", []).append(line["id"])
-    if not reasons:
+    told = reasons(run.programs, outcome)
+    if not told:
         return []
-    told = sorted(reasons.items(), key=lambda item: -len(item[1]))
     texts = [
-        f"{len(ids):,}: {code(reason, 300)}, such as {code(ids[0])}" for reason, ids in told[:FIRST]
+        f"{len(lines):,}: {code(reason, 300)}, such as {code(lines[0]['id'])}"
+        for reason, lines in told[:FIRST]
     ]
     if len(told) > FIRST:
         texts.append(f"and {len(told) - FIRST:,} more reasons")

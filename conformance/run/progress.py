@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -15,11 +16,12 @@ from rich.text import Text
 
 from conformance.base.levels import LEVEL_VERDICTS, NOT_COMPARED
 from conformance.output.causes import cause_lines
-from conformance.output.display import printable
+from conformance.output.display import cut, printable
 from conformance.output.failure import headlines
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
+from conformance.run_files.causes import reasons
 from conformance.run_files.times import Times, times
 from conformance.run_files.totals import is_known, level_totals, totals
 
@@ -166,8 +168,7 @@ def summarise(console: Console, result: Result) -> None:
         style = _STYLES["diverges"] if not text.startswith(" ") else ""
         console.print(Text(text, style=style), soft_wrap=True)
     for outcome in NOT_COMPARED:
-        some = [line for line in result.lines if line["outcome"] == outcome]
-        _print_some(console, outcome, some, levels)
+        _print_reasons(console, outcome, result)
     _print_some(console, "known", [line for line in result.lines if is_known(line)], levels)
     others = [line for line in result.lines if line["outcome"] == "other_version"]
     _print_some(console, "other_version", others, levels)
@@ -230,6 +231,24 @@ def _print_some(
             console.print(Text(f"  {shown}"), soft_wrap=True)
     if len(lines) > FIRST:
         console.print(Text(f"  ... and {len(lines) - FIRST} more"))
+
+
+def _print_reasons(console: Console, outcome: str, result: Result) -> None:
+    """Print why programs were not compared, a line for each reason with one of its programs."""
+    told = reasons(result.lines, outcome)
+    if not told:
+        return
+    console.print(Text(f"{outcome.replace('_', ' ')}:", style=_STYLES[outcome]))
+    for reason, lines in told[:FIRST]:
+        console.print(
+            Text(f"  {len(lines):,} x {cut(reason)}, such as {lines[0]['id']}"), soft_wrap=True
+        )
+    if rest := told[FIRST:]:
+        left = sum(len(lines) for _, lines in rest)
+        console.print(Text(f"  ... and {left:,} for {len(rest):,} more reasons"))
+    if outcome == "unsupported" and "run file" in result.files:
+        path = shlex.quote(str(result.files["run file"]))
+        console.print(Text(f"  the way on: conform todo {path}"), soft_wrap=True)
 
 
 def _work(spent: Times) -> str:

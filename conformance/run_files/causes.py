@@ -98,6 +98,20 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
     return sorted(found, key=lambda cause: (-len(cause.lines), order[id(cause.lines[0])]))
 
 
+_PLACE = re.compile(r"\bline \d+: (?:the backend lacks )?")
+
+
+def reasons(lines: Iterable[Line], outcome: str) -> list[tuple[str, list[Line]]]:
+    """The reasons for which programs ended with an outcome (`unsupported`, `error`, `not_run`),
+    each with their lines, those of most programs first; the number of a line is no part of one."""
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        if line["outcome"] == outcome:
+            reason = _PLACE.sub("", line["reason"] or "no reason given")
+            groups.setdefault(reason, []).append(line)
+    return sorted(groups.items(), key=lambda item: -len(item[1]))
+
+
 def seen(line: Line, levels: Sequence[str] = LEVELS) -> Difference:
     """The difference at the first statement of a diverging program."""
     first = earliest(line["divergences"], levels) or earliest(line["divergences"], LEVELS)
