@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.base.kept import cache_folder
+from conformance.base.outputs import OutputError
 from conformance.base.release import version
 from conformance.fuzz.options import FUZZ
 from conformance.run.plan import WrongInput
@@ -35,6 +36,7 @@ exit codes:
   2  wrong usage or input: the message says what, and in which file and line
   3  nothing diverges, but something was not compared (unsupported, error, not run),
      or the run was interrupted
+  4  an output could not be written, or the suite itself failed (nothing diverges: 1 comes first)
 """
 
 DASHBOARD_EXIT_CODES = """\
@@ -101,6 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WrongInput as error:
         print(f"conform: {error}", file=sys.stderr)
         return 2
+    except OutputError as error:
+        print(f"conform: {error}", file=sys.stderr)
+        return 4
     except BrokenPipeError:
         # The reader of the output has closed its pipe (`conform list | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.text import Text
 
 from conformance.base import interruption
+from conformance.base.outputs import writing
 from conformance.commands.processes import prepare_processes
 from conformance.commands.run import console_on
 from conformance.fuzz.corpus import read_corpus, write_corpus
@@ -23,7 +24,7 @@ from conformance.fuzz.report import described, finding
 from conformance.fuzz.share import CORPUS, Share, check_themes, shares
 from conformance.fuzz.themes import SHARE, THEMES
 from conformance.run.judge import Judge
-from conformance.run.plan import WrongInput, check_folder, plan
+from conformance.run.plan import check_folder, plan
 from conformance.settings.settings import read_settings
 
 
@@ -116,8 +117,6 @@ def _report(tally: Tally, crew: Crew, judge: Judge, keep_in: Path | None) -> Non
 
 
 def _write(tally: Tally, place: Path) -> None:
-    try:
+    with writing(place):
         added = write_corpus(place, tally.reached)
-    except OSError as error:
-        raise WrongInput(f"{place}: cannot be written: {error.strerror}.") from None
     tally.console.print(Text(f"{added} programs added to the corpus in {place}"), soft_wrap=True)

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from conformance.base.outputs import writing
 from conformance.run.ending import ended, written
-from conformance.run.plan import WrongInput, check_writable, known_divergences, one_paragraph
+from conformance.run.plan import check_writable, known_divergences, one_paragraph
 from conformance.run.progress import summarise
 from conformance.run_files.merge import Merged
 from conformance.run_files.reading import read_run
@@ -31,13 +32,11 @@ def merge_runs(options: argparse.Namespace) -> int:
     for path in (options.output, *settings.outputs):
         check_writable(path)
     complete = len(merged.lines) == merged.header["programs"]
-    try:
+    with writing(options.output):
         writer = RunWriter(options.output, merged.header, suite.ids(), merged.lines)
-        lines = writer.in_suite_order()
-        result = ended(merged.header, lines, settings, suite, known, complete)
-        result = written(result, settings, writer)
-    except OSError as error:
-        raise WrongInput(f"{options.output}: cannot be written: {error.strerror}.") from None
+    lines = writer.in_suite_order()
+    result = ended(merged.header, lines, settings, suite, known, complete)
+    result = written(result, settings, writer)
     summarise(Console(), result)
     for sentence in () if complete else merged.missing:
         print(f"conform: {sentence}", file=sys.stderr)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.base.json_lines import dumps
+from conformance.base.outputs import write_text, writing
 from conformance.commands.pages import write_page
 from conformance.commands.processes import prepare_processes
 from conformance.mutation.examine import (
@@ -67,7 +68,8 @@ def mutants(options: argparse.Namespace) -> int:
             Text(f"kills no mutant alone: {rule['rule']} {rule['sentence']}"), soft_wrap=True
         )
     if options.json:
-        options.json.write_text(dumps(whole) + "\n", "utf-8")
+        with writing(options.json):
+            write_text(options.json, dumps(whole) + "\n")
     if options.report:
         write_page("reports.mutants", "reports", whole, options.report)
         console.print(f"report: {options.report}", soft_wrap=True)

@@ -36,7 +36,7 @@ def specification(options: argparse.Namespace) -> int:
         runs = [read_run(path) for path in options.run or ()]
         try:
             missing = site.build(chapters, recording, runs, options.site, status.update)
-        except (site.SiteError, MalformedNote) as error:
+        except MalformedNote as error:
             raise WrongInput(str(error)) from None
     for problem in missing:
         print(f"conform: {problem}", file=sys.stderr)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from conformance.base.outputs import write_text, writing
 from conformance.base.torch_versions import minor, ranges
 from conformance.commands.processes import prepare_processes
 from conformance.execution.history import History
@@ -46,10 +47,12 @@ def versions(options: argparse.Namespace) -> int:
         for line in told(title if title != name else name, found, asked, settings):
             print(printable(line))
     if options.json_file:
-        options.json_file.write_text(json.dumps(document(fits, asked), indent=1) + "\n")
+        with writing(options.json_file):
+            write_text(options.json_file, json.dumps(document(fits, asked), indent=1) + "\n")
         print(f"versions: {options.json_file}")
     if options.table:
-        options.table.write_text(markdown(fits, asked))
+        with writing(options.table):
+            write_text(options.table, markdown(fits, asked))
         print(f"table: {options.table}")
     return 0
 

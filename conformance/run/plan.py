@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import backends
+from conformance.base.outputs import reason, try_writing
 from conformance.base.release import version
 from conformance.compare.known import KnownDivergences, KnownError, default_path, read_known
 from conformance.execution.recorded import find_recording
@@ -245,11 +246,9 @@ def check_writable(path: Path | None) -> None:
     if path is None:
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try_writing(path)
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be written: {error.strerror}.") from None
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise WrongInput(f"{path}: cannot be written.")
+        raise WrongInput(f"{path}: cannot be written: {reason(error)}.") from None
 
 
 def check_folder(path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from conformance.base.json_lines import dumps
+from conformance.base.outputs import replacing
 
 
 def _encoded(line: Mapping[str, Any]) -> bytes:
@@ -39,7 +39,6 @@ class RunWriter:
         self.header = dict(header)
         self.lines: dict[str, dict[str, Any]] = {line["id"]: dict(line) for line in taken}
         self._order = {identifier: position for position, identifier in enumerate(order)}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._replace([self.header, *self.in_suite_order()])
         self._journal = open(self.path, "ab", buffering=0)  # noqa: SIM115 (closed by close/abandon)
 
@@ -68,11 +67,5 @@ class RunWriter:
         self._replace([self.header, *self.in_suite_order()])
 
     def _replace(self, lines: list[dict[str, Any]]) -> None:
-        finished = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        try:
-            with open(finished, "wb") as file:
-                file.writelines(_encoded(line) for line in lines)
-            os.replace(finished, self.path)
-        finally:
-            with suppress(FileNotFoundError):
-                finished.unlink()
+        with replacing(self.path) as file:
+            file.writelines(_encoded(line) for line in lines)
