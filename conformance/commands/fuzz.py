@@ -15,7 +15,6 @@ from rich.text import Text
 from conformance.base import interruption
 from conformance.base.outputs import writing
 from conformance.commands.processes import prepare_processes
-from conformance.commands.run import console_on
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.crew import Crew, check_processes
 from conformance.fuzz.findings import folder
@@ -23,6 +22,7 @@ from conformance.fuzz.progress import Tally, lost_finding
 from conformance.fuzz.report import described, finding
 from conformance.fuzz.share import CORPUS, Share, check_themes, shares
 from conformance.fuzz.themes import SHARE, THEMES
+from conformance.output.terminal import terminal
 from conformance.run.judge import Judge
 from conformance.run.plan import check_folder, plan
 from conformance.settings.settings import read_settings
@@ -45,7 +45,7 @@ def fuzz(options: argparse.Namespace) -> int:
     asked = _asked(themes, options, len(corpus))
     total = None if options.time else sum(share.examples for share in asked)
     with ExitStack() as stack:
-        tally = Tally(made, console_on(stack), total)
+        tally = Tally(made, stack.enter_context(terminal()), total)
         tally.announce(themes)
         if made.unavailable:
             tally.console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from conformance.base.outputs import OutputError
+from conformance.output.terminal import Terminal
 from conformance.run.plan import WrongInput, check_folder, check_writable, one_paragraph
 from conformance.run_files.reading import read_run
 
@@ -59,7 +58,7 @@ def dashboard(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise WrongInput(f"a dashboard cannot be made here: {error}.") from None
     processes = os.cpu_count() or 1 if options.processes == "auto" else options.processes
-    with Console(stderr=True).status("reading the run files") as status:
+    with Terminal(sys.stderr).status("reading the run files") as status:
         try:
             archive = site.build(
                 options.runs, options.site, options.cache, processes, status.update

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import pty
+import resource
+import shlex
 import socket
 import stat
+import subprocess
+import sys
+from contextlib import contextmanager
 
+import made_runs
 import pytest
-from command import conform, judge
+from command import MINIATURE, conform, environment, judge
 
 from conformance.base.outputs import OutputError, replacing, try_writing, write_text, writing
+from conformance.run_files.reading import read_run
+from conformance.run_files.writing import RunWriter
 
 OUTPUTS = ("--run-file", "--report", "--junit", "--summary")
 
@@ -123,3 +131,74 @@ def test_an_error_names_the_file_and_the_reason(tmp_path):
         (tmp_path / "file").write_text("")
         with writing(tmp_path / "file" / "below"):
             write_text(tmp_path / "file" / "below", "text")
+
+
+@contextmanager
+def file_size_limit(size: int):
+    """No file of this process grows beyond so many bytes, as if the disk were full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_lines_that_a_full_disk_refuses_are_written_later(tmp_path):
+    lines = [made_runs.line(f"A.{number}", "leaves") for number in range(6)]
+    path = tmp_path / "run.jsonl"
+    writer = RunWriter(path, made_runs.header(programs=6), [line["id"] for line in lines])
+    writer.write(lines[0])
+    with file_size_limit(path.stat().st_size + 100):
+        writer.write(lines[1])
+        writer.write(lines[2])
+        assert [line["id"] for line in read_run(path).programs] == ["A.0"]
+        with pytest.raises(OSError, match="File too large"):
+            writer.abandon()
+        assert os.listdir(tmp_path) == ["run.jsonl"]
+        assert [line["id"] for line in read_run(path).programs] == ["A.0"]
+    writer = RunWriter(path, made_runs.header(programs=6), (), lines[:1])
+    with file_size_limit(path.stat().st_size + 100):
+        writer.write(lines[1])
+    writer.write(lines[2])
+    assert [line["id"] for line in read_run(path).programs] == ["A.0", "A.1", "A.2"]
+    writer.abandon()
+    assert len(read_run(path).programs) == 3
+
+
+def limited(limit: str, *arguments: str, cwd) -> subprocess.CompletedProcess[str]:
+    """`conform` under a limit of the shell."""
+    command = shlex.join((sys.executable, "-m", "conformance.cli", *arguments))
+    return subprocess.run(
+        ["sh", "-c", f"ulimit {limit}; exec {command}"],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment(),
+        timeout=170,
+    )
+
+
+def test_a_disk_that_fills_up_in_a_run(tmp_path):
+    asked = ("--run-file", "r.jsonl", "--report", "r.html", "--junit", "r.xml")
+    suite = ("run", "--backend", "impl", "--oracle", "impl", "--area", "leaves")
+    done = limited("-f 160", *suite, *asked, cwd=tmp_path)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "the run file r.jsonl was not written: File too large" in done.stdout
+    assert "the report r.html was not written: " in done.stdout
+    assert "File too large" in done.stdout
+    assert sorted(os.listdir(tmp_path)) == ["r.jsonl", "r.xml"]
+    run = read_run(tmp_path / "r.jsonl")
+    assert run.programs and not run.complete
+    done = conform(*suite, "--resume", "r.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert read_run(tmp_path / "r.jsonl").complete
+
+
+@pytest.mark.parametrize("descriptors", [9, 14, 20])
+def test_too_few_descriptors(tmp_path, descriptors):
+    suite = ("run", "--backend", "impl", "--oracle", "impl", *MINIATURE)
+    done = limited(f"-n {descriptors}", *suite, "--run-file", "r.jsonl", cwd=tmp_path)
+    assert done.returncode in (0, 2, 3, 4), done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
