@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.base.kept import cache_folder
+from conformance.base.outputs import OutputError
 from conformance.base.release import version
+from conformance.base.streams import standard_streams
 from conformance.fuzz.options import FUZZ
 from conformance.run.plan import WrongInput
 from conformance.settings.options import (
@@ -35,6 +37,7 @@ exit codes:
   2  wrong usage or input: the message says what, and in which file and line
   3  nothing diverges, but something was not compared (unsupported, error, not run),
      or the run was interrupted
+  4  an output could not be written, or the suite itself failed (nothing diverges: 1 comes first)
 """
 
 DASHBOARD_EXIT_CODES = """\
@@ -108,21 +111,31 @@ exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code (see EXIT_CODES)."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    with standard_streams() as faults:
+        code = _code(arguments)
+    return 4 if faults and code != 1 else code
+
+
+def _code(arguments: Sequence[str] | None) -> int:
     try:
+        options = _parser().parse_args(arguments)
         module, _, function = options.command.partition(":")
         return getattr(importlib.import_module(f"conformance.commands.{module}"), function)(options)
+    except SystemExit as ended:  # of argparse
+        return int(ended.code or 0)
     except WrongInput as error:
         print(f"conform: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # The reader of the output has closed its pipe (`conform list | head`).
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         print("conform: interrupted", file=sys.stderr)
         return 3
+    except (OutputError, OSError, MemoryError) as error:
+        print(f"conform: {error or 'no memory is left'}", file=sys.stderr)
+        return 4
+    except Exception:
+        traceback.print_exc()
+        print("conform: the suite itself failed: please report the lines above", file=sys.stderr)
+        return 4
 
 
 def _parser() -> argparse.ArgumentParser:

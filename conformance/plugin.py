@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.base.escapes import harmless
 from conformance.fuzz.crew import Here, SearchFailed, Zygote, worker
 from conformance.fuzz.findings import folder
 from conformance.fuzz.options import DRAWING
@@ -20,7 +22,9 @@ from conformance.run.collector import PLAN, TEST, Collector
 from conformance.run.ending import Result
 from conformance.run.judge import Judge
 from conformance.run.plan import (
+    Plan,
     WrongInput,
+    alone_with,
     known_divergences,
     plan,
     select_named,
@@ -73,15 +77,23 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             suite, programs = select_programs(settings)
             known, unavailable = known_divergences(settings, suite), None
         else:
-            made = config.stash.get(PLAN, None) or plan(settings)
+            made = config.stash.get(PLAN, None) or _planned(settings, config)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
             config.stash[_COLLECTOR] = Collector(made, config)
             config.pluginmanager.register(config.stash[_COLLECTOR], "conformance-collector")
     except WrongInput as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(harmless(str(error))) from None
     config.stash[_PROGRAMS] = programs
     config.stash[_SETTINGS] = settings
     config.stash[_JUDGE] = Judge(settings, known, unavailable)
+
+
+def _planned(settings: Settings, config: pytest.Config) -> Plan:
+    """The plan of a run that pytest was started with; the run file is locked until it ends."""
+    stack = ExitStack()
+    stack.enter_context(alone_with(settings.run_file))
+    config.add_cleanup(stack.close)
+    return plan(settings)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -182,12 +194,11 @@ def settle(line: Mapping[str, Any], settings: Settings) -> None:
         case "other_version":
             return
         case "diverges" if line["known"]:
-            pytest.xfail(f"known divergence: {line['known']['reason']}")
+            pytest.xfail(harmless(f"known divergence: {line['known']['reason']}"))
         case "unsupported" | "not_run":
-            pytest.skip(f"{line['outcome'].replace('_', ' ')}: {line['reason']}")
+            pytest.skip(harmless(f"{line['outcome'].replace('_', ' ')}: {line['reason']}"))
         case _:
-            message = failure(line, settings).encode("utf-8", "backslashreplace").decode()
-            pytest.fail(message, pytrace=False)
+            pytest.fail(harmless(failure(line, settings)), pytrace=False)
 
 
 def _shares(config: pytest.Config) -> list[Share]:

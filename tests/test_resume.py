@@ -53,16 +53,6 @@ def test_a_writer_that_takes_lines_over_has_them_from_the_start(tmp_path):
     assert [line["id"] for line in read_run(path).programs] == ["A.1", "A.2"]
 
 
-def test_two_runs_into_one_file_leave_one_of_them_whole(tmp_path):
-    writers = [RunWriter(tmp_path / "r", made_runs.header(run=run)) for run in ("one", "two")]
-    for writer in writers:
-        writer.write(made_runs.line("A.1", "leaves"))
-    for writer in writers:
-        writer.abandon()
-    run = read_run(tmp_path / "r")
-    assert run.header["run"] == "two" and len(run.programs) == 1
-
-
 def test_a_torn_end_is_read_only_where_it_is_expected(tmp_path):
     path = made_runs.run_file(tmp_path / "r", [made_runs.line("A.1", "leaves")], interrupted=True)
     path.write_text(path.read_text("utf-8") + '{"type":"progr', encoding="utf-8")

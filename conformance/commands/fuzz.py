@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.text import Text
 
 from conformance.base import interruption
+from conformance.base.outputs import writing
 from conformance.commands.processes import prepare_processes
-from conformance.commands.run import console_on
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.crew import Crew, check_processes
 from conformance.fuzz.findings import folder
@@ -22,8 +22,9 @@ from conformance.fuzz.progress import Tally, lost_finding
 from conformance.fuzz.report import described, finding
 from conformance.fuzz.share import CORPUS, Share, check_themes, shares
 from conformance.fuzz.themes import SHARE, THEMES
+from conformance.output.terminal import terminal
 from conformance.run.judge import Judge
-from conformance.run.plan import WrongInput, check_folder, plan
+from conformance.run.plan import check_folder, plan
 from conformance.settings.settings import read_settings
 
 
@@ -44,7 +45,7 @@ def fuzz(options: argparse.Namespace) -> int:
     asked = _asked(themes, options, len(corpus))
     total = None if options.time else sum(share.examples for share in asked)
     with ExitStack() as stack:
-        tally = Tally(made, console_on(stack), total)
+        tally = Tally(made, stack.enter_context(terminal()), total)
         tally.announce(themes)
         if made.unavailable:
             tally.console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
@@ -116,8 +117,6 @@ def _report(tally: Tally, crew: Crew, judge: Judge, keep_in: Path | None) -> Non
 
 
 def _write(tally: Tally, place: Path) -> None:
-    try:
+    with writing(place):
         added = write_corpus(place, tally.reached)
-    except OSError as error:
-        raise WrongInput(f"{place}: cannot be written: {error.strerror}.") from None
     tally.console.print(Text(f"{added} programs added to the corpus in {place}"), soft_wrap=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
-import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from rich.console import Console
 from rich.text import Text
 
+from conformance.base.outputs import writing
 from conformance.commands.processes import PROCESSES, prepare_processes
+from conformance.output.terminal import terminal
 from conformance.run.ending import Result, ended, written
-from conformance.run.plan import Plan, WrongInput, plan
+from conformance.run.plan import Plan, WrongInput, alone_with, plan
 from conformance.run.progress import Watcher, announce, summarise
 from conformance.run_files.writing import RunWriter
 from conformance.settings.options import PREFIX, RUN, Option
@@ -29,9 +27,10 @@ def run(options: argparse.Namespace) -> int:
 
     if options.processes and options.machines:
         raise WrongInput("-n and --tx exclude each other: --tx 4*popen is -n 4.")
-    made = plan(read_settings(options))
-    with ExitStack() as stack:
-        console = console_on(stack)
+    settings = read_settings(options)
+    # An interrupted run is read after the run file is locked: another process may be at its end.
+    with alone_with(settings.run_file), terminal() as console:
+        made = plan(settings)
         announce(console, made)
         if made.unavailable and made.settings.if_available:
             console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
@@ -47,16 +46,18 @@ def run(options: argparse.Namespace) -> int:
             watcher.stop()
         if watcher.result is None:
             # pytest itself failed; its message is on standard error.
-            return 2 if watcher.refused or code in (4, 5) else 3
+            return 2 if watcher.refused or code in (4, 5) else 4 if watcher.broken else 3
         summarise(console, watcher.result)
-        return watcher.result.code()
+        code = watcher.result.code()
+        return 4 if watcher.broken and code != 1 else code
 
 
 def _ended_before(made: Plan) -> Result:
     """The result of a resumed run that has no program left."""
     settings, header = made.settings, made.header(len(made.taken))
     assert settings.run_file is not None
-    writer = RunWriter(settings.run_file, header, made.suite.ids(), made.taken.values())
+    with writing(settings.run_file):
+        writer = RunWriter(settings.run_file, header, made.suite.ids(), made.taken.values())
     lines = writer.in_suite_order()
     result = ended(header, lines, settings, made.suite, made.known, complete=True)
     return written(result, settings, writer)
@@ -111,15 +112,3 @@ def _forwarded(options: argparse.Namespace, table: Sequence[Option]) -> list[str
             values = value if isinstance(value, list) else [value]
             forwarded += [f"--{PREFIX}{option.name}={item}" for item in values]
     return forwarded
-
-
-def console_on(stack: ExitStack) -> Console:
-    """A console on the real standard output, which pytest's capturing does not reach."""
-    try:
-        descriptor = os.dup(sys.stdout.fileno())
-    except (OSError, io.UnsupportedOperation):
-        return Console()
-    sys.stdout.flush()
-    encoding = sys.stdout.encoding or "utf-8"
-    file = open(descriptor, "w", encoding=encoding, errors="replace")  # noqa: SIM115 (stack closes)
-    return Console(file=stack.enter_context(file))

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from conformance.backends import BackendError
 from conformance.base.json_lines import dumps
+from conformance.base.outputs import replacing
 
 _FIRST_KEY = b'{"id":'
 _UNREADABLE = (OSError, EOFError, lzma.LZMAError)
@@ -128,9 +129,5 @@ class TraceFile:
         content = "\n".join([dumps(head), *texts, ""]).encode("utf-8", "backslashreplace")
         if path.suffix == ".xz":
             content = lzma.compress(content, preset=preset)
-        part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            part.write_bytes(content)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write(content)

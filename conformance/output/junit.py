@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from conformance.base.outputs import replacing
 from conformance.base.torch_versions import ranges
 from conformance.output.display import cut
 from conformance.output.failure import failure, headline
@@ -38,7 +39,8 @@ def write(run: Run, path: Path, settings: Settings) -> None:
         _count(suite, [suite])
     _count(root, root)
     indent(root)
-    ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    with replacing(path) as file:
+        ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def legal(text: str) -> str:

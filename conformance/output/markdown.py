@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.outputs import write_text
 from conformance.base.torch_versions import ranges
 from conformance.output.causes import excerpt
 from conformance.output.display import cut
@@ -36,7 +37,7 @@ _WORDS = {
 
 def write(run: Run, path: Path, settings: Settings) -> None:
     """Write the page to a file; raises OSError. ``settings`` say how a program is shown again."""
-    path.write_bytes(page(run, settings).encode("utf-8", "backslashreplace"))
+    write_text(path, page(run, settings))
 
 
 def page(run: Run, settings: Settings) -> str:

@@ -10,10 +10,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from conformance.base.escapes import printable
 from conformance.base.levels import LEVELS
 from conformance.compare.verdict import Divergence, Verdict
 from conformance.execution.recorded import Recorded
-from conformance.output.display import cut, field_value, pair, printable, where
+from conformance.output.display import cut, field_value, pair, where
 from conformance.program.program import Program
 from conformance.run_files.changes import Change, Changes
 from conformance.run_files.differences import Differences

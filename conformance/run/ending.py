@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from conformance.base.outputs import reason
 from conformance.compare.known import KnownDivergences
 from conformance.execution.recorded import history
 from conformance.execution.trace_file import RecordingError
@@ -53,8 +54,8 @@ class Result:
         return causes(self.lines, self.settings.selection.levels)
 
     def code(self) -> int:
-        """The command's exit code: 2 if a requested file could not be written."""
-        return self.exit or (2 if self.faults else 0)
+        """The command's exit code: 4 if a requested file was not written, and nothing diverges."""
+        return 4 if self.faults and self.exit != 1 else self.exit
 
 
 def ended(
@@ -95,14 +96,9 @@ def written(result: Result, settings: Settings, writer: RunWriter | None) -> Res
     A file that cannot be written is a fault of the result; the others are still written.
     """
     files: dict[str, Path] = {}
-    if writer is not None:
-        if result.footer is None:
-            writer.abandon()
-        else:
-            writer.close(result.footer)
-        files["run file"] = writer.path
     faults = []
     makers: Sequence[tuple[str, Path | None, Callable[[Path], None]]] = (
+        ("run file", writer.path if writer else None, lambda path: _end(writer, result.footer)),
         ("report", settings.report, lambda path: _report(result.run, path)),
         ("JUnit XML", settings.junit, lambda path: junit.write(result.run, path, settings)),
         ("summary", settings.summary, lambda path: markdown.write(result.run, path, settings)),
@@ -113,9 +109,19 @@ def written(result: Result, settings: Settings, writer: RunWriter | None) -> Res
         try:
             make(path)
             files[what] = path
+        except OSError as error:
+            faults.append(f"the {what} {path} was not written: {reason(error)}")
         except Exception as error:
             faults.append(f"the {what} {path} was not written: {type(error).__name__}: {error}")
     return replace(result, files=files, faults=tuple(faults))
+
+
+def _end(writer: RunWriter | None, footer: Mapping[str, Any] | None) -> None:
+    assert writer is not None
+    if footer is None:
+        writer.abandon()
+    else:
+        writer.close(footer)
 
 
 def _report(run: Run, path: Path) -> None:

@@ -6,13 +6,14 @@ import os
 import platform
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from conformance import backends
+from conformance.base.outputs import reason, try_writing
 from conformance.base.release import version
 from conformance.compare.known import KnownDivergences, KnownError, default_path, read_known
 from conformance.execution.recorded import find_recording
@@ -20,6 +21,7 @@ from conformance.execution.recordings import is_recorded
 from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
 from conformance.run.judge import NONE, child
+from conformance.run_files.lock import Locked, locked
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import check_same, failed, taken_over
 from conformance.run_files.run import SCHEMA, RunError
@@ -240,16 +242,30 @@ def _in_child(settings: Settings) -> tuple[dict[str, Any], str | None]:
     return described, found.unavailable
 
 
+@contextmanager
+def alone_with(run_file: Path | None) -> Iterator[None]:
+    """Let no other process write this run file until the block ends.
+
+    Raises WrongInput where one does, or where nothing can be written.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(run_file))
+        except Locked as error:
+            raise WrongInput(str(error)) from None
+        except OSError as error:
+            raise WrongInput(f"{run_file}: cannot be written: {reason(error)}.") from None
+        yield
+
+
 def check_writable(path: Path | None) -> None:
     """Raise WrongInput when a file cannot be written there; an existing file stays as it is."""
     if path is None:
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try_writing(path)
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be written: {error.strerror}.") from None
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise WrongInput(f"{path}: cannot be written.")
+        raise WrongInput(f"{path}: cannot be written: {reason(error)}.") from None
 
 
 def check_folder(path: Path) -> None:

@@ -14,10 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from conformance.base.escapes import printable
 from conformance.base.levels import LEVEL_VERDICTS, NOT_COMPARED
 from conformance.output.causes import cause_lines
-from conformance.output.display import cut, printable
+from conformance.output.display import cut
 from conformance.output.failure import headlines
+from conformance.output.terminal import Terminal
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
@@ -81,11 +83,11 @@ class Bar:
 class Watcher:
     """The pytest plugin that `conform run` watches a run with, instead of pytest's own reporter."""
 
-    def __init__(self, made: Plan, console: Console) -> None:
+    def __init__(self, made: Plan, console: Terminal) -> None:
         self.plan = made
         self.console = console
         self.result: Result | None = None
-        self.refused = False
+        self.refused = self.broken = False
         self._counts: Counter[str] = Counter()
         self._total = 0
         self._begun = self._shown = time.monotonic()
@@ -102,6 +104,7 @@ class Watcher:
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
         if self._total or not isinstance(excinfo.value, OSError):
+            self.broken = True
             return None
         self.console.print(Text(f"conform: a worker cannot be started: {excinfo.value}"))
         self.refused = True
@@ -140,7 +143,7 @@ class Watcher:
         return f"{counts}; {rate:.0f}/s, {left:.0f} s left"
 
 
-def announce(console: Console, made: Plan) -> None:
+def announce(console: Terminal, made: Plan) -> None:
     """Print the backend, the oracle and the number of programs."""
     backend, oracle = made.backend, made.oracle
     console.print(
@@ -158,7 +161,7 @@ def announce(console: Console, made: Plan) -> None:
         )
 
 
-def summarise(console: Console, result: Result) -> None:
+def summarise(console: Terminal, result: Result) -> None:
     """Print how a run ended: levels, outcomes, causes, errors in ULP, files, exit."""
     console.print()
     console.print(_level_table(result))
@@ -218,7 +221,7 @@ def _outcomes(result: Result) -> Text:
 
 
 def _print_some(
-    console: Console, outcome: str, lines: list[dict[str, Any]], levels: tuple[str, ...]
+    console: Terminal, outcome: str, lines: list[dict[str, Any]], levels: tuple[str, ...]
 ) -> None:
     if not lines:
         return
@@ -233,7 +236,7 @@ def _print_some(
         console.print(Text(f"  ... and {len(lines) - FIRST} more"))
 
 
-def _print_reasons(console: Console, outcome: str, result: Result) -> None:
+def _print_reasons(console: Terminal, outcome: str, result: Result) -> None:
     """Print why programs were not compared, a line for each reason with one of its programs."""
     told = reasons(result.lines, outcome)
     if not told:
