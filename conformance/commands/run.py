@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("-n and --tx exclude each other: --tx 4*popen is -n 4.")
     made = plan(read_settings(options))
     with ExitStack() as stack:
+        stack.callback(made.sides.close)
         console = console_on(stack)
         announce(console, made)
         if made.unavailable and made.settings.if_available:
