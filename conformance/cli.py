@@ -203,6 +203,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         added.set_defaults(machines=[])
 
+    running.add_argument("-x", dest="maxfail", action="store_const", const=1, help="--maxfail 1")
     spread_over(running)
     running.add_argument(
         "--tx",

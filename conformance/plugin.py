@@ -18,9 +18,10 @@ from conformance.fuzz.report import Finding, finding
 from conformance.fuzz.share import Share, shares
 from conformance.output.failure import failure
 from conformance.program.program import Program
+from conformance.run.breaker import Limits, listen
 from conformance.run.collector import PLAN, TEST, Collector
 from conformance.run.ending import Result
-from conformance.run.judge import Judge
+from conformance.run.judge import Judge, lost_line
 from conformance.run.plan import (
     Plan,
     WrongInput,
@@ -69,6 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     settings = read_settings(config.option, PREFIX)
+    sides = None
     try:
         if (asked := getattr(config, "workerinput", None)) is not None:
             suite, programs = select_named(settings, asked["conform_programs"])
@@ -79,13 +81,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         else:
             made = config.stash.get(PLAN, None) or _planned(settings, config)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
+            sides = made.sides
+            if config.option.tx:
+                sides.close()  # its workers have their own
             config.stash[_COLLECTOR] = Collector(made, config)
             config.pluginmanager.register(config.stash[_COLLECTOR], "conformance-collector")
     except WrongInput as error:
         raise pytest.UsageError(harmless(str(error))) from None
     config.stash[_PROGRAMS] = programs
     config.stash[_SETTINGS] = settings
-    config.stash[_JUDGE] = Judge(settings, known, unavailable)
+    left = settings.total_timeout if asked is None else asked["conform_left"]
+    config.stash[_JUDGE] = judge = Judge(settings, known, unavailable, left, sides)
+    if asked is None:
+        config.pluginmanager.register(Limits(settings, judge.breaker), "conformance-limits")
+    else:
+        listen(config.pluginmanager.get_plugins(), judge.breaker)
 
 
 def _planned(settings: Settings, config: pytest.Config) -> Plan:
@@ -122,7 +132,12 @@ class ProgramItem(pytest.Item):
 
     def runtest(self) -> None:
         line = self.config.stash[_JUDGE].line(self.program)
-        self.stash[_LINE] = json.dumps(line, allow_nan=False)
+        try:
+            text = json.dumps(line, allow_nan=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            line = lost_line(self.program, f"the harness cannot write its line: {error}")
+            text = json.dumps(line)
+        self.stash[_LINE] = text
         settle(line, self.config.stash[_SETTINGS])
 
     def reportinfo(self) -> tuple[Path, int, str]:

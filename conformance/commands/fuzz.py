@@ -52,7 +52,7 @@ def fuzz(options: argparse.Namespace) -> int:
             return 3
         processes = check_processes(options.processes)
         crew = Crew(made.settings, corpus, processes, made.known.of_calls)
-        judge = Judge(made.settings, made.known, made.unavailable)
+        judge = Judge(made.settings, made.known, made.unavailable, sides=made.sides)
         stack.callback(judge.close)
         stack.callback(crew.close)
         stack.callback(tally.stop)

@@ -18,6 +18,7 @@ from conformance.run.plan import (
     one_paragraph,
     select_programs,
 )
+from conformance.run.sides import Sides
 from conformance.run_files.totals import exit_code
 from conformance.settings.settings import read_settings
 from conformance.suite.suite import Suite
@@ -51,8 +52,9 @@ def show_program(options: argparse.Namespace) -> int:
 
     settings = read_settings(options)
     suite, _ = select_programs(settings)
-    backend, oracle, unavailable = identities(settings)
-    judge = Judge(settings, known_divergences(settings, suite), unavailable)
+    sides = Sides(settings)
+    backend, oracle, unavailable = identities(sides)
+    judge = Judge(settings, known_divergences(settings, suite), unavailable, sides=sides)
     try:
         with one_paragraph():
             program = _program(options.program, suite, judge)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -29,8 +30,11 @@ def run(options: argparse.Namespace) -> int:
         raise WrongInput("-n and --tx exclude each other: --tx 4*popen is -n 4.")
     settings = read_settings(options)
     # An interrupted run is read after the run file is locked: another process may be at its end.
-    with alone_with(settings.run_file), terminal() as console:
+    with ExitStack() as stack:
+        stack.enter_context(alone_with(settings.run_file))
+        console = stack.enter_context(terminal())
         made = plan(settings)
+        stack.callback(made.sides.close)
         announce(console, made)
         if made.unavailable and made.settings.if_available:
             console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)

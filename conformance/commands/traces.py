@@ -20,7 +20,7 @@ from conformance.output import notes
 from conformance.output.terminal import Terminal
 from conformance.program.program import Program
 from conformance.run.export import PROGRAMS, export
-from conformance.run.judge import NONE, Judge, child
+from conformance.run.judge import NONE, Judge
 from conformance.run.plan import (
     WrongInput,
     check_folder,
@@ -29,6 +29,7 @@ from conformance.run.plan import (
     oracle_identity,
     select_programs,
 )
+from conformance.run.sides import Sides, child
 from conformance.run_files import differences as diff
 from conformance.run_files.reading import read_run
 from conformance.settings.settings import Settings, read_settings
@@ -43,9 +44,9 @@ def record_traces(options: argparse.Namespace) -> int:
     settings, path = read_settings(options), options.recording
     if path.is_dir() or not path.name.endswith(ENDINGS):
         return _record_version(settings, path)
-    programs, oracle = _recordable(settings)
-    check_writable(path)
     judge = Judge(settings, KnownDivergences())
+    programs, oracle = _recordable(settings, judge.sides)
+    check_writable(path)
     header = {
         "suite": version(),
         "oracle": oracle,
@@ -53,7 +54,10 @@ def record_traces(options: argparse.Namespace) -> int:
         "default_dtype": settings.default_dtype,
     }
     with Terminal(sys.stderr).status(f"recording {len(programs):,} programs"), writing(path):
-        failed = record(path, header, programs, judge.expected)
+        try:
+            failed = record(path, header, programs, judge.expected)
+        finally:
+            judge.close()
     for identifier, reason in failed.items():
         print(f"conform: {identifier}: not recorded: {reason}", file=sys.stderr)
     count = len(programs) - len(failed)
@@ -61,12 +65,12 @@ def record_traces(options: argparse.Namespace) -> int:
     return 3 if failed else 0
 
 
-def _recordable(settings: Settings) -> tuple[list[Program], dict[str, Any]]:
+def _recordable(settings: Settings, sides: Sides) -> tuple[list[Program], dict[str, Any]]:
     """The selected programs that a recording can hold, and the oracle; raises WrongInput."""
     if settings.oracle == NONE or is_recorded(settings.oracle):
         raise WrongInput(f"{settings.oracle!r} is no oracle that programs can be run on.")
     _, selected = select_programs(settings)
-    oracle, unavailable = oracle_identity(settings)
+    oracle, unavailable = oracle_identity(sides)
     if unavailable:
         raise WrongInput(f"the oracle is not available here: {unavailable}")
     return [program for program in selected if not is_made_by_torch(program)], oracle
@@ -74,7 +78,9 @@ def _recordable(settings: Settings) -> tuple[list[Program], dict[str, Any]]:
 
 def _record_version(settings: Settings, folder: Path) -> int:
     """Record the oracle's version of torch into a history; 3 if some program has no trace."""
-    programs, oracle = _recordable(settings)
+    sides = Sides(settings)
+    programs, oracle = _recordable(settings, sides)
+    sides.close()
     check_folder(folder)
     try:
         minor, release = release_of(str(oracle["version"]))

@@ -18,8 +18,9 @@ from conformance.history.fit import Fit, Question, fit, questions
 from conformance.output.display import cut
 from conformance.output.terminal import Terminal
 from conformance.program.program import Program
-from conformance.run.judge import NONE, child
+from conformance.run.judge import NONE
 from conformance.run.plan import WrongInput, check_writable, one_paragraph, select_programs
+from conformance.run.sides import child
 from conformance.settings.settings import Settings, read_settings
 
 AREAS = ("sweep", "docstrings", "laws", "signatures")

@@ -46,8 +46,9 @@ def export(
     ``told`` is called with the progress. Files are replaced at the end. Raises WrongInput
     for an oracle that is not available here, OSError.
     """
+    judge = Judge(settings, KnownDivergences())
     try:
-        oracle, unavailable = oracle_identity(settings)
+        oracle, unavailable = oracle_identity(judge.sides)
     except WrongInput as error:
         raise WrongInput(f"{error} (--oracle none exports programs without traces)") from None
     if unavailable:
@@ -70,13 +71,13 @@ def export(
     folder.mkdir(parents=True, exist_ok=True)
     for name in schemas.NAMES:
         write_text(folder / f"{name}.schema.json", schemas.text(name))
-    judge = Judge(settings, KnownDivergences())
     with _replaced(folder / PROGRAMS) as write:
         write(header)
         for done, (program, form) in enumerate(forms):
             told(f"{done} of {len(forms)} programs")
             expected = _expected(judge, program, exported)
             write({"type": "program", "program": form, "expected": expected})
+    judge.close()
     with _replaced(folder / LEFT_OUT) as write:
         for identifier, reason in exported.left_out.items():
             write({"id": identifier, "reason": reason})

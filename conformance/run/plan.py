@@ -16,11 +16,10 @@ from conformance import backends
 from conformance.base.outputs import reason, try_writing
 from conformance.base.release import version
 from conformance.compare.known import KnownDivergences, KnownError, default_path, read_known
-from conformance.execution.recorded import find_recording
-from conformance.execution.recordings import is_recorded
 from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
-from conformance.run.judge import NONE, child
+from conformance.run.judge import NONE
+from conformance.run.sides import Read, Side, Sides
 from conformance.run_files.lock import Locked, locked
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import check_same, failed, taken_over
@@ -64,7 +63,8 @@ class Plan:
     """The programs of a run, with its settings, backend and oracle.
 
     ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
-    header. ``selected`` is how many programs there were before a shard was taken of them.
+    header. ``selected`` is how many programs there were before a shard was taken of them. The
+    ``sides`` have been started.
     """
 
     settings: Settings
@@ -74,6 +74,7 @@ class Plan:
     backend: dict[str, Any]
     oracle: dict[str, Any]
     unavailable: str | None
+    sides: Sides
     selected: int = 0
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     resumed: dict[str, Any] | None = None
@@ -163,8 +164,9 @@ def plan(settings: Settings) -> Plan:
     known = known_divergences(settings, suite)
     for path in (settings.run_file, *settings.outputs):
         check_writable(path)
-    backend, oracle, unavailable = identities(settings)
-    made = Plan(settings, suite, tuple(programs), known, backend, oracle, unavailable, selected)
+    sides = Sides(settings)
+    described = identities(sides)
+    made = Plan(settings, suite, tuple(programs), known, *described, sides, selected)
     return _resuming(made, settings.resume) if settings.resume else made
 
 
@@ -182,20 +184,23 @@ def _resuming(made: Plan, path: Path) -> Plan:
     return replace(made, programs=left, taken=taken, resumed=run.header)
 
 
-def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+def identities(sides: Sides) -> tuple[dict[str, Any], dict[str, Any], str | None]:
     """The descriptions of backend and oracle, and why nothing can be run on them, if so.
 
-    Raises WrongInput for a backend that does not exist or cannot be imported.
+    Both are started, and closed after an error. Raises WrongInput for a backend that does not exist
+    or cannot be imported.
     """
-    oracle, no_oracle = oracle_identity(settings)
-    with one_paragraph():
-        no_backend: str | None = None
-        if is_recorded(settings.backend):
-            backend = _recorded(settings.backend, settings)
-        elif settings.isolation:
-            backend, no_backend = _in_child(settings)
-        else:
-            backend, no_backend = _in_process(settings.backend, settings.imports)
+    settings = sides.settings
+    try:
+        with one_paragraph():
+            if settings.oracle != NONE:
+                _checked(settings.oracle)
+                sides["oracle"].launch()
+            backend, no_backend = _backend(sides)
+        oracle, no_oracle = oracle_identity(sides)
+    except BaseException:
+        sides.close()
+        raise
     if no_oracle:
         return backend, oracle, f"the oracle is not available here: {no_oracle}"
     if no_backend:
@@ -203,43 +208,39 @@ def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str 
     return backend, oracle, None
 
 
-def oracle_identity(settings: Settings) -> tuple[dict[str, Any], str | None]:
+def oracle_identity(sides: Sides) -> tuple[dict[str, Any], str | None]:
     """The oracle's own description, and why nothing runs on it, if so; raises WrongInput."""
-    if settings.oracle == NONE:
+    name = sides.settings.oracle
+    if name == NONE:
         return {"name": NONE, "version": None, "device": None}, None
     with one_paragraph():
-        if is_recorded(settings.oracle):
-            return _recorded(settings.oracle, settings), None
-        return _in_process(settings.oracle, settings.imports)
+        _checked(name)
+        return _described(name, sides["oracle"])
 
 
-def _recorded(name: str, settings: Settings) -> dict[str, Any]:
-    recording = find_recording(name)
-    recording.check(settings.seed, settings.default_dtype)
-    return {**recording.oracle, "name": name}
+def _checked(oracle: str) -> None:
+    """Raise BackendError for a name that no oracle can have: a port's command."""
+    if is_port(oracle):
+        backends.find(oracle)
 
 
-def _in_process(name: str, imports: tuple[str, ...]) -> tuple[dict[str, Any], str | None]:
-    found = backends.find(name, imports)
-    described = {"name": name, "version": found.version, "device": found.device}
-    return described, found.available()
+def _backend(sides: Sides) -> tuple[dict[str, Any], str | None]:
+    settings, name = sides.settings, sides.settings.backend
+    if settings.if_available and is_port(name) and (absent := missing(name)):
+        return {"name": name, "version": None, "device": None}, f"{absent} is not installed"
+    described, unavailable = _described(name, found := sides["backend"])
+    if not isinstance(found, Read) and (names := found.identity().names) is not None:
+        described["names"] = names
+    return described, unavailable
 
 
-def _in_child(settings: Settings) -> tuple[dict[str, Any], str | None]:
-    if (
-        settings.if_available
-        and is_port(settings.backend)
-        and (absent := missing(settings.backend))
-    ):
-        unknown = {"name": settings.backend, "version": None, "device": None}
-        return unknown, f"{absent} is not installed"
-    with child(settings) as process:
-        found = process.identity()
-    described: dict[str, Any] = {"name": settings.backend}
-    described |= {"version": found.version, "device": found.device}
-    if found.names is not None:
-        described["names"] = found.names
-    return described, found.unavailable
+def _described(name: str, found: Side) -> tuple[dict[str, Any], str | None]:
+    """The description of a side for the header, and why it runs nothing, if so."""
+    if isinstance(found, Read):
+        return {**found.recording.oracle, "name": name}, None
+    identity = found.identity()
+    described = {"name": name, "version": identity.version, "device": identity.device}
+    return described, identity.unavailable
 
 
 @contextmanager

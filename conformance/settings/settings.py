@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.isolation.child import START_TIMEOUT
-from conformance.settings.options import TIMEOUT
+from conformance.settings.options import GIVE_UP, MEMORY, TIMEOUT
 from conformance.suite.suite import Selection
 
 
@@ -26,6 +26,10 @@ class Settings:
     seed: int = 0
     default_dtype: str = "float32"
     isolation: bool = True
+    memory: int | None = MEMORY
+    maxfail: int | None = None
+    total_timeout: float | None = None
+    give_up: int = GIVE_UP
     spec: Path | None = None
     findings: Path | None = None
     selection: Selection = field(default_factory=Selection)
@@ -67,6 +71,10 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         seed=value("seed", 0),
         default_dtype=value("default-dtype", "float32"),
         isolation=not value("no-isolation", False),
+        memory=value("memory", MEMORY),
+        maxfail=value("maxfail"),
+        total_timeout=value("total-timeout"),
+        give_up=value("give-up", GIVE_UP),
         spec=path("spec"),
         findings=path("findings"),
         selection=Selection(
