@@ -78,7 +78,8 @@ def test_backend_wrong_at_one_level_diverges_there_only(tmp_path, level):
     assert line["levels"] == {each: "diverges" if each == level else "conforms" for each in LEVELS}
     assert list(line["divergences"]) == [level]
     assert line["divergences"][level]["line"] == 3
-    assert f"LEAF-02.1  {level}: line 3" in done.stdout
+    assert f"1 x {level}: " in done.stdout
+    assert "   line 3, " in done.stdout
     assert {name for name, o in outcomes(tmp_path / "r").items() if o == "conforms"} == GOOD
 
 
