@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from command import MINIATURE, conform, environment, heed_interruption, judge
 from conformance.base.levels import LEVELS
 from conformance.run_files.reading import read_run
 from conformance.run_files.run import schema
+from conformance.settings.options import RECORDING, default_oracle
 
 
 def outcomes(path) -> dict[str, str]:
@@ -359,3 +361,9 @@ def test_exit_codes_are_documented():
 
 
 MINIATURE_FOLDER = environment()["PYTHONPATH"].split(os.pathsep)[1]
+
+
+def test_recorded_traces_are_the_oracle_where_there_is_no_torch(monkeypatch):
+    assert default_oracle() == "torch"
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert default_oracle() == RECORDING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,11 @@ PREFIX = "conform-"
 
 RECORDING = f"recorded:torch-{BASELINE}"
 """The oracle whose traces `conform spec` shows, unless another is given."""
+
+
+def default_oracle() -> str:
+    """The oracle unless another is given: torch, or where it is not installed its traces."""
+    return "torch" if importlib.util.find_spec("torch") else RECORDING
 
 
 def seconds(text: str) -> float:
@@ -122,8 +128,9 @@ BACKENDS = (
     ),
     Option(
         "oracle",
-        "right by definition: torch, torch:DEVICE, or none (only the programs' own comments)",
-        {"default": "torch", "metavar": "NAME"},
+        "right by definition: torch, torch:DEVICE, recorded:torch-2.15 (needs no torch), or none "
+        f"(only the programs' own comments); torch where it is installed, else {RECORDING}",
+        {"default": default_oracle(), "metavar": "NAME"},
     ),
     Option(
         "import",
