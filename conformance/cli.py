@@ -237,7 +237,9 @@ def _parser() -> argparse.ArgumentParser:
         "-o", dest="output", metavar="FILE", type=Path, required=True, help="ends in .html or .md"
     )
     merged = command(
-        "merge", "merge:merge_runs", "put the run files of shards together into one run"
+        "merge",
+        "merge:merge_runs",
+        "put the run files of shards together into one run, and fold reruns of failures back",
     )
     merged.add_argument("run_files", metavar="RUNFILE", type=Path, nargs="+")
     merged.add_argument("-o", dest="output", metavar="FILE", type=Path, required=True)

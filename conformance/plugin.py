@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -73,6 +74,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     sides = None
     try:
         if (asked := getattr(config, "workerinput", None)) is not None:
+            # A worker ends when the controlling process ends it, which heeds the interruption.
+            signal.signal(signal.SIGINT, lambda *_: None)
             suite, programs = select_named(settings, asked["conform_programs"])
             known, unavailable = known_divergences(settings, suite), asked["conform_unavailable"]
         elif config.option.collectonly:

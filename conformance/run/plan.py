@@ -171,7 +171,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _resuming(made: Plan, path: Path) -> Plan:
-    """The plan without the programs in the run file at ``path``; raises WrongInput."""
+    """The plan without the programs that the run file at ``path`` has; raises WrongInput."""
     with one_paragraph():
         run = read_run(path, torn=True)
         check_same(run, made.header(len(made.programs)), "this run")
@@ -180,8 +180,11 @@ def _resuming(made: Plan, path: Path) -> Plan:
         identifier: {**line, "known": made.known.known_divergence(line, levels)}
         for identifier, line in taken_over(run, made.programs).items()
     }
-    left = tuple(program for program in made.programs if program.id not in taken)
-    return replace(made, programs=left, taken=taken, resumed=run.header)
+    left = [program for program in made.programs if program.id not in taken]
+    # Programs that failed before come last: if one ends the run again, the others have been run.
+    broken = {line["id"] for line in run.programs}
+    left.sort(key=lambda program: program.id in broken)
+    return replace(made, programs=tuple(left), taken=taken, resumed=run.header)
 
 
 def identities(sides: Sides) -> tuple[dict[str, Any], dict[str, Any], str | None]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from conformance.base.json_lines import dumps
 from conformance.base.outputs import replacing
-
-
-def _encoded(line: Mapping[str, Any]) -> bytes:
-    # A lone surrogate (a backend may print one) becomes its JSON escape, \udc80.
-    return dumps(line).encode("utf-8", "backslashreplace") + b"\n"
+from conformance.run_files.seal import sealed
 
 
 class RunWriter:
@@ -40,7 +36,7 @@ class RunWriter:
         self.header = dict(header)
         self.lines: dict[str, dict[str, Any]] = {line["id"]: dict(line) for line in taken}
         self._order = {identifier: position for position, identifier in enumerate(order)}
-        self._replace([self.header, *self.in_suite_order()])
+        self._replace()
         self._journal = open(self.path, "ab", buffering=0)  # noqa: SIM115 (closed by close/abandon)
         self._whole = self._journal.tell()
         self._unwritten = b""
@@ -54,7 +50,7 @@ class RunWriter:
         if line["id"] in self.lines:
             raise ValueError(f"{line['id']} is in the run already")
         self.lines[line["id"]] = dict(line)
-        self._unwritten += _encoded(line)
+        self._unwritten += sealed(line)
         self._append()
 
     def in_suite_order(self) -> list[dict[str, Any]]:
@@ -70,7 +66,7 @@ class RunWriter:
         Raises OSError, and leaves the lines so far, which can be resumed.
         """
         self._journal.close()
-        self._replace([self.header, *self.in_suite_order(), dict(footer)])
+        self._replace(footer)
 
     def abandon(self) -> None:
         """Rewrite the file in suite order without a footer: the run was interrupted.
@@ -78,7 +74,7 @@ class RunWriter:
         Raises OSError, as `close`.
         """
         self._journal.close()
-        self._replace([self.header, *self.in_suite_order()])
+        self._replace()
 
     def _append(self) -> None:
         rest = self._unwritten
@@ -92,6 +88,11 @@ class RunWriter:
             self._whole += len(self._unwritten)
             self._unwritten = b""
 
-    def _replace(self, lines: list[dict[str, Any]]) -> None:
+    def _replace(self, footer: Mapping[str, Any] | None = None) -> None:
+        digest = hashlib.sha256()
         with replacing(self.path) as file:
-            file.writelines(_encoded(line) for line in lines)
+            for line in map(sealed, [self.header, *self.in_suite_order()]):
+                digest.update(line)
+                file.write(line)
+            if footer is not None:
+                file.write(sealed({**footer, "sha256": digest.hexdigest()}))

@@ -167,10 +167,14 @@ ORACLE = tuple(
 """The options of an oracle, for commands that judge no backend."""
 
 SUITE = (
-    Option("spec", "read the chapters from this folder", {"default": None, "metavar": "DIR"}),
+    Option(
+        "spec",
+        "read the chapters from this folder (their examples are Python, which is run)",
+        {"default": None, "metavar": "DIR"},
+    ),
     Option(
         "findings",
-        "replay what `conform fuzz` wrote to this folder, too",
+        "replay what `conform fuzz` wrote to this folder, too (programs are Python, which is run)",
         {"default": None, "metavar": "DIR"},
     ),
 )
@@ -189,7 +193,8 @@ SELECTION = (
 SHARE = (
     Option(
         "failed-in",
-        "only programs that diverge or ended in an error in this run file",
+        "only programs that diverge or ended in an error in this run file; `conform merge` folds "
+        "the run back into that one",
         {"default": None, "metavar": "RUNFILE"},
     ),
     Option(
@@ -246,7 +251,8 @@ OUTPUT = (
     Option(
         "resume",
         "go on with an interrupted run of the same options: programs in this run file are not run "
-        "again, and the file is made whole (or --run-file, if that is given)",
+        "again, unless they ended in an error, and the file is made whole (or --run-file, if that "
+        "is given)",
         {"default": None, "metavar": "RUNFILE"},
     ),
     *ENDING,
