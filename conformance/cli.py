@@ -26,6 +26,7 @@ from conformance.settings.options import (
     SUITE,
     add_options,
 )
+from conformance.settings.settings import WrongOptions
 
 EXIT_CODES = """\
 exit codes:
@@ -98,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         module, _, function = options.command.partition(":")
         return getattr(importlib.import_module(f"conformance.commands.{module}"), function)(options)
-    except WrongInput as error:
+    except (WrongInput, WrongOptions) as error:
         print(f"conform: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:

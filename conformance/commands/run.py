@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.commands.processes import PROCESSES, prepare_processes
+from conformance.isolation import keeper
 from conformance.run.ending import Result, ended, written
 from conformance.run.plan import Plan, WrongInput, plan
 from conformance.run.progress import Watcher, announce, summarise
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
             summarise(console, result)
             return result.code()
         watcher = Watcher(made, console)
+        keeper.start()  # before the processes of -n, which it is to end, too
         try:
             code = _pytest("test_programs", _forwarded(options, RUN), options, watcher)
         finally:

@@ -14,11 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.base.levels import LEVEL_VERDICTS, NOT_COMPARED
+from conformance.isolation.port import is_port
 from conformance.output.display import printable
 from conformance.output.failure import headlines
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
+from conformance.run.sides import isolation
 from conformance.run_files.times import Times, times
 from conformance.run_files.totals import is_failing, is_known, level_totals, totals
 
@@ -149,6 +151,8 @@ def announce(console: Console, made: Plan) -> None:
         ),
         soft_wrap=True,
     )
+    if is_port(backend["name"]) or not made.settings.isolation:
+        console.print(Text(f"isolation: {isolation(made.settings)}"), soft_wrap=True)
     if made.taken:
         console.print(
             Text(f"{len(made.taken)} more are taken over from {made.settings.resume}"),
