@@ -78,7 +78,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             made = config.stash.get(PLAN, None) or plan(settings)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
             sides = made.sides
-            if config.option.tx:
+            if getattr(config.option, "tx", None):
                 sides.close()  # its workers have their own
             config.stash[_COLLECTOR] = Collector(made, config)
             config.pluginmanager.register(config.stash[_COLLECTOR], "conformance-collector")

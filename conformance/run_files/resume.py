@@ -53,12 +53,16 @@ def header_text(value: Any) -> str:
 
 
 def taken_over(run: Run, programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
-    """The lines of an interrupted run that stand, by ID: all but those of a text changed since."""
+    """The lines of an interrupted run that stand, by ID.
+
+    Programs that were not run are run now, as are those whose text has changed since.
+    """
     by_id = {program.id: program for program in programs}
     return {
         line["id"]: line
         for line in run.programs
         if (program := by_id.get(line["id"])) is not None
+        and line["outcome"] != "not_run"
         # The line of a placeholder shows the source of a program made by torch.
         and (is_made_by_torch(program) or line["source"] == program.paste())
     }

@@ -92,7 +92,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for row in rows:
         cells = (cell.ljust(size) for cell, size in zip(row, wide, strict=True))
         terminalreporter.write_line("  ".join(cells).rstrip())
-    if path := config.getoption("--faults-page"):
+    if path := config.getoption("--faults-page", None):
         Path(path).write_text(table.page(), "utf-8")
 
 

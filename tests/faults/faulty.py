@@ -120,7 +120,7 @@ _POISONS = {
     "recursion limit": lambda: sys.setrecursionlimit(5000),
     "signal handler": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     "thread": lambda: threading.Thread(target=hang, daemon=True).start(),
-    "environment": lambda: os.environ.__setitem__("OMP_NUM_THREADS", "7"),
+    "environment": lambda: os.environ.__setitem__("PATH", "/nowhere"),
     "path": lambda: sys.path.insert(0, "/nowhere"),
     "unraisable hook": lambda: setattr(sys, "unraisablehook", print),
 }

@@ -145,3 +145,15 @@ def test_total_time_of_a_run(tmp_path):
     done = conform("run", *options, "-n", "0", "--run-file", file, cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr
     assert {line["outcome"] for line in read_run(file).programs} == {"not_run"}
+
+
+@pytest.mark.fault("a run that was stopped, resumed", "not tried")
+def test_resuming_a_stopped_run(tmp_path):
+    file = tmp_path / "run.jsonl"
+    run = ("run", "--backend", "miniature.wrong:values", "--oracle", "impl", *MINIATURE, "-n", "0")
+    conform(*run, "-x", "--run-file", file, cwd=tmp_path)
+    stopped = [line["outcome"] for line in read_run(file).programs]
+    done = conform(*run, "--resume", file, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    outcomes = [line["outcome"] for line in read_run(file).programs]
+    assert "not_run" in stopped and "not_run" not in outcomes
