@@ -28,6 +28,7 @@ from conformance.settings.options import (
     SUITE,
     add_options,
 )
+from conformance.settings.settings import WrongOptions
 
 EXIT_CODES = """\
 exit codes:
@@ -123,7 +124,7 @@ def _code(arguments: Sequence[str] | None) -> int:
         return getattr(importlib.import_module(f"conformance.commands.{module}"), function)(options)
     except SystemExit as ended:  # of argparse
         return int(ended.code or 0)
-    except WrongInput as error:
+    except (WrongInput, WrongOptions) as error:
         print(f"conform: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -33,7 +33,7 @@ from conformance.run.plan import (
     select_programs,
 )
 from conformance.settings.options import PREFIX, RUN, add_options
-from conformance.settings.settings import Settings, read_settings
+from conformance.settings.settings import Settings, WrongOptions, read_settings
 
 _SUITE = Path(__file__).with_name("test_programs.py")
 _PROGRAMS = pytest.StashKey[list[Program]]()
@@ -70,9 +70,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
-    settings = read_settings(config.option, PREFIX)
     sides = None
     try:
+        settings = read_settings(config.option, PREFIX)
         if (asked := getattr(config, "workerinput", None)) is not None:
             # A worker ends when the controlling process ends it, which heeds the interruption.
             signal.signal(signal.SIGINT, lambda *_: None)
@@ -85,11 +85,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             made = config.stash.get(PLAN, None) or _planned(settings, config)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
             sides = made.sides
-            if config.option.tx:
+            if getattr(config.option, "tx", None):
                 sides.close()  # its workers have their own
             config.stash[_COLLECTOR] = Collector(made, config)
             config.pluginmanager.register(config.stash[_COLLECTOR], "conformance-collector")
-    except WrongInput as error:
+    except (WrongInput, WrongOptions) as error:
         raise pytest.UsageError(harmless(str(error))) from None
     config.stash[_PROGRAMS] = programs
     config.stash[_SETTINGS] = settings

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from conformance.base.outputs import writing
 from conformance.commands.processes import PROCESSES, prepare_processes
+from conformance.isolation import keeper
 from conformance.output.terminal import terminal
 from conformance.run.ending import Result, ended, written
 from conformance.run.plan import Plan, WrongInput, alone_with, plan
@@ -44,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
             summarise(console, result)
             return result.code()
         watcher = Watcher(made, console)
+        keeper.start()  # before the processes of -n, which it is to end, too
         try:
             code = _pytest("test_programs", _forwarded(options, RUN), options, watcher)
         finally:

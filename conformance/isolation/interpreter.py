@@ -20,7 +20,7 @@ import numpy as np
 
 _SIGNALS = [
     number
-    for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGCHLD", "SIGPIPE", "SIGSEGV", "SIGUSR1")
+    for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGSEGV")
     if (number := getattr(signal, name, None)) is not None
 ]
 
@@ -60,30 +60,37 @@ class Interpreter:
         self._readers = dict(_STATE)
         if callable(dtype := getattr(namespace, "get_default_dtype", None)):
             self._readers["the default dtype"] = dtype
-        self._modules = list(sys.modules.values())
+        self._modules = dict(sys.modules)
+        self._in_order = list(self._modules.values())
         self._before = {name: read() for name, read in self._readers.items()}
 
     def changes(self) -> list[str]:
         """The parts of the state that have changed since the last call, or since the beginning.
 
-        Modules that were imported in the meantime are no change; one that is gone or replaced is.
+        Modules and variables that are new are no change; one that is gone or replaced is.
         """
         changed = [] if self._has_its_modules() else ["the modules that are imported"]
         for name, read in self._readers.items():
             try:
                 value = read()
-                same = value == self._before[name]
+                same = self._is_same(self._before[name], value)
             except Exception:
                 value, same = None, False
             if not same:
                 changed.append(name)
-                self._before[name] = value
+            self._before[name] = value
         return changed
+
+    @staticmethod
+    def _is_same(before: Any, now: Any) -> bool:
+        if before == now:
+            return True
+        return isinstance(before, dict) and before.items() <= now.items()
 
     def _has_its_modules(self) -> bool:
         before, now = self._modules, list(sys.modules.values())
-        self._modules = now
-        if len(now) != len(before):
-            now = now[: len(before)]
         # Comparing lists compares identities first, at the speed of C.
-        return now == before
+        if now == self._in_order:
+            return True
+        self._modules, self._in_order = dict(sys.modules), now
+        return all(self._modules.get(name) is module for name, module in before.items())

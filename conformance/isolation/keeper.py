@@ -2,24 +2,25 @@
 
 A process that is killed cannot clean up. The keeper reads a pipe to which only this process holds
 the other end; when the pipe is closed, by whatever end of this process, the keeper kills the
-process groups that it was told of, and every process that has its mark in the environment: that
-one has left its group. This file is the keeper's script, too, which imports no other module of the
-suite.
+process groups and runs the commands that it was told of, and kills every process that has its mark
+in the environment: that one has left its group. This file is the keeper's script, too, which
+imports no other module of the suite.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 MARK = "CONFORM_KEEPERS"
 """The variable whose value has the marks of the keepers of a process and of its ancestors."""
@@ -33,24 +34,25 @@ class _Keeper:
 
     def __init__(self) -> None:
         self.owner = os.getpid()
-        self._groups: set[int] = set()
+        self._things: set[str] = set()
         self._lock = threading.RLock()
         self._mark = os.urandom(8).hex()
         self._script: subprocess.Popen[bytes] | None = None
         os.environ[MARK] = ":".join(filter(None, (os.environ.get(MARK), self._mark)))
         atexit.register(self._end)
 
-    def tell(self, sign: str, group: int) -> None:
-        """Tell the script of a group that begins (``+``) or has ended (``-``)."""
+    def tell(self, sign: str, thing: int | Sequence[str]) -> None:
+        """Tell the script of a group or command that begins (``+``) or has ended (``-``)."""
+        text = json.dumps(thing)
         with self._lock:
-            self._groups = self._groups | {group} if sign == "+" else self._groups - {group}
+            self._things = self._things | {text} if sign == "+" else self._things - {text}
             try:
-                self._write(f"{sign}{group}\n")
+                self._write(f"{sign}{text}\n")
             except OSError:
                 # The script was killed: another one takes over.
                 self._script = None
                 with contextlib.suppress(OSError):
-                    self._write("".join(f"+{one}\n" for one in self._groups))
+                    self._write("".join(f"+{one}\n" for one in self._things))
 
     def start(self) -> None:
         """Start the script, unless it runs."""
@@ -94,23 +96,23 @@ def start() -> None:
     _mine().start()
 
 
-def keep(group: int) -> None:
-    """Have this process group killed when this process ends, however it does."""
-    _mine().tell("+", group)
+def keep(thing: int | Sequence[str]) -> None:
+    """Have a process group killed, or a command run, when this process ends, however it does."""
+    _mine().tell("+", thing)
 
 
-def release(group: int) -> None:
-    """Forget a group that has ended."""
-    _mine().tell("-", group)
+def release(thing: int | Sequence[str]) -> None:
+    """Forget a group that has ended, or a command that is not needed any more."""
+    _mine().tell("-", thing)
 
 
-def _told(pipe: BinaryIO) -> set[int]:
-    """The groups that are left when the pipe is closed."""
-    groups: set[int] = set()
+def _told(pipe: BinaryIO) -> list[Any]:
+    """The groups and commands that are left when the pipe is closed."""
+    things: set[bytes] = set()
     for line in pipe:
-        group = int(line[1:])
-        groups = groups | {group} if line[:1] == b"+" else groups - {group}
-    return groups
+        text = line[1:]
+        things = things | {text} if line[:1] == b"+" else things - {text}
+    return [json.loads(text) for text in things]
 
 
 def _marked(mark: bytes) -> Iterator[int]:
@@ -126,10 +128,14 @@ def _kill(pid: int, groups: bool = False) -> None:
         (os.killpg if groups else os.kill)(pid, signal.SIGKILL)
 
 
-def _sweep(groups: set[int], mark: bytes) -> None:
-    """Kill the groups, and all that is marked until there is none."""
-    for group in groups:
-        _kill(group, groups=True)
+def _sweep(things: list[Any], mark: bytes) -> None:
+    """Kill the groups, run the commands, and kill all that is marked until there is none."""
+    for thing in things:
+        if isinstance(thing, int):
+            _kill(thing, groups=True)
+        else:
+            with contextlib.suppress(OSError):
+                subprocess.run(thing, env=_unmarked(), stdin=subprocess.DEVNULL)
     for _ in range(_SWEEPS):
         found = list(_marked(mark))
         for pid in found:
@@ -137,6 +143,10 @@ def _sweep(groups: set[int], mark: bytes) -> None:
         if not found:
             return
         time.sleep(_PAUSE)
+
+
+def _unmarked() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != MARK}
 
 
 if __name__ == "__main__":

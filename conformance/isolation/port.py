@@ -16,7 +16,7 @@ from typing import IO, Any
 from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
 from conformance.base.release import version
-from conformance.isolation import confine
+from conformance.isolation import confine, container, keeper
 from conformance.isolation.answers import read_trace
 from conformance.isolation.child import Child, Failed, Identity, Pending, Unsupported
 from conformance.isolation.confine import network_refusal
@@ -52,6 +52,11 @@ class Port(Child):
     network = False
     """Whether it may use this machine's network, where the kernel can take it away."""
 
+    image: str | None = None
+    """The image of the container that its command runs in; without one it runs here."""
+
+    _removal: list[str] | None = None
+
     def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
         try:
             form = neutral(program)
@@ -76,6 +81,14 @@ class Port(Child):
             self._process.dismiss({"type": "stop"}, _PATIENCE)
         super().close()
 
+    def _kill(self) -> None:
+        super()._kill()
+        if self._removal is not None:
+            # The process was the container's client only.
+            subprocess.run(self._removal, stdin=subprocess.DEVNULL, capture_output=True)
+            keeper.release(self._removal)
+            self._removal = None
+
     def _checked(self, answer: dict[str, Any]) -> dict[str, Any]:
         match answer.get("type"):
             case "trace":
@@ -90,13 +103,7 @@ class Port(Child):
                 raise ValueError(f"an answer of type {shortened(other)}")
 
     def _launched(self) -> Process:
-        words = _words(self.backend)
-        if shutil.which(words[0]) is None:
-            raise BackendError(
-                f"backend {self.backend!r}: {words[0]} cannot be started: "
-                f"{os.strerror(errno.ENOENT)}"
-            )
-        command = confine.command(words, self.network or network_refusal() is not None)
+        command = self._contained() if self.image else self._confined()
 
         def started(requests: int, answers: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
@@ -104,6 +111,27 @@ class Port(Child):
             )
 
         return Process(started, self.memory)
+
+    def _confined(self) -> list[str]:
+        """The command, without the network where that is possible; raises BackendError."""
+        words = _words(self.backend)
+        if shutil.which(words[0]) is None:
+            reason = os.strerror(errno.ENOENT)
+            raise BackendError(f"backend {self.backend!r}: {words[0]} cannot be started: {reason}")
+        return confine.command(words, self.network or network_refusal() is not None)
+
+    def _contained(self) -> list[str]:
+        """The command of a container that runs the command; raises BackendError."""
+        runner, reason = container.engine()
+        if runner is None:
+            raise BackendError(f"backend {self.backend!r}: {reason}")
+        assert self.image is not None
+        name = f"conform-{os.urandom(8).hex()}"
+        self._removal = container.remove(runner, name)
+        keeper.keep(self._removal)
+        words = _words(self.backend)
+        made = container.command(runner, self.image, name, words, self.memory)
+        return confine.command(made, network=True)
 
     def _introduced(self, process: Process) -> Identity:
         answer = process.ask(

@@ -88,6 +88,7 @@ class Process:
         self._answers, from_child = os.pipe()
         self._memory = memory
         self._watched = 0.0
+        keeper.start()  # before the process, which is to have its mark
         try:
             self._child = started(to_child, from_child, self._printed)
         except BaseException:

@@ -16,10 +16,11 @@ from conformance import backends
 from conformance.base.outputs import reason, try_writing
 from conformance.base.release import version
 from conformance.compare.known import KnownDivergences, KnownError, default_path, read_known
+from conformance.isolation import container
 from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
 from conformance.run.judge import NONE
-from conformance.run.sides import Read, Side, Sides
+from conformance.run.sides import Read, Side, Sides, isolation
 from conformance.run_files.lock import Locked, locked
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import check_same, failed, taken_over
@@ -89,7 +90,11 @@ class Plan:
             "suite": version(),
             "backend": self.backend,
             "oracle": self.oracle,
-            "host": {"python": platform.python_version(), "platform": platform.platform()},
+            "host": {
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "isolation": isolation(self.settings),
+            },
             "seed": self.settings.seed,
             "default_dtype": self.settings.default_dtype,
             "programs": programs,
@@ -229,8 +234,14 @@ def _checked(oracle: str) -> None:
 
 def _backend(sides: Sides) -> tuple[dict[str, Any], str | None]:
     settings, name = sides.settings, sides.settings.backend
-    if settings.if_available and is_port(name) and (absent := missing(name)):
-        return {"name": name, "version": None, "device": None}, f"{absent} is not installed"
+    unknown = {"name": name, "version": None, "device": None}
+    if settings.image is not None:
+        if not is_port(name):
+            raise WrongInput("--isolate container is for a port's command: --backend 'cmd: ...'.")
+        if lack := container.engine()[1]:
+            return unknown, lack
+    elif settings.if_available and is_port(name) and (absent := missing(name)):
+        return unknown, f"{absent} is not installed"
     described, unavailable = _described(name, found := sides["backend"])
     if not isinstance(found, Read) and (names := found.identity().names) is not None:
         described["names"] = names

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from conformance.base.escapes import printable
 from conformance.base.levels import LEVEL_VERDICTS, NOT_COMPARED
+from conformance.isolation.port import is_port
 from conformance.output.causes import cause_lines
 from conformance.output.display import cut
 from conformance.output.failure import headlines
@@ -23,6 +24,7 @@ from conformance.output.terminal import Terminal
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
+from conformance.run.sides import isolation
 from conformance.run_files.causes import reasons
 from conformance.run_files.times import Times, times
 from conformance.run_files.totals import is_known, level_totals, totals
@@ -154,6 +156,8 @@ def announce(console: Terminal, made: Plan) -> None:
         ),
         soft_wrap=True,
     )
+    if is_port(backend["name"]) or not made.settings.isolation:
+        console.print(Text(f"isolation: {isolation(made.settings)}"), soft_wrap=True)
     if made.taken:
         console.print(
             Text(f"{len(made.taken)} more are taken over from {made.settings.resume}"),

@@ -14,6 +14,7 @@ from conformance.execution.execute import trace
 from conformance.execution.recorded import Recorded, find_recording
 from conformance.execution.recordings import is_recorded
 from conformance.isolation.child import Child, Identity, Pending
+from conformance.isolation.confine import network_refusal
 from conformance.isolation.port import Port, is_port
 from conformance.isolation.process import Process, await_answers
 from conformance.observe.trace import Trace
@@ -99,7 +100,7 @@ def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Ch
     With an ``oracle`` it serves the sweep. Requests may take ``times`` the usual timeout.
     """
     kind = Port if is_port(settings.backend) else Child
-    return kind(
+    made = kind(
         settings.backend,
         settings.imports,
         timeout=settings.timeout * times,
@@ -109,6 +110,24 @@ def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Ch
         oracle=oracle,
         memory=settings.memory,
     )
+    if isinstance(made, Port):
+        made.network, made.image = settings.network, settings.image
+    return made
+
+
+def isolation(settings: Settings) -> str:
+    """How the programs of these settings are kept from harm, in words, for header and terminal."""
+    if not settings.isolation:
+        return "none: oracle and backend run in the process of the harness"
+    if not is_port(settings.backend):
+        return "processes"
+    if settings.image:
+        return f"a container of {settings.image}, without network"
+    if settings.network:
+        return "processes; the port has the network, as asked for"
+    if refusal := network_refusal():
+        return f"processes; the port has the network, since the kernel refuses: {refusal}"
+    return "processes; the port has no network"
 
 
 @dataclass(frozen=True)

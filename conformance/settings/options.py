@@ -154,6 +154,14 @@ BACKENDS = (
         {"choices": ("float32", "float64"), "default": "float32"},
     ),
     Option(
+        "isolate",
+        "where a port's command runs: in a process, without network where the kernel allows that, "
+        "or in a container (Docker or Podman) of the --image, without network",
+        {"choices": ("process", "container"), "default": "process"},
+    ),
+    Option("image", "the image of --isolate container", {"default": None, "metavar": "IMAGE"}),
+    Option("network", "let a port's command use the network", {"action": "store_true"}),
+    Option(
         "no-isolation",
         "run backend and oracle in the same process as the harness (for debuggers; no timeout, and "
         "no protection from what they do)",

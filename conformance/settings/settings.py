@@ -14,6 +14,10 @@ from conformance.settings.options import GIVE_UP, MEMORY, TIMEOUT
 from conformance.suite.suite import Selection
 
 
+class WrongOptions(ValueError):
+    """Options that do not go together; the message says which."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings of a run, from the command line of `conform` or of pytest."""
@@ -26,6 +30,8 @@ class Settings:
     seed: int = 0
     default_dtype: str = "float32"
     isolation: bool = True
+    image: str | None = None
+    network: bool = False
     memory: int | None = MEMORY
     maxfail: int | None = None
     total_timeout: float | None = None
@@ -51,7 +57,10 @@ class Settings:
 
 
 def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
-    """The settings in a parsed command line whose options have that prefix."""
+    """The settings in a parsed command line whose options have that prefix.
+
+    Raises WrongOptions.
+    """
 
     def value(name: str, default: Any = None) -> Any:
         return getattr(namespace, f"{prefix}{name}".replace("-", "_"), default)
@@ -71,6 +80,8 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         seed=value("seed", 0),
         default_dtype=value("default-dtype", "float32"),
         isolation=not value("no-isolation", False),
+        image=_image(value("isolate"), value("image")),
+        network=bool(value("network", False)),
         memory=value("memory", MEMORY),
         maxfail=value("maxfail"),
         total_timeout=value("total-timeout"),
@@ -99,6 +110,13 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         if_available=bool(value("if-available", False)),
         allow_unsupported=bool(value("allow-unsupported", False)),
     )
+
+
+def _image(isolate: str | None, image: str | None) -> str | None:
+    """The image of the container that a port runs in, if it does; raises WrongOptions."""
+    if (isolate == "container") != (image is not None):
+        raise WrongOptions("--isolate container and --image IMAGE belong together.")
+    return image
 
 
 def command(settings: Settings, program: str) -> str:
