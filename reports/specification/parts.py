@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -26,13 +26,17 @@ VERSIONS_PAGE = ("torch", "torch.html", "Versions of torch")
 
 @dataclass(frozen=True)
 class Example:
-    """A program of a rule: its source, the oracle's trace, and its standing in every run."""
+    """A program of a rule: its source, the oracle's trace, and its standing in every run.
+
+    `said` are the texts of the errors and warnings in the trace.
+    """
 
     program: Program
     lines: list[Any]
     steps: list[Observed]
     missing: str
     entries: list[Entry]
+    said: list[str]
 
 
 @dataclass(eq=False)
@@ -139,4 +143,13 @@ def _example(program: Program, recording: Recorded, made: list[Column]) -> Examp
         observed(program, trace) if trace else [],
         missing,
         [column.entry(program, trace) for column in made],
+        list(_said(trace)) if trace else [],
     )
+
+
+def _said(trace: Trace) -> Iterator[str]:
+    """The texts of a trace's errors and warnings."""
+    for step in trace.steps:
+        yield from (warning["message"] for warning in step.warnings)
+        if step.error is not None:
+            yield f"{step.error['type']}: {step.error['message']}"

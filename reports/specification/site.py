@@ -23,7 +23,7 @@ from reports.categories import SYMBOLS, WORDS
 from reports.folder import write_site
 from reports.page import STYLES, render
 from reports.payload import json_text, packed
-from reports.specification.parts import PAGES, VERSIONS_PAGE, Part, parts_of, prose_of
+from reports.specification.parts import PAGES, VERSIONS_PAGE, Part, Section, parts_of, prose_of
 from reports.specification.prose import Prose
 from reports.specification.verdicts import ABSENT, Claim, Column, claims, columns, worst
 from reports.specification.versions import (
@@ -255,16 +255,29 @@ def _supported(
 
 
 def _index(parts: list[Part]) -> list[Any]:
-    """The search index: for each chapter its page and title, and its rules with their texts."""
+    """The search index: for each chapter its page and title, and its rules with their texts: ID,
+    sentence, prose, and programs with the errors and warnings that they end in."""
     plain = Prose({}, {}).plain
     return [
         [
             part.page,
             part.chapter.title,
             [
-                [section.rule.id, section.rule.sentence, plain(section.rule.prose)]
+                [
+                    section.rule.id,
+                    section.rule.sentence,
+                    plain(section.rule.prose),
+                    _programs(section),
+                ]
                 for section in part.sections
             ],
         ]
         for part in parts
     ]
+
+
+def _programs(section: Section) -> str:
+    """The sources of a rule's programs, and the texts of their errors and warnings, each once."""
+    texts = [one.program.source for one in section.examples]
+    texts += [text for one in section.examples for text in one.said]
+    return "\n".join(dict.fromkeys(texts))

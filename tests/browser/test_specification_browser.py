@@ -75,6 +75,13 @@ def test_the_search_finds_rules_by_id_and_by_words(go: Any) -> None:
     assert one(page, "#found").text == "0 rules found"
 
 
+def test_the_search_ignores_common_words_and_a_missing_hyphen(go: Any) -> None:
+    page = go("index.html#?q=TIES01")
+    assert texts(page, "#hits .row-id") == ["TIES-01"]
+    page = go("index.html#?q=why+does+the+ties-01+do+that")
+    assert texts(page, "#hits .row-id")[0] == "TIES-01"
+
+
 def test_a_rule_is_found_without_its_chapter(browser: Any, site: Path) -> None:
     browser.get(f"{site.as_uri()}/index.html#TIES-01.1")
     wait(lambda: browser.current_url.endswith("/ties.html#TIES-01.1"))

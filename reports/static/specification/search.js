@@ -1,4 +1,5 @@
-// The index page: search over every rule, and redirection from a rule's ID to its chapter.
+// The index page: search over every rule, its programs and their errors; and redirection from a
+// rule's ID to its chapter.
 
 const SHOWN = 60;
 const CONTEXT = 90;
@@ -6,12 +7,43 @@ const CONTEXT = 90;
 const box = document.getElementById("q");
 const rules = [];
 
-// A rule's rank among what was found: its ID, its sentence, its prose; none if a word is missing.
-function rank(rule, words) {
-  const [id, sentence, prose] = rule.lower;
-  if (!words.every((word) => id.includes(word) || sentence.includes(word) || prose.includes(word))) return null;
-  if (words.every((word) => id.includes(word))) return id === words[0] ? 0 : 1;
-  return words.every((word) => id.includes(word) || sentence.includes(word)) ? 2 : 3;
+// Words that nearly every question has.
+const STOP = new Set(
+  ("a an and are as at be but by can do does for from get give has have how i in into is it its my not of on or so than that the "
+    + "their them then there these they this to was were what when where which while who why will with you your").split(" "),
+);
+// What a word is worth in a rule's ID, sentence, prose, and programs with their errors.
+const WORTH = [8, 4, 2, 1.5];
+const PHRASE = 40;
+// The part of the words' worth that a rule needs to be shown.
+const LEAST = 0.5;
+
+// The words of a question; an ID may be typed without its hyphen.
+function asked(text) {
+  const all = text.toLowerCase().split(/[^\p{L}\p{N}_.'-]+/u).map((word) => word.replace(/^[.'-]+|[.'-]+$/g, "")).filter(Boolean);
+  const words = all.filter((word) => !STOP.has(word)).map((word) => word.replace(/^([a-z]+)(\d{2}(?:\.\d+)?)$/, "$1-$2"));
+  return [...new Set(words.length ? words : all)];
+}
+
+const squeezed = (text) => text.toLowerCase().replace(/\s+/g, " ").trim();
+
+// Rules by their worth for the words: rarer words count for more, and so does the whole phrase.
+function ranked(text, words) {
+  const places = words.map((word) => rules.map((rule) => rule.lower.map((part) => part.includes(word))));
+  const weights = places.map((found) => Math.log(1 + rules.length / (1 + found.filter((parts) => parts.some(Boolean)).length)));
+  const total = weights.reduce((one, other) => one + other, 0);
+  const phrase = squeezed(text);
+  return rules
+    .map((rule, at) => {
+      const parts = words.map((_, word) => places[word][at]);
+      const met = weights.reduce((sum, weight, word) => sum + (parts[word].some(Boolean) ? weight : 0), 0);
+      const worth = weights.reduce((sum, weight, word) => sum + weight * Math.max(0, ...WORTH.filter((_, part) => parts[word][part])), 0);
+      const whole = words.length > 2 && rule.lower.some((part) => part.includes(phrase));
+      return { rule, met, worth: worth + (whole ? PHRASE : 0) + (rule.lower[0] === words[0] ? PHRASE : 0) };
+    })
+    .filter(({ met }) => met > 0 && met >= LEAST * total)
+    .sort((one, other) => other.worth - one.worth)
+    .map(({ rule }) => rule);
 }
 
 // Text as nodes, with every occurrence of the words marked.
@@ -34,16 +66,19 @@ function marked(text, words) {
   return nodes;
 }
 
-// The prose around the first word that occurs in the prose only.
+// The text around the first word that occurs in the prose, or in a program, only.
 function around(rule, words) {
-  const [id, sentence, prose] = rule.lower;
-  const word = words.find((one) => !id.includes(one) && !sentence.includes(one));
+  const [id, sentence, prose, programs] = rule.lower;
+  const missing = words.filter((one) => !id.includes(one) && !sentence.includes(one));
+  const inProse = missing.find((one) => prose.includes(one));
+  const word = inProse ?? missing.find((one) => programs.includes(one));
   if (word === undefined) return null;
-  const at = prose.indexOf(word);
+  const [whole, lower] = inProse === undefined ? [rule.programs, programs] : [rule.prose, prose];
+  const at = lower.indexOf(word);
   // Whole words, and the word itself however long it is.
-  const from = at > CONTEXT ? Math.min(at, prose.indexOf(" ", at - CONTEXT) + 1) : 0;
-  const to = Math.min(rule.prose.length, at + word.length + CONTEXT);
-  const text = `${from ? "… " : ""}${rule.prose.slice(from, to)}${to < rule.prose.length ? " …" : ""}`;
+  const from = at > CONTEXT ? Math.min(at, lower.indexOf(" ", at - CONTEXT) + 1) : 0;
+  const to = Math.min(whole.length, at + word.length + CONTEXT);
+  const text = `${from ? "… " : ""}${whole.slice(from, to)}${to < whole.length ? " …" : ""}`;
   return element("span", { class: "row-brief" }, marked(text, words));
 }
 
@@ -57,12 +92,8 @@ function hit(rule, words) {
 
 function search() {
   const text = box.value.trim();
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = rules
-    .map((rule) => [words.length ? rank(rule, words) : null, rule])
-    .filter(([order]) => order !== null)
-    .sort(([one], [other]) => one - other)
-    .map(([, rule]) => rule);
+  const words = asked(text);
+  const found = words.length ? ranked(text, words) : [];
   document.getElementById("results").hidden = !words.length;
   document.getElementById("hits").replaceChildren(...found.slice(0, SHOWN).map((rule) => hit(rule, words)));
   const rest = found.length > SHOWN ? `, the first ${SHOWN} are shown` : "";
@@ -86,9 +117,9 @@ function open() {
 async function start() {
   const chapters = await unpacked(document.querySelector("[data-blob=index]").textContent);
   for (const [page, , listed] of chapters) {
-    for (const [id, sentence, prose] of listed) {
-      const lower = [id, sentence, prose].map((text) => text.toLowerCase());
-      rules.push({ page, id, sentence: sentence.replaceAll("`", ""), prose, lower });
+    for (const [id, sentence, prose, programs] of listed) {
+      const lower = [id, sentence, prose, squeezed(programs)].map((text) => text.toLowerCase());
+      rules.push({ page, id, sentence: sentence.replaceAll("`", ""), prose, programs: programs.replace(/\s+/g, " ").trim(), lower });
     }
   }
   open();
