@@ -103,6 +103,8 @@ def add_scalar(self: Array, other) -> Array:
 @operator(node="SubBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
 @rounded_once
 def sub_scalar(self: Array, other) -> Array:
+    if self.dtype.kind == "b":
+        raise NotImplementedError(SUBTRACT_BOOL)
     return self - other
 
 
@@ -247,6 +249,16 @@ def _check_subtraction(self, other, alpha) -> None:
     if bools:
         raise NotImplementedError(SUBTRACT_BOOLS if bools == 2 else SUBTRACT_BOOL)
     _check_alpha(self, other, alpha)
+
+
+@formula_operation
+def difference(value, other):
+    """value - other, which refuses bools. Raises NotImplementedError."""
+    _check_subtraction(value, other, 1)
+    return value - other
+
+
+tensor_ops.difference = lambda value, other: value - other
 
 
 # Of floats there is nothing else to refuse.

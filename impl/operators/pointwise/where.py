@@ -20,8 +20,17 @@ from impl.tensor.tensor import Tensor
 
 @operator(node="WhereBackward0", elementwise=True, function=False, method=False)
 def where(condition: Array, self: Array, other: Array) -> Array:
+    _require_condition(condition.dtype)
     target = result_dtype([self, other]).numpy
     return np.where(condition, _cast(self, target), _cast(other, target))
+
+
+def _require_condition(d: np.dtype) -> None:
+    if d.kind != "b" and d != np.uint8:
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{BY_NUMPY[d].legacy}"
+        )
 
 
 def _cast(value, target):
@@ -80,11 +89,7 @@ array_ops.where = _where
 def _check_condition(d: np.dtype) -> None:
     if d == np.uint8:
         warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=4)
-    elif d.kind != "b":
-        raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{BY_NUMPY[d].legacy}"
-        )
+    _require_condition(d)
 
 
 def _select(condition, self, other, out):

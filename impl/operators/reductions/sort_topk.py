@@ -326,8 +326,10 @@ def mode(input, dim=-1, keepdim=False):
 # -- running extrema --------------------------------------------------------------------------
 
 
-def _running(self, dim, better):
+def _running(name: str, self, dim, better):
     array = np.asarray(self)
+    if not array.ndim and dim not in (-1, 0):
+        raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
     dim = wrap_dim(dim, array.ndim)
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
@@ -357,7 +359,7 @@ def _define_running(name: str, better, words: str) -> None:
     """Define and publish `cummax` or `cummin`."""
 
     def kernel(self: Array, dim) -> Array:
-        return _running(self, dim, better)
+        return _running(name, self, dim, better)
 
     kernel.__name__ = f"{name}_dim"
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")

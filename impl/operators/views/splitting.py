@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.core.dims import existing_dim, wrap_dim
+from impl.core.dims import require_dims, wrap_dim
 from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
@@ -194,7 +194,8 @@ def unbind(self: Geometry, dim=0) -> list[Geometry]:
 
     Multi-output views, which may not be modified in place while recorded. Raises IndexError.
     """
-    dim = existing_dim(dim, len(self.shape))
+    dim = wrap_dim(dim, len(self.shape))
+    require_dims(dim, len(self.shape))
     shape = (*self.shape[:dim], *self.shape[dim + 1 :])
     strides = (*self.strides[:dim], *self.strides[dim + 1 :])
     return [
