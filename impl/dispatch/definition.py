@@ -82,6 +82,8 @@ def operator(
             complex: a NoComplex, how complex numbers are refused.
             writes: how often torch's kernel writes its result while making it, which is the version
                 of a result of inference tensors.
+            written_by: the operator, with `out=`, by which torch's kernel does that, or a function
+                of the arguments that returns its name or None.
             saved_as: a SavedAs, the attributes under which nodes show saved values.
             memory: a MemoryOverlap, which overlap of memory writes forbid.
             layout_sensitive: the formulas see to the order of dimensions in memory; by default as

@@ -17,7 +17,7 @@ from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
 
 
-@operator(elementwise=True, inplace=True, out=True, writes=1)
+@operator(elementwise=True, inplace=True, out=True, writes=1, written_by="abs")
 def abs_(self: Array) -> Array:
     """The absolute value; its slope at 0 and at NaN is 0 (torch.abs)."""
     refuse_bool(self, "abs_cpu")

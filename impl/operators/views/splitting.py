@@ -233,6 +233,11 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                 f"{how.dtype.legacy}"
             )
+        if how._raw.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {how._raw.ndim} dims"
+            )
         how = how.tolist()
     if isinstance(how, int):
         if how <= 0:
