@@ -60,7 +60,7 @@ linalg_cholesky_ex.differentiable("L").gradient(
 Factored = return_type("linalg_cholesky_ex", "L", "info")
 
 
-@named_out("linalg_cholesky_ex")
+@named_out("linalg_cholesky_ex", outputs=(0,))
 def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     """The factor L with input = L L^H, or the adjoint of L if `upper`, with error codes
     (torch.linalg.cholesky_ex).
@@ -76,7 +76,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     return stored("linalg_cholesky_ex", out, result)
 
 
-@named_out("linalg_cholesky_ex")
+@named_out("linalg_cholesky_ex", outputs=(0,))
 def linalg_cholesky(input, *, upper=False, out=None):
     """The factor L with input = L L^H, or its adjoint if `upper` (torch.linalg.cholesky).
 

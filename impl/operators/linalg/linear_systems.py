@@ -91,7 +91,7 @@ linalg_solve_ex.differentiable("result").forward(result=_solve_tangent)
 Solved = return_type("linalg_solve_ex", "result", "info")
 
 
-@named_out("_linalg_solve_ex")
+@named_out("_linalg_solve_ex", outputs=(0,))
 def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """X with A X = B, or X A = B, for matrices and, by their shape, vectors, with error codes
     (torch.linalg.solve_ex).
@@ -122,7 +122,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
 
 
 @fp32
-@named_out("_linalg_solve_ex")
+@named_out("_linalg_solve_ex", outputs=(0,))
 def solve(A, B, *, left=True, out=None):
     """X with A X = B, or X A = B (torch.linalg.solve).
 
@@ -159,7 +159,7 @@ Inverted = return_type("linalg_inv_ex", "inverse", "info")
 
 
 @fp32
-@named_out("linalg_inv_ex")
+@named_out("linalg_inv_ex", outputs=(0,))
 def inv_ex(A, *, check_errors=False, out=None):
     """The inverse of square matrices, with error codes (torch.linalg.inv_ex). `info` and errors as
     `solve_ex`; half precision is refused too."""
@@ -173,7 +173,7 @@ def inv_ex(A, *, check_errors=False, out=None):
 
 @by_example
 @fp32
-@named_out("linalg_inv_ex")
+@named_out("linalg_inv_ex", outputs=(0,))
 def inv(A, *, out=None):
     """The inverse of square matrices (torch.linalg.inv).
 
@@ -186,7 +186,7 @@ def inv(A, *, out=None):
 
 @function()
 @fp32
-@named_out("linalg_inv_ex")
+@named_out("linalg_inv_ex", outputs=(0,))
 def inverse(input, *, out=None):
     """`inv` by its older name (torch.inverse)."""
     return inv(input, out=out)

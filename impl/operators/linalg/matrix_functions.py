@@ -101,7 +101,7 @@ def matrix_power(input, n, *, out=None):
         return copy_out("eye", out, _power(input, n).detach())
     # A power of two is the last of the squares, none of which is written to `out`.
     if n == 1 or (abs(n) > 2 and not n & (abs(n) - 1)):
-        return copy_out("linalg_matrix_power", out, _power(input, n))
+        return copy_out("linalg_matrix_power", out, input if n == 1 else _power(input, n))
     name = "linalg_inv_ex" if n == -1 else "matmul"
     refuse_links(name, input, out)
     return store_resized(name, out, _power(input, n).contiguous())

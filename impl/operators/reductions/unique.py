@@ -121,13 +121,15 @@ def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
 
 @native("unique_dim")
 def _unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
-    """The distinct slices along `dim`, in the order of their elements."""
-    results = unique_dim(input, existing_dim(dim, input._raw.ndim))
-    return _asked_for(results, return_inverse, return_counts)
+    """The distinct slices along `dim`, in the order of their elements; with inverse and counts,
+    asked for or not."""
+    return unique_dim(input, existing_dim(dim, input._raw.ndim))
 
 
 @native()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """The elements, or slices along `dim`, that differ from the one before."""
-    dim = None if dim is None else existing_dim(dim, input._raw.ndim)
-    return _asked_for(consecutive(input, dim), return_inverse, return_counts)
+    """The elements, or slices along `dim`, that differ from the one before; of slices with inverse
+    and counts, asked for or not."""
+    if dim is not None and (dim, input._raw.ndim) != (0, 1):
+        return consecutive(input, existing_dim(dim, input._raw.ndim))
+    return _asked_for(consecutive(input, None), return_inverse, return_counts)
