@@ -170,6 +170,17 @@ def test_merged_run_is_the_whole_run(shards):
     assert merged == whole
 
 
+def test_a_run_of_failures_is_folded_back_by_the_command(shards):
+    done = judge(
+        *("wrong:values", "--failed-in", "whole.jsonl", "--run-file", "rerun.jsonl"), cwd=shards
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert len(read_run(shards / "rerun.jsonl").programs) == 1
+    done = merge(shards, "whole.jsonl", "rerun.jsonl", "-o", "folded.jsonl")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert without_time(shards / "folded.jsonl") == without_time(shards / "whole.jsonl")
+
+
 def test_merge_without_a_shard_is_incomplete(shards):
     done = merge(shards, "2.jsonl", "-o", "half.jsonl")
     assert done.returncode == 3, done.stdout + done.stderr

@@ -118,10 +118,14 @@ def written(result: Result, settings: Settings, writer: RunWriter | None) -> Res
 
 def _end(writer: RunWriter | None, footer: Mapping[str, Any] | None) -> None:
     assert writer is not None
-    if footer is None:
-        writer.abandon()
-    else:
-        writer.close(footer)
+    try:
+        if footer is None:
+            writer.abandon()
+        else:
+            writer.close(footer)
+    except OSError as error:
+        told = f"{reason(error)}; the lines that it has can be resumed (--resume)"
+        raise OSError(error.errno, told) from None
 
 
 def _report(run: Run, path: Path) -> None:

@@ -185,7 +185,7 @@ def test_a_disk_that_fills_up_in_a_run(tmp_path):
     done = limited("-f 160", *suite, *asked, cwd=tmp_path)
     assert done.returncode == 4, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
-    assert "the run file r.jsonl was not written: File too large" in done.stdout
+    assert "the run file r.jsonl was not written: File too large; the lines " in done.stdout
     assert "the report r.html was not written: " in done.stdout
     assert "File too large" in done.stdout
     assert sorted(os.listdir(tmp_path)) == ["r.jsonl", "r.xml"]
