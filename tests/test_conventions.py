@@ -9,6 +9,7 @@ from conformance.compare.known import KnownDivergences
 from conformance.execution.execute import trace
 from conformance.output.failure import headline
 from conformance.run.judge import Judge
+from conformance.run.sides import Here, Sides
 from conformance.settings.settings import Settings
 from conformance.suite.conventions import KINKS, TIES, Kink, Tie, convention_of, programs
 from reports.conventions import conventions
@@ -75,8 +76,9 @@ def test_a_port_is_told_which_convention_it_follows():
             (x,) = ctx.saved_tensors
             return torch.zeros_like(x).index_fill(0, x.argmax(), gradient.item()), None
 
-    judge = Judge(Settings(isolation=False), KnownDivergences())
-    judge._backend = changed(amax=First.apply)
+    settings = Settings(isolation=False)
+    backend = Here(changed(amax=First.apply))
+    judge = Judge(settings, KnownDivergences(), sides=Sides(settings, backend=backend))
     program = next(p for p in programs() if p.id == "convention/amax/two-maxima")
     line = judge.line(program)
     assert line["convention"] == {

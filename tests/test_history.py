@@ -7,6 +7,7 @@ import re
 import pytest
 from command import TESTS, conform
 
+from conformance.backends import find
 from conformance.base.torch_versions import newest_first, ranges
 from conformance.compare.known import KnownDivergences
 from conformance.execution import recorded as lookup
@@ -20,11 +21,14 @@ from conformance.history.fit import fit, questions
 from conformance.history.following import versions_of
 from conformance.history.notes import notes
 from conformance.history.recording import record_version
+from conformance.isolation.child import Pending
 from conformance.isolation.process import Died, TimedOut
 from conformance.program.expectations import MalformedExpectation, read_former
 from conformance.program.program import Program, ProgramError
 from conformance.run import judge as judging
+from conformance.run import sides
 from conformance.run.judge import Judge
+from conformance.run.sides import Here, Sides
 from conformance.settings.settings import Settings
 from conformance.suite.chapters import read_chapter
 
@@ -293,18 +297,27 @@ def test_a_comment_on_older_versions_stands_below_its_statement():
 # -- other versions -------------------------------------------------------------------------------
 
 
+class Shows(Here):
+    """A backend that shows the trace of a function, whatever it is given."""
+
+    def __init__(self, shown):
+        super().__init__(find("impl"))
+        self.shown = shown
+
+    def begin(self, program, timeout=None):
+        return Pending(None, self.shown)
+
+
 @pytest.fixture
 def judged(folder, monkeypatch):
     """A function that judges impl on the program with a number, against a view of the history."""
     monkeypatch.setattr(judging, "history", lambda: History(folder))
-    monkeypatch.setattr(judging, "find_recording", lambda name: History(folder).view(name[-4:]))
+    monkeypatch.setattr(sides, "find_recording", lambda name: History(folder).view(name[-4:]))
 
     def judged(value: str, oracle: str, **settings) -> dict:
         made = Settings(oracle=f"recorded:torch-{oracle}", isolation=False, **settings)
-        judge = Judge(made, KnownDivergences())
-        monkeypatch.setattr(
-            Judge, "_got", lambda self, p: trace(program(value), self._found("impl"))
-        )
+        shows = Shows(lambda: trace(program(value), find("impl")))
+        judge = Judge(made, KnownDivergences(), sides=Sides(made, backend=shows))
         return judge.line(program("X"))
 
     return judged
@@ -333,12 +346,12 @@ def test_what_another_version_refused_with_not_implemented_is_its_answer(
     record_version(made, "2.14", "2.14.0", [asked], lambda p: shown(refused))
     record_version(made, "2.15", "2.15.0", [asked], lambda p: shown(p.source))
     monkeypatch.setattr(judging, "history", lambda: History(made))
-    monkeypatch.setattr(judging, "find_recording", lambda name: History(made).view(name[-4:]))
+    monkeypatch.setattr(sides, "find_recording", lambda name: History(made).view(name[-4:]))
 
     def line(source: str) -> dict:
-        judge = Judge(Settings(oracle="recorded:torch-2.15", isolation=False), KnownDivergences())
-        monkeypatch.setattr(Judge, "_got", lambda self, p: shown(source))
-        return judge.line(asked)
+        made = Settings(oracle="recorded:torch-2.15", isolation=False)
+        shows = Shows(lambda: shown(source))
+        return Judge(made, KnownDivergences(), sides=Sides(made, backend=shows)).line(asked)
 
     assert (line(refused)["outcome"], line(refused)["versions"]) == ("other_version", ["2.14"])
     # A name that the backend lacks, which no version lacked, stays a lack.
@@ -372,7 +385,7 @@ def test_the_version_that_a_backend_follows(folder, backend):
 
 
 def test_a_version_is_a_backend_too(folder, monkeypatch):
-    monkeypatch.setattr(judging, "find_recording", lambda name: History(folder).view(name[-4:]))
+    monkeypatch.setattr(sides, "find_recording", lambda name: History(folder).view(name[-4:]))
     monkeypatch.setattr(judging, "history", lambda: History(folder))
 
     def line(backend: str) -> dict:

@@ -147,11 +147,11 @@ class Shown:
 
 
 class Sides:
-    """Oracle and backend of a run, each set up when it is first asked for."""
+    """Oracle and backend of a run, each set up when it is first asked for, unless it is given."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, **given: Side) -> None:
         self.settings = settings
-        self._sides: dict[str, Side] = {}
+        self._sides = given
 
     def __getitem__(self, role: str) -> Side:
         """One side, as the settings name it; raises RecordingError, or BackendError."""
