@@ -173,18 +173,30 @@ def _parser() -> argparse.ArgumentParser:
             metavar="N",
             help="spread over this many processes, or `auto` for one per core (default: 0, none)",
         )
-        added.set_defaults(machines=[])
+        added.set_defaults(machines=[], folders=[])
+
+    def reach_out(added: argparse.ArgumentParser) -> None:
+        added.add_argument(
+            "--tx",
+            dest="machines",
+            action="append",
+            metavar="SPEC",
+            help="spread over this interpreter, here or elsewhere, as pytest-xdist names it, such "
+            "as 4*popen, ssh=HOST or socket=HOST:PORT; repeatable",
+        )
+        added.add_argument(
+            "--rsyncdir",
+            dest="folders",
+            action="append",
+            metavar="DIR",
+            help="send this folder, such as the suite's checkout, to the machines of --tx, and "
+            "import from it there; repeatable",
+        )
 
     spread_over(running)
-    running.add_argument(
-        "--tx",
-        dest="machines",
-        action="append",
-        metavar="SPEC",
-        help="spread over this interpreter, here or elsewhere, as pytest-xdist names it, such as "
-        "4*popen or socket=HOST:PORT; repeatable",
-    )
+    reach_out(running)
     spread_over(drawing)
+    reach_out(drawing)
     mutating = command(
         "mutants", "mutants:mutants", "put mistakes into a backend, and see which rules notice them"
     )

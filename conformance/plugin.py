@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from conformance.fuzz.crew import Here, SearchFailed, Zygote, worker
+from conformance.base.release import differences, versions
 from conformance.fuzz.findings import folder
 from conformance.fuzz.options import DRAWING
 from conformance.fuzz.report import Finding, finding
 from conformance.fuzz.share import Share, shares
+from conformance.fuzz.workers import SearchFailed, Worker, local
 from conformance.output.failure import failure
 from conformance.program.program import Program
 from conformance.run.collector import PLAN, TEST, Collector
@@ -35,7 +36,7 @@ _SETTINGS = pytest.StashKey[Settings]()
 _JUDGE = pytest.StashKey[Judge]()
 _COLLECTOR = pytest.StashKey[Collector]()
 _LINE = pytest.StashKey[str]()
-_WORKER = pytest.StashKey[Zygote | Here]()
+_WORKER = pytest.StashKey[Worker]()
 
 
 class RunHooks:
@@ -67,6 +68,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     settings = read_settings(config.option, PREFIX)
     try:
         if (asked := getattr(config, "workerinput", None)) is not None:
+            if differ := differences(asked["conform_versions"], versions()):
+                raise WrongInput(differ)
             suite, programs = select_named(settings, asked["conform_programs"])
             known, unavailable = known_divergences(settings, suite), asked["conform_unavailable"]
         elif config.option.collectonly:
@@ -153,7 +156,7 @@ def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> list
     if judge.unavailable:
         pytest.skip(judge.unavailable)
     if _WORKER not in config.stash:
-        config.stash[_WORKER] = worker(config.stash[_SETTINGS], known=judge.known.of_calls)
+        config.stash[_WORKER] = local(config.stash[_SETTINGS], known=judge.known.of_calls)
     mine, options = config.stash[_WORKER], config.option
     keep_in = Path(options.conform_keep_in) if options.conform_keep_in else folder()
     place = None if options.conform_no_keep else keep_in

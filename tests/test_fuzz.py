@@ -23,7 +23,6 @@ from conformance.fuzz.causes import operator_of
 from conformance.fuzz.choices import Choices
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.coverage import Coverage
-from conformance.fuzz.crew import Here
 from conformance.fuzz.draft import Draft
 from conformance.fuzz.endings import end
 from conformance.fuzz.findings import folder, keep, own_folder
@@ -39,6 +38,7 @@ from conformance.fuzz.scale import Scale
 from conformance.fuzz.share import Found, Report, Share, program_of, shares
 from conformance.fuzz.shrinking import shrunk, simpler
 from conformance.fuzz.themes import MOVED, SHARE, THEMES
+from conformance.fuzz.workers import Here
 from conformance.program.program import Program
 from conformance.run.plan import WrongInput
 from conformance.settings.settings import Settings

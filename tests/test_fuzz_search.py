@@ -11,12 +11,12 @@ from conformance import backends
 from conformance.execution.execute import quiet, silent, trace
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.choices import Choices
-from conformance.fuzz.crew import Zygote
 from conformance.fuzz.drawn import drawn
 from conformance.fuzz.examiner import Examiner
 from conformance.fuzz.programs import Source, named
 from conformance.fuzz.setup import search_of
 from conformance.fuzz.share import Share
+from conformance.fuzz.workers import Zygote
 from conformance.program.program import ProgramError
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection

@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "reference": {"conformance", "numpy"},
     "conformance": {
         *("numpy", "pytest", "hypothesis", "rich", "jsonschema", "markdown_it", "msgspec"),
+        "execnet",
     },
     "reports": {"conformance", "jinja2", "markupsafe", "msgspec", "pygments", "markdown_it"},
     "frameworks": {"conformance", "numpy", "ml_dtypes"},

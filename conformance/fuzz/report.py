@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
-from conformance.fuzz.crew import Here, SearchFailed, Zygote
 from conformance.fuzz.findings import keep, own_folder
 from conformance.fuzz.programs import named
 from conformance.fuzz.share import Found, Share
+from conformance.fuzz.workers import SearchFailed, Worker
 from conformance.output.failure import failure
 from conformance.run.judge import Judge
 from conformance.settings.settings import Settings, command
@@ -27,7 +27,7 @@ class Finding:
 
 
 def finding(
-    judge: Judge, mine: Zygote | Here, share: Share, found: Found, keep_in: Path | None
+    judge: Judge, mine: Worker, share: Share, found: Found, keep_in: Path | None
 ) -> Finding:
     """Shrink the program of a cause, judge it once more, and keep it in a folder, if given."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 
@@ -37,14 +38,16 @@ class Search:
         coverage: Coverage,
         seed: int = 0,
         corpus: Sequence[Sequence[str]] = (),
+        version: str = "unknown",
     ) -> None:
+        """``version`` is the backend's."""
         self.source, self.examiner, self.coverage = source, examiner, coverage
-        self.seed = seed
+        self.seed, self.version = seed, version
         self.corpus = [list(statements) for statements in corpus]
 
     def share(self, share: Share) -> Report:
         """Draw and examine all programs of the share, in this process."""
-        return Report.of(self.entries(share))
+        return Report.of(self.entries(share), time.monotonic())
 
     def entries(
         self,

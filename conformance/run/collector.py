@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.base.release import versions
 from conformance.run.ending import Result, ended, summary_lines, written
 from conformance.run.judge import lost_line
 from conformance.run.plan import Plan
@@ -42,6 +43,7 @@ class Collector:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["conform_unavailable"] = self.plan.unavailable
+        node.workerinput["conform_versions"] = versions()
         node.workerinput["conform_programs"] = list(self._programs)
 
     @pytest.hookimpl(optionalhook=True)
