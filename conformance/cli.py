@@ -220,10 +220,12 @@ def _parser() -> argparse.ArgumentParser:
         "-o", dest="output", metavar="FILE", type=Path, required=True, help="ends in .html or .md"
     )
     merged = command(
-        "merge", "merge:merge_runs", "put the run files of shards together into one run"
+        "merge",
+        "merge:merge_runs",
+        "put the run files of shards together into one run, or campaigns of random programs",
     )
-    merged.add_argument("run_files", metavar="RUNFILE", type=Path, nargs="+")
-    merged.add_argument("-o", dest="output", metavar="FILE", type=Path, required=True)
+    merged.add_argument("run_files", metavar="RUNFILE|DIR", type=Path, nargs="+")
+    merged.add_argument("-o", dest="output", metavar="FILE|DIR", type=Path, required=True)
     add_options(merged.add_argument, (*ENDING, *SUITE))
     written = command(
         "export",

@@ -15,20 +15,23 @@ from conformance.base import interruption
 from conformance.base.release import versions
 from conformance.commands.processes import EXCLUDED, PROCESSES, prepare_processes
 from conformance.commands.run import console_on
+from conformance.fuzz.campaign import Asked, Campaign, Finding
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.crew import Crew, NoWorkerLeft, check_processes
 from conformance.fuzz.findings import folder
 from conformance.fuzz.machines import NO_MACHINES, Equipment, Machine, folders, specifications
+from conformance.fuzz.origins import Origin, origins
 from conformance.fuzz.progress import Tally, lost_finding
-from conformance.fuzz.report import described
-from conformance.fuzz.share import CORPUS, Found, Share, Turn, check_themes, shares
+from conformance.fuzz.report import described, lost
+from conformance.fuzz.share import CORPUS, Found, Share, Turn, by_file, check_themes, shares
 from conformance.fuzz.themes import SHARE, THEMES
 from conformance.fuzz.workers import SearchFailed, Worker, local
 from conformance.fuzz.zygote import settings_to
 from conformance.run.judge import Judge
 from conformance.run.plan import Plan, WrongInput, check_folder, plan
 from conformance.settings.settings import read_settings
+from conformance.suite.shard import Shard
 
 
 def fuzz(options: argparse.Namespace) -> int:
@@ -40,6 +43,8 @@ def fuzz(options: argparse.Namespace) -> int:
     if not options.no_keep:
         keep_in = Path(options.keep_in) if options.keep_in else folder()
         check_folder(keep_in)
+    if options.campaign:
+        check_folder(options.campaign)
     place = Path(options.corpus) if options.corpus else None
     corpus = read_corpus(place)
     settings = read_settings(options)
@@ -49,8 +54,8 @@ def fuzz(options: argparse.Namespace) -> int:
     asked = _asked(themes, options, len(corpus))
     total = None if options.time else sum(share.examples for share in asked)
     with ExitStack() as stack:
-        tally = Tally(made, console_on(stack), total)
-        tally.announce(themes)
+        tally = Tally(console_on(stack), total)
+        tally.announce(made, themes)
         if made.unavailable:
             tally.print(f"not run: {made.unavailable}")
             return 3
@@ -61,14 +66,16 @@ def fuzz(options: argparse.Namespace) -> int:
         stack.callback(tally.stop)
         if options.machines:
             _start(crew)
-        _draw(crew, tally, _handed_out(asked, themes, options.time))
+        _draw(crew, tally, _handed_out(asked, themes, options.time, options.shard))
         if not tally.complete:
             # The others may be in the middle of a share, or gone; one is left for the findings.
             crew.replace([local(made.settings, corpus, made.known.of_calls)])
         tally.stop()
-        _report(tally, crew, judge, keep_in)
+        findings = _report(tally, crew, judge, keep_in)
         if place is not None and tally.reached:
             _write(tally, place)
+        if options.campaign:
+            _campaign(tally, made, options, themes, findings, crew.lines).write(options.campaign)
         tally.summarise(crew.lines)
         return tally.exit
 
@@ -133,42 +140,83 @@ def _asked(themes: Sequence[str], options: argparse.Namespace, corpus: int) -> l
 
 
 def _handed_out(
-    asked: Sequence[Share], themes: Sequence[str], seconds: float | None
+    asked: Sequence[Share], themes: Sequence[str], seconds: float | None, shard: Shard | None
 ) -> Iterator[Share]:
-    """The shares; with a time, the next ones of every theme until it is over."""
+    """The shares; with a time, the shard's next ones of every theme until it is over."""
     if seconds is None:
         yield from asked
         return
     until = time.monotonic() + seconds
     yield from (share for share in asked if share.theme == CORPUS)
-    for number in itertools.count():
+    first, step = (shard.number - 1, shard.of) if shard else (0, 1)
+    for number in itertools.count(first, step):
         for theme in themes:
             if time.monotonic() >= until:
                 return
             yield Share(theme, number, SHARE, (number + 1) * SHARE)
 
 
-def _report(tally: Tally, crew: Crew, judge: Judge, keep_in: Path | None) -> None:
+def _report(tally: Tally, crew: Crew, judge: Judge, keep_in: Path | None) -> list[Finding]:
     """Shrink, judge, keep and print the findings, in the order in which they were drawn."""
-    for share, found in _shrunk(crew, list(tally.causes.values())):
-        sentence = f"a random program: {found.cause}"
-        made = described(judge, share, found.statements, sentence, keep_in, found.count)
-        tally.add(made, found.cause)
+    findings = []
+    for origin in origins(_shrunk(crew, list(tally.causes.values()))):
+        made = described(judge, origin, keep_in)
+        tally.add(made, origin.found.cause)
+        findings.append(Finding(origin.share, origin.found, made.line, origin.others))
     for share, statements, reason in tally.lost:
         if lost_finding(reason):
-            sentence = f"a random program that ended its process: {reason}"
-            tally.add(described(judge, share, statements, sentence, keep_in), reason)
+            tally.add(made := lost(judge, share, statements, reason, keep_in), reason)
+            found = Found(Cause("-", "-", "-"), statements, 0)
+            findings.append(Finding(share, found, made.line, lost=reason))
+    return findings
 
 
-def _shrunk(crew: Crew, drawn: Sequence[tuple[Share, Found]]) -> list[tuple[Share, Found]]:
+def _campaign(
+    tally: Tally,
+    made: Plan,
+    options: argparse.Namespace,
+    themes: Sequence[str],
+    findings: list[Finding],
+    lines: int,
+) -> Campaign:
+    """The campaign, or the shard of one, that this search was."""
+    asked = made.settings
+    of = Asked(
+        versions()["suite"],
+        made.backend,
+        made.oracle,
+        asked.seed,
+        asked.default_dtype,
+        asked.selection.levels,
+        tuple(themes),
+        options.examples,
+        options.time,
+    )
+    reached = [(statements, by_file(lines)) for statements, lines in tally.reached]
+    return Campaign(
+        asked=of,
+        shards=[options.shard or Shard(1, 1)],
+        complete=tally.complete,
+        drawn=tally.drawn,
+        outcomes=dict(tally.outcomes),
+        lacking=dict(tally.lacking),
+        seconds=tally.seconds,
+        lines=lines,
+        reached=reached,
+        findings=findings,
+        faults=tally.faults,
+    )
+
+
+def _shrunk(crew: Crew, drawn: Sequence[tuple[Share, Found]]) -> list[Origin]:
     """The findings with smaller programs; one that no worker can shrink stays as it is."""
-    small = dict(enumerate(drawn))
+    small = {place: Origin(share, found) for place, (share, found) in enumerate(drawn)}
 
     def ended(place: int, result: tuple[list[str], Cause] | SearchFailed) -> None:
         share, found = drawn[place]
         if not isinstance(result, SearchFailed):
             statements, cause = result
-            small[place] = (share, replace(found, statements=statements, cause=cause))
+            small[place] = Origin(share, replace(found, statements=statements, cause=cause))
 
     with suppress(NoWorkerLeft):
         crew.each(

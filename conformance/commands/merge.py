@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from conformance.commands.campaigns import merge_campaigns
 from conformance.run.ending import ended, written
 from conformance.run.plan import WrongInput, check_writable, known_divergences, one_paragraph
 from conformance.run.progress import summarise
@@ -20,8 +21,9 @@ from conformance.suite.suite import Selection, read_suite
 
 
 def merge_runs(options: argparse.Namespace) -> int:
-    """Put the run files of shards together; returns the exit code of the whole run."""
-
+    """Put the run files or campaigns of shards together; returns the exit code of the whole."""
+    if any(path.is_dir() for path in options.run_files):
+        return merge_campaigns(options.run_files, options.output)
     with one_paragraph():
         runs = [read_run(path) for path in options.run_files]
         merged = Merged(runs)

@@ -222,6 +222,7 @@ def copy(builder: ProgramBuilder, x: LiveTensor) -> bool:
             found += [
                 (f"{n}[[1, 0, 1]]", (3, *s[1:])),
                 (f"torch.index_select({n}, 0, torch.tensor([1, 1]))", (2, *s[1:])),
+                (f"torch.gather({n}, 0, torch.ones_like({n}, dtype=torch.int64))", s),
             ]
         if len(s) == 2:
             found += [(f"torch.tril({n})", s), (f"{n}.t().contiguous()", (s[1], s[0]))]

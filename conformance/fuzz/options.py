@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 
 from conformance.fuzz.themes import EXAMPLES, THEMES
 from conformance.settings.options import BACKENDS, COUNTED, MANY, Option, count
@@ -53,6 +54,12 @@ SEARCHING = (
         "corpus",
         "replay the programs in this folder first, and add those that reach new lines",
         {"default": None, "metavar": "DIR"},
+    ),
+    Option(
+        "campaign",
+        "write all that was found and reached to this folder; `conform merge` puts those of shards "
+        "together",
+        {"type": Path, "default": None, "metavar": "DIR"},
     ),
     Option(
         "shard",

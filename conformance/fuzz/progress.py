@@ -24,9 +24,9 @@ SETTLED = ("conforms", "diverges", "rounding", "known", "malformed")
 class Tally:
     """The sum of the reports of a search's shares so far, and its output."""
 
-    def __init__(self, made: Plan, console: Console, total: int | None) -> None:
+    def __init__(self, console: Console, total: int | None) -> None:
         """``total`` is the number of programs; None for a search that ends with its time."""
-        self.plan, self.console, self.total = made, console, total
+        self.console, self.total = console, total
         self.outcomes: Counter[str] = Counter()
         self.lacking: Counter[str] = Counter()
         self.causes: dict[Cause, tuple[Share, Found]] = {}
@@ -43,12 +43,12 @@ class Tally:
         self._begun = self._shown = time.monotonic()
         self._bar = Bar(console, total or 0)
 
-    def announce(self, themes: Iterable[str]) -> None:
+    def announce(self, made: Plan, themes: Iterable[str]) -> None:
         """Print the backend, the oracle, and how many programs are drawn."""
-        settings = self.plan.settings
+        settings = made.settings
         count = "" if self.total is None else f"{self.total} "
         text = (
-            f"{named(self.plan.backend)} against {named(self.plan.oracle)}: "
+            f"{named(made.backend)} against {named(made.oracle)}: "
             f"{count}random programs ({', '.join(themes)}), seed {settings.seed}, "
             f"levels {', '.join(settings.selection.levels)}"
         )
@@ -120,10 +120,9 @@ class Tally:
 
     def summarise(self, lines: int) -> None:
         """Print how many programs had which outcome, the rate, the coverage, and the exit code."""
-        seconds = max(self._drawing, 1e-6)
-        text = (
-            f"{self.drawn} programs: {self._counts()}; {self.drawn / seconds:.0f} programs a second"
-        )
+        text = f"{self.drawn} programs: {self._counts()}"
+        if self._drawing:
+            text += f"; {self.drawn / self._drawing:.0f} programs a second"
         self.print(text if self.drawn else "no program was compared")
         if lines:
             share = len(self.lines) / lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,7 +88,7 @@ class Entry:
     def from_json(cls, data: dict[str, Any]) -> Entry:
         """Return the entry that `to_json` wrote."""
         read = {**data, "lines": [(name, line) for name, line in data.get("lines", ())]}
-        return cls(**{**read, "cause": Cause(**data["cause"])} if "cause" in data else read)
+        return cls(**{**read, "cause": Cause.from_json(data["cause"])} if "cause" in data else read)
 
 
 @dataclass
@@ -139,13 +139,15 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object, to send between processes."""
-        return {**vars(self), "found": [{**vars(f), "cause": vars(f.cause)} for f in self.found]}
+        found = [{**vars(f), "cause": vars(f.cause)} for f in self.found]
+        reached = [(statements, by_file(lines)) for statements, lines in self.reached]
+        return {**vars(self), "found": found, "reached": reached}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Report:
         """Return the report that `to_json` wrote."""
-        found = [Found(**{**f, "cause": Cause(**f["cause"])}) for f in data["found"]]
-        reached = [(s, [(name, line) for name, line in lines]) for s, lines in data["reached"]]
+        found = [Found(**{**f, "cause": Cause.from_json(f["cause"])}) for f in data["found"]]
+        reached = [(statements, places(lines)) for statements, lines in data["reached"]]
         lost = [(statements, reason) for statements, reason in data["lost"]]
         counted = (Counter(data[name]) for name in ("outcomes", "lacking"))
         return cls(data["programs"], data["seconds"], next(counted), found, reached, lost, *counted)
@@ -160,6 +162,19 @@ def _enter(found: dict[Cause, Found], cause: Cause, statements: list[str], index
     earlier.count += 1
     if sum(map(len, statements)) < sum(map(len, earlier.statements)):
         earlier.statements, earlier.index = statements, index
+
+
+def places(lines: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
+    """Lines by file as pairs."""
+    return [(name, number) for name, numbers in lines.items() for number in numbers]
+
+
+def by_file(lines: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Pairs of a file and a line by file, which take a fraction of the room."""
+    found: dict[str, list[int]] = {}
+    for name, number in lines:
+        found.setdefault(name, []).append(number)
+    return found
 
 
 def program_of(found: Found) -> Program:

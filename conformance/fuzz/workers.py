@@ -57,7 +57,7 @@ class Requested:
     def shrink(self, statements: Sequence[str], cause: Cause) -> tuple[list[str], Cause]:
         """A smaller program with the same cause, and its own cause; raises SearchFailed."""
         answer = self.answer({"shrink": list(statements), "cause": vars(cause)})
-        return answer["shrunk"], Cause(**answer["cause"])
+        return answer["shrunk"], Cause.from_json(answer["cause"])
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request; raises SearchFailed where it is that it failed."""

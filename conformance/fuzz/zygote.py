@@ -150,7 +150,7 @@ class _Forks:
         return {"report": Report.of(done, begun).to_json()}
 
     def _shrunk(self, request: dict[str, Any]) -> dict[str, Any]:
-        statements, cause = request["shrink"], Cause(**request["cause"])
+        statements, cause = request["shrink"], Cause.from_json(request["cause"])
 
         def shrink() -> Iterator[Entry]:
             yield Entry("diverges", *self.search.shrink(statements, cause))
