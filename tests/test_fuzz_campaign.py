@@ -123,6 +123,13 @@ def test_the_nodes_of_a_small_program_name_its_cause():
             ["output_0_0 = x.exp()", "d = torch.autograd.grad([x.exp(), y], [x])"],
         ),
         ("y.backward()", ["y.backward()"]),
+        (
+            "h = torch.func.vjp(lambda d: d.log(), d)",
+            [
+                "h = torch.func.vjp(lambda d: d.log(), d)",
+                "applied_0_0 = (lambda d: d.log())(d.detach().requires_grad_())",
+            ],
+        ),
         ("def f():\n    return x.exp()", ["def f():\n    return x.exp()", "returned_0_0 = f()"]),
         (
             "with torch.no_grad():\n    def f():\n        return x\n    f()",

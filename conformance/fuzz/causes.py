@@ -14,7 +14,7 @@ from conformance.program.program import Program, Statement
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _QUOTED = re.compile(r"'[^']*'")
-_PASS = re.compile(r"\bbackward\(|\bgrad\(|\b(?:jacobian|hessian|vjp|hvp|vhp|gradcheck)\(")
+_PASS = re.compile(r"\bbackward\(|\bgrad\(|\b(?:jacobian|hessian|jvp|vjp|hvp|vhp|gradcheck)\(")
 _FUNCTION = re.compile(r"def (\w+)\(")
 _BUILT = ("ones_like", "tensor", "zeros", "sum", "requires_grad_", "detach", "movedim", "expand")
 

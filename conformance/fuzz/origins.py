@@ -53,7 +53,8 @@ def located(cause: Cause, trace: Trace) -> Cause:
 def spread(statements: Sequence[str]) -> list[str]:
     """The statements with a name for the root of each pass, so that a trace shows its graph.
 
-    A function that returns its root, such as the closure of an optimiser, is called once.
+    A function that returns its root, such as the closure of an optimiser, is called once, and so is
+    the lambda of a transform, on a leaf.
     """
     return [part for place, one in enumerate(statements) for part in _spread(one, place)]
 
@@ -77,6 +78,10 @@ def _spread(statement: str, place: int) -> Iterator[str]:
             name = f"output_{place}_{number}"
             yield f"{name} = {ast.unparse(root)}"
     yield ast.unparse(tree) if body is not None else statement
+    for number, function in enumerate(n for n in ast.walk(tree) if isinstance(n, ast.Lambda)):
+        names = [argument.arg for argument in function.args.args]
+        leaves = ", ".join(f"{name}.detach().requires_grad_()" for name in names)
+        yield f"applied_{place}_{number} = ({ast.unparse(function)})({leaves})"
     for number, function in enumerate(functions):
         if isinstance(function.body[-1], ast.Return) and not function.args.args:
             yield f"returned_{place}_{number} = {function.name}()"

@@ -65,6 +65,7 @@ def _faulty(name: str, formula: Any) -> Any:
         found = formula(*args, **keywords)
         return _scaled(found) if name in _shown else found
 
+    vars(planted).pop("expression", None)  # `impl` compiles an expression in place of the call
     return planted
 
 
