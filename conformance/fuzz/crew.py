@@ -210,6 +210,8 @@ class _Work(Generic[Item, Result]):
         Of one that never works each item says why; one that comes back changed stays away.
         """
         for attempt in itertools.count():
+            if self._stopped:
+                return False
             try:
                 mine.start()
                 break
