@@ -27,7 +27,7 @@ PLANTED: dict[str, tuple[str, ...]] = {
     "matmul": ("mm",),
     "cumsum": ("cumsum_along",),
     "softmax": ("softmax_along",),
-    "norm": ("norm_dims", "norm_all", "vector_norm_dims"),
+    "norm": ("vector_norm_dims",),
     "select": ("select",),
 }
 """The common operators, each with the names of its formulas' owners within `impl`."""
