@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -25,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
@@ -34,9 +35,9 @@ import made_runs  # noqa: E402
 from chromium import chromium, missing  # noqa: E402
 from report import marks, milliseconds, repeated  # noqa: E402
 
-from conformance.base.json_lines import dumps  # noqa: E402
 from conformance.base.levels import LEVELS  # noqa: E402
 from conformance.run_files.reading import read_run  # noqa: E402
+from conformance.run_files.seal import sealed  # noqa: E402
 from conformance.run_files.totals import exit_code, footer  # noqa: E402
 from reports.dashboard.archive import read_archive  # noqa: E402
 from reports.dashboard.site import build  # noqa: E402
@@ -93,14 +94,21 @@ class Variation:
             "reason": None,
         }
 
-    def _block(self, begin: int) -> bytes:
-        return compressed(self.lines[begin : begin + BLOCK])
+    def _block(self, begin: int) -> Member:
+        return member(self.lines[begin : begin + BLOCK])
 
 
-def compressed(lines: Iterable[dict[str, Any]]) -> bytes:
-    """Lines of a run file as a member of a gzipped file."""
-    text = "".join(dumps(line) + "\n" for line in lines)
-    return gzip.compress(text.encode("utf-8", "backslashreplace"), compresslevel=6, mtime=0)
+class Member(NamedTuple):
+    """Lines of a run file, and their form as a member of a gzipped file."""
+
+    plain: bytes
+    packed: bytes
+
+
+def member(lines: Iterable[dict[str, Any]]) -> Member:
+    """A member with these lines."""
+    plain = b"".join(map(sealed, lines))
+    return Member(plain, gzip.compress(plain, compresslevel=6, mtime=0))
 
 
 def archive(folder: Path, lines: list[dict[str, Any]], runs: int) -> Iterator[Path]:
@@ -121,7 +129,9 @@ def archive(folder: Path, lines: list[dict[str, Any]], runs: int) -> Iterator[Pa
         code = exit_code(variation.lines)
         foot = footer(variation.lines, (started + timedelta(minutes=5)).isoformat(), code)
         path = folder / f"{head['run']}.jsonl.gz"
-        path.write_bytes(b"".join([compressed([head]), *variation.blocks, compressed([foot])]))
+        parts = [member([head]), *variation.blocks]
+        foot["sha256"] = hashlib.sha256(b"".join(part.plain for part in parts)).hexdigest()
+        path.write_bytes(b"".join(part.packed for part in [*parts, member([foot])]))
         yield path
 
 

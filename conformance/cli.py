@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.base.kept import cache_folder
+from conformance.base.outputs import OutputError
 from conformance.base.release import version
+from conformance.base.streams import standard_streams
 from conformance.fuzz.options import FUZZ
 from conformance.run.plan import WrongInput
 from conformance.settings.options import (
@@ -26,6 +28,7 @@ from conformance.settings.options import (
     SUITE,
     add_options,
 )
+from conformance.settings.settings import WrongOptions
 
 EXIT_CODES = """\
 exit codes:
@@ -35,6 +38,7 @@ exit codes:
   2  wrong usage or input: the message says what, and in which file and line
   3  nothing diverges, but something was not compared (unsupported, error, not run),
      or the run was interrupted
+  4  an output could not be written, or the suite itself failed (nothing diverges: 1 comes first)
 """
 
 DASHBOARD_EXIT_CODES = """\
@@ -91,23 +95,48 @@ the same programs.
 """
 
 
+TODO = """\
+Each step adds the operations that unlock the most programs, for each operation that is added, and
+that others need most; `then` is the share of programs that run after it. Without --area and --rule
+the programs are those of all rules.
+
+examples:
+  conform todo --area seeds                 the shortest way from nothing to the rules about seeds
+  conform todo run.jsonl                    the next operations for the port of this run
+
+exit codes:
+  0  always, but for
+  2  wrong usage or input
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code (see EXIT_CODES)."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    with standard_streams() as faults:
+        code = _code(arguments)
+    return 4 if faults and code != 1 else code
+
+
+def _code(arguments: Sequence[str] | None) -> int:
     try:
+        options = _parser().parse_args(arguments)
         module, _, function = options.command.partition(":")
         return getattr(importlib.import_module(f"conformance.commands.{module}"), function)(options)
-    except WrongInput as error:
+    except SystemExit as ended:  # of argparse
+        return int(ended.code or 0)
+    except (WrongInput, WrongOptions) as error:
         print(f"conform: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # The reader of the output has closed its pipe (`conform list | head`).
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         print("conform: interrupted", file=sys.stderr)
         return 3
+    except (OutputError, OSError, MemoryError) as error:
+        print(f"conform: {error or 'no memory is left'}", file=sys.stderr)
+        return 4
+    except Exception:
+        traceback.print_exc()
+        print("conform: the suite itself failed: please report the lines above", file=sys.stderr)
+        return 4
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -193,6 +222,7 @@ def _parser() -> argparse.ArgumentParser:
             "import from it there; repeatable",
         )
 
+    running.add_argument("-x", dest="maxfail", action="store_const", const=1, help="--maxfail 1")
     spread_over(running)
     reach_out(running)
     spread_over(drawing)
@@ -222,7 +252,7 @@ def _parser() -> argparse.ArgumentParser:
     merged = command(
         "merge",
         "merge:merge_runs",
-        "put the run files of shards together into one run, or campaigns of random programs",
+        "put run files of shards together into one run, fold reruns back, or merge campaigns",
     )
     merged.add_argument("run_files", metavar="RUNFILE|DIR", type=Path, nargs="+")
     merged.add_argument("-o", dest="output", metavar="FILE|DIR", type=Path, required=True)
@@ -328,6 +358,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     followed.add_argument(
         "--table", metavar="FILE.md", type=Path, help="write a table in Markdown here"
+    )
+    lacking = command("todo", "todo:todo", "list the operations that a port should have next")
+    lacking.epilog = TODO
+    lacking.add_argument(
+        "run_file",
+        metavar="RUNFILE",
+        type=Path,
+        nargs="?",
+        help="a run of the port, which says what it has; without one the way begins with nothing",
+    )
+    add_options(lacking.add_argument, (*SELECTION, *SUITE))
+    lacking.add_argument(
+        "--steps",
+        metavar="N",
+        type=int,
+        default=20,
+        help="show this many steps (default: %(default)s)",
     )
     compared = command(
         "diff", "traces:show_differences", "say what changed between two recordings or runs"

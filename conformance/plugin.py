@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.base.escapes import harmless
 from conformance.base.release import differences, versions
 from conformance.fuzz.findings import folder
 from conformance.fuzz.options import DRAWING
@@ -17,18 +20,21 @@ from conformance.fuzz.share import Share, shares
 from conformance.fuzz.workers import SearchFailed, Worker, local
 from conformance.output.failure import failure
 from conformance.program.program import Program
+from conformance.run.breaker import Limits, listen
 from conformance.run.collector import PLAN, TEST, Collector
 from conformance.run.ending import Result
-from conformance.run.judge import Judge
+from conformance.run.judge import Judge, lost_line
 from conformance.run.plan import (
+    Plan,
     WrongInput,
+    alone_with,
     known_divergences,
     plan,
     select_named,
     select_programs,
 )
 from conformance.settings.options import PREFIX, RUN, add_options
-from conformance.settings.settings import Settings, read_settings
+from conformance.settings.settings import Settings, WrongOptions, read_settings
 
 _SUITE = Path(__file__).with_name("test_programs.py")
 _PROGRAMS = pytest.StashKey[list[Program]]()
@@ -65,26 +71,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
-    settings = read_settings(config.option, PREFIX)
+    sides = None
     try:
+        settings = read_settings(config.option, PREFIX)
         if (asked := getattr(config, "workerinput", None)) is not None:
             if differ := differences(asked["conform_versions"], versions()):
                 raise WrongInput(differ)
+            # A worker ends when the controlling process ends it, which heeds the interruption.
+            signal.signal(signal.SIGINT, lambda *_: None)
             suite, programs = select_named(settings, asked["conform_programs"])
             known, unavailable = known_divergences(settings, suite), asked["conform_unavailable"]
         elif config.option.collectonly:
             suite, programs = select_programs(settings)
             known, unavailable = known_divergences(settings, suite), None
         else:
-            made = config.stash.get(PLAN, None) or plan(settings)
+            made = config.stash.get(PLAN, None) or _planned(settings, config)
             programs, known, unavailable = list(made.programs), made.known, made.unavailable
+            sides = made.sides
+            if getattr(config.option, "tx", None):
+                sides.close()  # its workers have their own
             config.stash[_COLLECTOR] = Collector(made, config)
             config.pluginmanager.register(config.stash[_COLLECTOR], "conformance-collector")
-    except WrongInput as error:
-        raise pytest.UsageError(str(error)) from None
+    except (WrongInput, WrongOptions) as error:
+        raise pytest.UsageError(harmless(str(error))) from None
     config.stash[_PROGRAMS] = programs
     config.stash[_SETTINGS] = settings
-    config.stash[_JUDGE] = Judge(settings, known, unavailable)
+    left = settings.total_timeout if asked is None else asked["conform_left"]
+    config.stash[_JUDGE] = judge = Judge(settings, known, unavailable, left, sides)
+    if asked is None:
+        config.pluginmanager.register(Limits(settings, judge.breaker), "conformance-limits")
+    else:
+        listen(config.pluginmanager.get_plugins(), judge.breaker)
+
+
+def _planned(settings: Settings, config: pytest.Config) -> Plan:
+    """The plan of a run that pytest was started with; the run file is locked until it ends."""
+    stack = ExitStack()
+    stack.enter_context(alone_with(settings.run_file))
+    config.add_cleanup(stack.close)
+    return plan(settings)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -113,7 +138,12 @@ class ProgramItem(pytest.Item):
 
     def runtest(self) -> None:
         line = self.config.stash[_JUDGE].line(self.program)
-        self.stash[_LINE] = json.dumps(line, allow_nan=False)
+        try:
+            text = json.dumps(line, allow_nan=False)
+        except (ValueError, TypeError, RecursionError) as error:
+            line = lost_line(self.program, f"the harness cannot write its line: {error}")
+            text = json.dumps(line)
+        self.stash[_LINE] = text
         settle(line, self.config.stash[_SETTINGS])
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -185,12 +215,11 @@ def settle(line: Mapping[str, Any], settings: Settings) -> None:
         case "other_version":
             return
         case "diverges" if line["known"]:
-            pytest.xfail(f"known divergence: {line['known']['reason']}")
+            pytest.xfail(harmless(f"known divergence: {line['known']['reason']}"))
         case "unsupported" | "not_run":
-            pytest.skip(f"{line['outcome'].replace('_', ' ')}: {line['reason']}")
+            pytest.skip(harmless(f"{line['outcome'].replace('_', ' ')}: {line['reason']}"))
         case _:
-            message = failure(line, settings).encode("utf-8", "backslashreplace").decode()
-            pytest.fail(message, pytrace=False)
+            pytest.fail(harmless(failure(line, settings)), pytrace=False)
 
 
 def _shares(config: pytest.Config) -> list[Share]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.compare.differences import earliest
 from conformance.run_files.categories import CATEGORIES, category
 from reports.text import brief_pair, visible
 from reports.versions import shown_versions
@@ -30,26 +31,24 @@ class Attention:
     reason: str
 
 
-def attention(lines: Iterable[dict[str, Any]]) -> list[Attention]:
+def attention(lines: Iterable[dict[str, Any]], levels: Sequence[str] = LEVELS) -> list[Attention]:
     """Entries for the list of failures, in the order of the categories."""
-    found = [attended(line) for line in lines if category(line) != "conforms"]
+    found = [attended(line, levels) for line in lines if category(line) != "conforms"]
     return sorted(found, key=lambda item: CATEGORIES.index(item.category))
 
 
-def attended(line: dict[str, Any]) -> Attention:
-    """One entry of the list of failures: the first divergence, each side in one line of text."""
+def attended(line: dict[str, Any], levels: Sequence[str] = LEVELS) -> Attention:
+    """One entry of the list of failures, each side in one line of text: the divergence of the first
+    statement that diverges at one of the levels, or at any."""
     where = expected = got = ""
-    for level in LEVELS:
-        if level in line["divergences"]:
-            first = line["divergences"][level]
-            where = place(level, first)
-            expected, got = sides(first)
-            break
-    else:
-        if line["specification"]:
-            failed = line["specification"][0]
-            where = f"specification, line {failed['line']}"
-            expected, got = brief_pair(failed["expected"], failed["got"])
+    found = earliest(line["divergences"], levels) or earliest(line["divergences"], LEVELS)
+    if found is not None:
+        where = place(*found)
+        expected, got = sides(found[1])
+    elif line["specification"]:
+        failed = line["specification"][0]
+        where = f"specification, line {failed['line']}"
+        expected, got = brief_pair(failed["expected"], failed["got"])
     reason = (line["known"] or {}).get("reason") or line["reason"] or ""
     if versions := shown_versions(line):
         reason = f"as torch {versions}"
@@ -64,7 +63,7 @@ def attended(line: dict[str, Any]) -> Attention:
     )
 
 
-def place(level: str, divergence: dict[str, Any]) -> str:
+def place(level: str, divergence: Mapping[str, Any]) -> str:
     """The location of a divergence: `values, line 4, x.grad.values`."""
     name, of = divergence["name"], divergence["field"]
     what = of if not name else f"{name}{of}" if of.startswith("[") else f"{name}.{of}"
@@ -74,7 +73,7 @@ def place(level: str, divergence: dict[str, Any]) -> str:
     return ", ".join(filter(None, (level, line, what)))
 
 
-def sides(divergence: dict[str, Any], limit: int = 80) -> tuple[str, str]:
+def sides(divergence: Mapping[str, Any], limit: int = 80) -> tuple[str, str]:
     """The expected and the other value of a divergence, each in a line of `limit` characters."""
     pair = [divergence["expected"], divergence["got"]]
     if _is_long(divergence):
@@ -86,7 +85,7 @@ def sides(divergence: dict[str, Any], limit: int = 80) -> tuple[str, str]:
     return brief_pair(expected, got, limit)
 
 
-def _is_long(divergence: dict[str, Any]) -> bool:
+def _is_long(divergence: Mapping[str, Any]) -> bool:
     """Whether both sides are long lists, of which only the first differing element is shown."""
     index, sides = divergence.get("index"), (divergence["expected"], divergence["got"])
     return index is not None and all(

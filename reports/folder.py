@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from reports.page import write_atomically
+from conformance.base.outputs import write_text
 
 MANIFEST = "site.json"
 """File that lists the site's files; the next build removes those that it no longer writes."""
@@ -25,8 +25,8 @@ def write_site(folder: Path, files: Mapping[str, str]) -> None:
     with suppress(OSError, ValueError, KeyError, TypeError):
         earlier = json.loads(manifest.read_text("utf-8"))["files"]
     for name, text in files.items():
-        write_atomically(folder / name, text)
-    write_atomically(manifest, json.dumps({"files": sorted(files)}, indent=1) + "\n")
+        write_text(folder / name, text)
+    write_text(manifest, json.dumps({"files": sorted(files)}, indent=1) + "\n")
     for name in earlier:
         if isinstance(name, str) and name not in files and _is_ours(name):
             with suppress(OSError):

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -37,7 +33,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        visible=visible, shortened=shortened, fragment=fragment, sentence=sentence
+        visible=visible,
+        shortened=shortened,
+        fragment=fragment,
+        fragment_value=fragment_value,
+        sentence=sentence,
     )
     environment.globals.update(count=count)
     return environment
@@ -51,6 +51,11 @@ def template(name: str) -> Template:
 def fragment(identifier: str) -> str:
     """The permanent URL fragment of a program's ID, without `#`."""
     return quote(identifier.encode("utf-8", "backslashreplace"), safe="/:.,~_-")
+
+
+def fragment_value(text: str) -> str:
+    """A text as the value of a parameter in a URL's fragment."""
+    return quote(text.encode("utf-8", "backslashreplace"), safe="")
 
 
 def sentence(text: str) -> Markup:
@@ -108,34 +113,3 @@ def render(
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def write_atomically(path: str | os.PathLike[str], text: str) -> Path:
-    """Replace the file `path` by `text` atomically: a reader sees the old file or the new one.
-
-    Missing folders are made. Raises OSError, and leaves the former file unchanged then.
-    """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, _mode(target))
-        os.replace(name, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
-    return target
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the replaced file, or of a new file under the current umask."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -6,13 +6,14 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
 from conformance.base.tolerances import TOLERANCES
 from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.causes import Cause
 from conformance.run_files.run import Run
 from reports.attention import NOTHING, attended
 from reports.categories import SYMBOLS, WORDS
@@ -59,10 +60,16 @@ class Payload:
     chunks: list[str]
 
 
-def payload(run: Run) -> Payload:
-    """The data of a report: index for lists and filters, sources for the search, trace chunks."""
+def payload(run: Run, causes: Sequence[Cause]) -> Payload:
+    """The data of a report: index for lists and filters, sources for the search, trace chunks.
+
+    `causes` are those of the run's divergences.
+    """
     starts, chunks = _chunks(run.programs)
     index = _index(run)
+    keys = {line["id"]: cause.key for cause in causes for line in cause.lines}
+    index["cause"] = Column(keys.get(line["id"]) for line in run.programs).json()
+    index["causeWords"] = {cause.key: cause.words for cause in causes}
     index["chunks"] = starts
     sources = [line["source"] for line in run.programs]
     return Payload(packed(json_text(index)), packed(json_text(sources)), chunks)
@@ -157,7 +164,7 @@ def _index(run: Run) -> dict[str, Any]:
         ],
         "specification": [n for n, line in enumerate(lines) if line["specification"]],
         "briefs": {
-            n: _brief(line)
+            n: _brief(line, run.levels)
             for n, (line, kind) in enumerate(zip(lines, categories, strict=True))
             if kind != "conforms"
         },
@@ -172,6 +179,6 @@ def _level_code(levels: dict[str, str]) -> int:
     return code
 
 
-def _brief(line: dict[str, Any]) -> list[str]:
-    item = attended(line)
+def _brief(line: dict[str, Any], levels: Sequence[str]) -> list[str]:
+    item = attended(line, levels)
     return [item.where, item.expected, item.got, item.reason]

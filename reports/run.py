@@ -6,13 +6,18 @@ import os
 from pathlib import Path
 
 from conformance.base.levels import LEVELS, NOT_COMPARED, OUTCOMES
+from conformance.base.outputs import OutputError, write_text, writing
 from conformance.run_files.categories import CATEGORIES
+from conformance.run_files.causes import causes
 from conformance.run_files.run import Run
 from conformance.run_files.times import times
 from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
+from reports.causes import OPEN, shown, title
 from reports.conventions import conventions
-from reports.page import STYLES, render, write_atomically
+from reports.lacks import OPEN as OPEN_LACKS
+from reports.lacks import lacks
+from reports.page import STYLES, render
 from reports.payload import payload
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
@@ -68,24 +73,29 @@ def write(run: Run, path: str | os.PathLike[str]) -> Path:
 def save(path: str | os.PathLike[str], text: str) -> Path:
     """Write a report's text to `path`, atomically; raises ReportError if that fails."""
     try:
-        return write_atomically(path, text)
-    except OSError as error:
-        raise ReportError(
-            f"{os.fspath(path)}: cannot be written: {error.strerror or error}."
-        ) from error
+        with writing(path):
+            return write_text(path, text)
+    except OutputError as error:
+        raise ReportError(str(error)) from error
 
 
 def page(run: Run) -> str:
     """The report of `run` as the text of one HTML document."""
     found = summary(run)
+    grouped = causes(run.programs, run.levels)
     return render(
         "run.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
         summary=found,
+        causes=shown(grouped),
+        causes_title=title(grouped),
+        open_causes=OPEN,
+        lacks=lacks(run),
+        open_lacks=OPEN_LACKS,
         failures=found.attention[:STATIC_FAILURES],
         hidden_failures=max(0, len(found.attention) - STATIC_FAILURES),
-        data=payload(run),
+        data=payload(run, grouped),
         levels=LEVELS,
         categories=CATEGORIES,
         not_compared=NOT_COMPARED,

@@ -105,7 +105,7 @@ def summary(run: Run) -> Summary:
         rows=[row for row in rows.values() if row.programs],
         total=total,
         ulps=ulps(run.programs),
-        attention=attention(run.programs),
+        attention=attention(run.programs, run.levels),
         stale=list((run.footer or {}).get("stale", ())),
         selected=run.header["programs"],
         levels=run.levels,

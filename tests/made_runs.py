@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.run_files.seal import seal
 from conformance.run_files.totals import exit_code, footer
 
 AREAS = {
@@ -347,7 +349,7 @@ def header(**fields: Any) -> dict[str, Any]:
     """The header of a made run."""
     usual = {
         "type": "header",
-        "schema": 2,
+        "schema": 3,
         "run": "2026-03-04T10-00-00-made",
         "started": "2026-03-04T10:00:00+00:00",
         "suite": "0.1.0",
@@ -375,5 +377,20 @@ def run_file(
     if not interrupted:
         last = footer(lines, "2026-03-04T10:01:12+00:00", exit_code(lines, stale), stale)
         whole.append(last if claims is None else {**last, "claims": claims})
-    path.write_text("".join(json.dumps(one) + "\n" for one in whole), encoding="utf-8")
+    return write(path, whole)
+
+
+def dumped(line: dict[str, Any]) -> bytes:
+    return json.dumps(line, separators=(",", ":")).encode()
+
+
+def write(path: Path, lines: list[dict[str, Any]]) -> Path:
+    """Write these lines, of which the last may be a footer, with their checksums."""
+    content = b""
+    for one in lines:
+        plain = {name: value for name, value in one.items() if name != "crc"}
+        if one.get("type") == "footer":
+            plain["sha256"] = hashlib.sha256(content).hexdigest()
+        content += seal(dumped(plain)) + b"\n"
+    path.write_bytes(content)
     return path

@@ -142,7 +142,7 @@ def test_show_of_what_does_not_exist(tmp_path):
         (lambda text: "", "the file is empty"),
         (lambda text: "hello\n", "r.jsonl:1: not JSON"),
         (lambda text: text[:-40], "r.jsonl:7: the line breaks off"),
-        (lambda text: text.replace('"schema":2', '"schema":99'), ".jsonl:1: the run has schema 99"),
+        (lambda text: text.replace('"schema":3', '"schema":99'), ".jsonl:1: the run has schema 99"),
         (lambda text: text + text, ".jsonl:8: a line after the footer"),
         (lambda text: text.replace('"area"', '"aria"', 1), ".jsonl:1"),
     ],

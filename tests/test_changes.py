@@ -6,7 +6,10 @@ import made_runs
 import pytest
 
 from conformance.base.levels import LEVELS
+from conformance.output.notes import notes_of_runs
 from conformance.run_files.changes import KINDS, Change, changes, standing, standings
+from conformance.run_files.differences import between_runs
+from conformance.run_files.reading import read_run
 
 CONFORMS = made_runs.line("TIES-01.1", "ties")
 DIVERGES = made_runs.diverging("TIES-01.1", "ties", "values")
@@ -83,3 +86,22 @@ def test_what_was_not_compared_has_no_verdict_at_any_level() -> None:
     assert standing(LACKING).levels == (None,) * len(LEVELS)
     assert standing(DIVERGES).levels == ("diverges", "conforms", "conforms", "conforms")
     assert Change("x", standing(CONFORMS), standing(CONFORMS)).kind == "otherwise"
+
+
+def test_new_divergences_are_told_by_their_causes(tmp_path) -> None:
+    names = [f"TIES-0{number}.1" for number in range(1, 5)]
+    before = [
+        made_runs.diverging(names[0], "ties"),
+        *(made_runs.line(n, "ties") for n in names[1:]),
+    ]
+    after = [made_runs.diverging(name, "ties") for name in names]
+    runs = [
+        read_run(made_runs.run_file(tmp_path / f"{number}.jsonl", lines))
+        for number, lines in enumerate((before, after))
+    ]
+    text = "\n".join(notes_of_runs(between_runs(*runs), *runs))
+    assert "## 3 programs diverge now" in text
+    assert "**3 of 4 divergences**: values: " in text
+    fixed = "\n".join(notes_of_runs(between_runs(*reversed(runs)), *reversed(runs)))
+    assert "## 3 programs conform now" in fixed
+    assert "**3 of 4 divergences**" in fixed

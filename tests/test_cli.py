@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from command import MINIATURE, conform, environment, heed_interruption, judge
 from conformance.base.levels import LEVELS
 from conformance.run_files.reading import read_run
 from conformance.run_files.run import schema
+from conformance.settings.options import RECORDING, default_oracle
 
 
 def outcomes(path) -> dict[str, str]:
@@ -78,7 +80,8 @@ def test_backend_wrong_at_one_level_diverges_there_only(tmp_path, level):
     assert line["levels"] == {each: "diverges" if each == level else "conforms" for each in LEVELS}
     assert list(line["divergences"]) == [level]
     assert line["divergences"][level]["line"] == 3
-    assert f"LEAF-02.1  {level}: line 3" in done.stdout
+    assert f"1 x {level}: " in done.stdout
+    assert "   line 3, " in done.stdout
     assert {name for name, o in outcomes(tmp_path / "r").items() if o == "conforms"} == GOOD
 
 
@@ -161,7 +164,7 @@ def test_crash_of_a_worker_costs_one_program(tmp_path):
 def without_time(path) -> list[dict]:
     lines = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
     for line in lines:
-        for key in ("run", "started", "finished", "seconds"):
+        for key in ("run", "started", "finished", "seconds", "crc", "sha256"):
             line.pop(key, None)
     return lines
 
@@ -358,3 +361,9 @@ def test_exit_codes_are_documented():
 
 
 MINIATURE_FOLDER = environment()["PYTHONPATH"].split(os.pathsep)[1]
+
+
+def test_recorded_traces_are_the_oracle_where_there_is_no_torch(monkeypatch):
+    assert default_oracle() == "torch"
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert default_oracle() == RECORDING

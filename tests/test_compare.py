@@ -435,3 +435,18 @@ b = torch.tensor(1.5387744903564453, dtype=torch.float64)
     assert verdict(source, far).outcome == "diverges"
     alone, alone_near = (s.split("\n", 1)[1] for s in (source, near))
     assert verdict(alone, alone_near).outcome == "diverges"
+
+
+def test_storages_are_compared_as_a_partition_of_names():
+    source = "x = torch.ones(2)\ny = x * 2\nz = y.detach()"
+    made = observed(source)
+    renamed = Trace.from_json(json.loads(json.dumps(made.to_json())))
+    for step in renamed.steps:
+        for seen in step.changed.values():
+            seen["storage"] = {"x": "s7", "y": "s3"}[seen["storage"]]
+    assert compare(made, renamed, program(source)).levels["memory"] == "conforms"
+    renamed.steps[2].changed["z"]["storage"] = "s7"
+    divergence = compare(made, renamed, program(source)).divergences["memory"]
+    assert (divergence.name, divergence.expected, divergence.got) == ("z", "y", "x")
+    renamed.steps[2].changed["z"]["storage"] = "s9"
+    assert compare(made, renamed, program(source)).divergences["memory"].got == "s9"

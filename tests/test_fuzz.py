@@ -19,7 +19,6 @@ from conformance import backends
 from conformance.compare.verdict import Divergence
 from conformance.execution.execute import quiet, silent, trace
 from conformance.fuzz import findings as kept_findings
-from conformance.fuzz.causes import operator_of
 from conformance.fuzz.choices import Choices
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.coverage import Coverage
@@ -39,6 +38,7 @@ from conformance.fuzz.share import Found, Report, Share, program_of, shares
 from conformance.fuzz.shrinking import shrunk, simpler
 from conformance.fuzz.themes import MOVED, SHARE, THEMES
 from conformance.fuzz.workers import Here
+from conformance.program.operations import operator_of
 from conformance.program.program import Program
 from conformance.run.plan import WrongInput
 from conformance.settings.settings import Settings

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance.backends import BackendError
-from conformance.isolation.child import Child, Died, Failed, Garbled, IsolationError, TimedOut
+from conformance.isolation.child import Child, Failed
+from conformance.isolation.process import Died, Garbled, IsolationError, TimedOut
 from conformance.program.program import Program
 
 PORT = """

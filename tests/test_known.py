@@ -188,7 +188,7 @@ def test_known_at_another_level_does_not_excuse(tmp_path):
     listed = written(tmp_path, entry(program="LEAF-02.1", level="memory"))
     done = judge("wrong:values", "--known", listed, cwd=tmp_path)
     assert done.returncode == 1
-    assert "first divergences" in done.stdout
+    assert "1 cause of 1 divergences" in done.stdout
     assert "What `ones` makes is filled with ones" in done.stdout
 
 

@@ -100,6 +100,51 @@ def test_duplicates_may_agree_and_must_not_disagree(tmp_path):
         Merged([first, second, part(tmp_path, "1/2", wrong, name="again")])
 
 
+def rerun(folder, lines, name="rerun.jsonl", **of_header):
+    """The run of the failures of another, written to a file and read back."""
+    selection = {"levels": list(made_runs.LEVELS), "failed_in": ["1-2.jsonl"]}
+    path = folder / name
+    made_runs.run_file(path, lines, **{"selection": selection, **of_header})
+    return read_run(path)
+
+
+def test_a_rerun_is_folded_back(tmp_path):
+    name = LINES[0]["id"]
+    first = part(
+        tmp_path, "1/2", [made_runs.diverging(name, "leaves"), *shard("1/2").take(LINES)[1:]]
+    )
+    later = rerun(tmp_path, [made_runs.uncompared(name, "leaves", "error", "it died")])
+    last = rerun(tmp_path, [LINES[0]], "last.jsonl", label="again")
+    for runs in ([first, part(tmp_path, "2/2"), later, last], [later, last, first]):
+        merged = Merged(runs)
+        assert {line["id"]: line["outcome"] for line in merged.lines}[name] == "conforms"
+        assert merged.header["selection"].get("failed_in") is None
+    merged = Merged([first, last, later])
+    assert {line["id"]: line["outcome"] for line in merged.lines}[name] == "error"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seed": 7}, "rerun.jsonl:1: its seed is 7, that of"),
+        ({"backend": {"name": "jax", "version": "1", "device": None}}, "its backend is jax 1"),
+        (
+            {"oracle": {"name": "torch", "version": "2.12.0", "device": "cpu"}},
+            "its oracle is torch",
+        ),
+        ({"selection": {"levels": ["graph"], "failed_in": ["x"]}}, "it counts the levels graph;"),
+    ],
+)
+def test_a_rerun_of_something_else_is_refused(tmp_path, changed, said):
+    with pytest.raises(DifferentSettings, match=said):
+        Merged([part(tmp_path, "1/2"), rerun(tmp_path, [LINES[0]], **changed)])
+
+
+def test_a_rerun_has_only_programs_of_the_run(tmp_path):
+    with pytest.raises(DifferentSettings, match=r"X\.1 is no program of the run that it repeats"):
+        Merged([part(tmp_path, "1/2"), rerun(tmp_path, [made_runs.line("X.1", "leaves")])])
+
+
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory):
     """A folder with both shards of a run of the miniatures, and the unsharded run."""
@@ -136,8 +181,7 @@ def test_merge_without_a_shard_is_incomplete(shards):
 def test_merge_of_what_does_not_belong_together_writes_nothing(shards):
     other = [json.loads(text) for text in (shards / "1.jsonl").read_text("utf-8").splitlines()]
     other[0]["seed"] = 7
-    text = "".join(json.dumps(line) + "\n" for line in other)
-    (shards / "other.jsonl").write_text(text, encoding="utf-8")
+    made_runs.write(shards / "other.jsonl", other)
     done = merge(shards, "1.jsonl", "other.jsonl", "-o", "none.jsonl")
     assert done.returncode == 2
     assert "other.jsonl:1: its seed is 7, that of 1.jsonl is 0." in done.stderr

@@ -191,9 +191,9 @@ def test_the_messages_meet_the_schema(monkeypatch):
     with port("all_levels") as made:
         made.identity()
         process = made._process
-        ask = process.ask
+        send = process.send
         monkeypatch.setattr(
-            process, "ask", lambda request, s: sent.append(request) or ask(request, s)
+            process, "send", lambda request, s: sent.append(request) or send(request, s)
         )
         with pytest.raises(Garbled):
             made.trace(program(PLAIN))

@@ -17,6 +17,7 @@ import made_runs
 import pytest
 
 from conformance.base.levels import LEVELS
+from conformance.run_files.causes import causes
 from conformance.run_files.reading import read_run
 from conformance.run_files.run import Run, schema
 from reports.attention import attention
@@ -330,7 +331,7 @@ def test_the_page_holds_every_program_without_loss(small: Run) -> None:
 
 def test_many_programs_are_spread_over_chunks_that_say_where_they_begin(tmp_path: Path) -> None:
     run = run_of(made_runs.many(400), tmp_path)
-    made = payload(run)
+    made = payload(run, causes(run.programs, run.levels))
     index = json.loads(gzip.decompress(base64.b64decode(made.index)))
     chunks = [json.loads(gzip.decompress(base64.b64decode(chunk))) for chunk in made.chunks]
     assert len(chunks) == len(index["chunks"]) > 1

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import made_runs
 import pytest
-from command import MINIATURE, conform, judge
+from command import MINIATURE, SPEC, conform, judge
 from test_cli import without_time
 
 from conformance.program.program import Program
+from conformance.run.plan import plan
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import failed, taken_over
 from conformance.run_files.run import Run, Truncated
 from conformance.run_files.writing import RunWriter
+from conformance.settings.settings import Settings
+from conformance.suite.suite import Selection
 from reports.summary import facts
 
 
@@ -40,6 +44,21 @@ def test_a_program_that_was_changed_since_is_not_taken_over():
     assert list(taken_over(Run(made_runs.header(), lines, None), [same, other])) == ["A.1"]
 
 
+def test_a_program_that_ended_in_an_error_is_run_again_after_all_others(whole, tmp_path):
+    lines = [json.loads(text) for text in whole.read_text("utf-8").splitlines()]
+    for line in lines[1:3]:
+        line |= {"outcome": "error", "reason": "the process died"}
+    part = made_runs.write(tmp_path / "r.jsonl", lines[:4])
+    options = (*MINIATURE, "--backend", "miniature.wrong:values", "--oracle", "impl")
+    done = conform("run", *options, "--resume", part, "--run-file", "new.jsonl", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"1 more are taken over from {part}" in done.stdout
+    assert without_time(tmp_path / "new.jsonl") == without_time(whole)
+    settings = Settings("miniature.wrong:values", "impl", spec=SPEC, resume=part)
+    made = plan(replace(settings, selection=Selection(areas=("leaves", "ties"))))
+    assert [program.id for program in made.programs][-2:] == [line["id"] for line in lines[1:3]]
+
+
 def test_a_writer_that_takes_lines_over_has_them_from_the_start(tmp_path):
     lines = [made_runs.line(name, "leaves") for name in ("A.1", "A.2", "A.3")]
     path = made_runs.run_file(tmp_path / "r", lines[1:2], interrupted=True, programs=3)
@@ -51,16 +70,6 @@ def test_a_writer_that_takes_lines_over_has_them_from_the_start(tmp_path):
         writer.write(lines[1])
     writer.abandon()
     assert [line["id"] for line in read_run(path).programs] == ["A.1", "A.2"]
-
-
-def test_two_runs_into_one_file_leave_one_of_them_whole(tmp_path):
-    writers = [RunWriter(tmp_path / "r", made_runs.header(run=run)) for run in ("one", "two")]
-    for writer in writers:
-        writer.write(made_runs.line("A.1", "leaves"))
-    for writer in writers:
-        writer.abandon()
-    run = read_run(tmp_path / "r")
-    assert run.header["run"] == "two" and len(run.programs) == 1
 
 
 def test_a_torn_end_is_read_only_where_it_is_expected(tmp_path):
@@ -83,7 +92,7 @@ def cut(whole, path, programs: int, **of_header):
     """The run as it would be after an interruption after so many programs."""
     lines = [json.loads(text) for text in whole.read_text("utf-8").splitlines()]
     lines = [{**lines[0], **of_header}, *lines[1 : programs + 1]]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
+    text = made_runs.write(path, lines).read_text("utf-8")
     path.write_text(text + '{"type":"program","id":', encoding="utf-8")
     return path
 

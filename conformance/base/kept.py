@@ -10,13 +10,14 @@ import hashlib
 import os
 import struct
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+
+from conformance.base.outputs import replacing
 
 T = TypeVar("T")
 
@@ -45,8 +46,8 @@ def kept(name: str, kind: type[T], sources: Iterable[Path], make: Callable[[], T
             rest = memoryview(data)[len(digest) :]
             return msgspec.msgpack.decode(rest, type=kind, dec_hook=_built, ext_hook=_extended)
     made = make()
-    with suppress(OSError):
-        _write(path, digest + msgspec.msgpack.encode(made, enc_hook=_plain))
+    with suppress(OSError), replacing(path, durable=False) as file:
+        file.write(digest + msgspec.msgpack.encode(made, enc_hook=_plain))
     return made
 
 
@@ -68,19 +69,6 @@ def _files(source: Path) -> Iterator[Path]:
     for folder, below, names in os.walk(source):
         below[:] = [name for name in below if name != "__pycache__"]
         yield from (Path(folder, name) for name in names)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write the whole file at once: other processes read it at the same time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        try:
-            file.write(data)
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
 
 
 @contextmanager

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from conformance.fuzz.campaign import Asked, Campaign, Finding, merged, missing, read
 from conformance.fuzz.origins import Origin
 from conformance.fuzz.progress import Tally
@@ -16,6 +14,7 @@ from conformance.fuzz.report import Finding as Shown
 from conformance.fuzz.report import again, also, times
 from conformance.fuzz.share import places
 from conformance.output.failure import failure
+from conformance.output.terminal import Terminal
 from conformance.run.plan import check_folder
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
@@ -39,7 +38,7 @@ def merge_campaigns(folders: Sequence[Path], output: Path) -> int:
 
 def _tally(whole: Campaign, output: Path) -> Tally:
     """The tally of a search that drew the whole campaign, whose findings are printed."""
-    tally = Tally(Console(), whole.drawn)
+    tally = Tally(Terminal(), whole.drawn)
     tally.drawn, tally.complete, tally.faults = whole.drawn, whole.complete, whole.faults
     tally.outcomes, tally.lacking = Counter(whole.outcomes), Counter(whole.lacking)
     tally.seconds = whole.seconds

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.base import interruption
+from conformance.base.outputs import writing
 from conformance.base.release import versions
 from conformance.commands.processes import EXCLUDED, PROCESSES, prepare_processes
-from conformance.commands.run import console_on
 from conformance.fuzz.campaign import Asked, Campaign, Finding
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.corpus import read_corpus, write_corpus
@@ -28,6 +28,7 @@ from conformance.fuzz.share import CORPUS, Found, Share, Turn, by_file, check_th
 from conformance.fuzz.themes import SHARE, THEMES
 from conformance.fuzz.workers import SearchFailed, Worker, local
 from conformance.fuzz.zygote import settings_to
+from conformance.output.terminal import terminal
 from conformance.run.judge import Judge
 from conformance.run.plan import Plan, WrongInput, check_folder, plan
 from conformance.settings.settings import read_settings
@@ -54,13 +55,13 @@ def fuzz(options: argparse.Namespace) -> int:
     asked = _asked(themes, options, len(corpus))
     total = None if options.time else sum(share.examples for share in asked)
     with ExitStack() as stack:
-        tally = Tally(console_on(stack), total)
+        tally = Tally(stack.enter_context(terminal()), total)
         tally.announce(made, themes)
         if made.unavailable:
             tally.print(f"not run: {made.unavailable}")
             return 3
         crew = Crew(workers)
-        judge = Judge(made.settings, made.known, made.unavailable)
+        judge = Judge(made.settings, made.known, made.unavailable, sides=made.sides)
         stack.callback(judge.close)
         stack.callback(crew.close)
         stack.callback(tally.stop)
@@ -228,8 +229,6 @@ def _shrunk(crew: Crew, drawn: Sequence[tuple[Share, Found]]) -> list[Origin]:
 
 
 def _write(tally: Tally, place: Path) -> None:
-    try:
+    with writing(place):
         added = write_corpus(place, tally.reached)
-    except OSError as error:
-        raise WrongInput(f"{place}: cannot be written: {error.strerror}.") from None
     tally.print(f"{added} programs added to the corpus in {place}")

@@ -6,11 +6,11 @@ import argparse
 import sys
 from dataclasses import replace
 
-from rich.console import Console
-
+from conformance.base.outputs import writing
 from conformance.commands.campaigns import merge_campaigns
+from conformance.output.terminal import Terminal
 from conformance.run.ending import ended, written
-from conformance.run.plan import WrongInput, check_writable, known_divergences, one_paragraph
+from conformance.run.plan import alone_with, check_writable, known_divergences, one_paragraph
 from conformance.run.progress import summarise
 from conformance.run_files.merge import Merged
 from conformance.run_files.reading import read_run
@@ -21,9 +21,14 @@ from conformance.suite.suite import Selection, read_suite
 
 
 def merge_runs(options: argparse.Namespace) -> int:
-    """Put the run files or campaigns of shards together; returns the exit code of the whole."""
+    """Put run files or campaigns together into one; returns the exit code of the whole."""
     if any(path.is_dir() for path in options.run_files):
         return merge_campaigns(options.run_files, options.output)
+    with alone_with(options.output):
+        return _merge(options)
+
+
+def _merge(options: argparse.Namespace) -> int:
     with one_paragraph():
         runs = [read_run(path) for path in options.run_files]
         merged = Merged(runs)
@@ -33,14 +38,12 @@ def merge_runs(options: argparse.Namespace) -> int:
     for path in (options.output, *settings.outputs):
         check_writable(path)
     complete = len(merged.lines) == merged.header["programs"]
-    try:
+    with writing(options.output):
         writer = RunWriter(options.output, merged.header, suite.ids(), merged.lines)
-        lines = writer.in_suite_order()
-        result = ended(merged.header, lines, settings, suite, known, complete)
-        result = written(result, settings, writer)
-    except OSError as error:
-        raise WrongInput(f"{options.output}: cannot be written: {error.strerror}.") from None
-    summarise(Console(), result)
+    lines = writer.in_suite_order()
+    result = ended(merged.header, lines, settings, suite, known, complete)
+    result = written(result, settings, writer)
+    summarise(Terminal(), result)
     for sentence in () if complete else merged.missing:
         print(f"conform: {sentence}", file=sys.stderr)
     return result.code()

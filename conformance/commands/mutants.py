@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from rich.console import Console
 from rich.text import Text
 
 from conformance.base.json_lines import dumps
+from conformance.base.outputs import write_text, writing
 from conformance.commands.pages import write_page
 from conformance.commands.processes import prepare_processes
 from conformance.mutation.examine import (
@@ -25,6 +25,7 @@ from conformance.mutation.examine import (
 from conformance.mutation.ground import ground
 from conformance.mutation.mutant import CATALOGUES, Mutant, find_catalogue
 from conformance.mutation.run import document, examined, exit_code
+from conformance.output.terminal import Terminal
 from conformance.run.plan import WrongInput, check_writable, one_paragraph
 from conformance.settings.settings import read_settings
 from conformance.suite.shard import Shard
@@ -36,7 +37,7 @@ TENTHS = 10
 def mutants(options: argparse.Namespace) -> int:
     """Examine the mutants of a catalogue; 0 if each is noticed by a rule or by samples."""
     prepare_processes()
-    console = Console(highlight=False)
+    console = Terminal()
     settings = read_settings(options)
     for path in (options.json, options.report):
         check_writable(path)
@@ -67,7 +68,8 @@ def mutants(options: argparse.Namespace) -> int:
             Text(f"kills no mutant alone: {rule['rule']} {rule['sentence']}"), soft_wrap=True
         )
     if options.json:
-        options.json.write_text(dumps(whole) + "\n", "utf-8")
+        with writing(options.json):
+            write_text(options.json, dumps(whole) + "\n")
     if options.report:
         write_page("reports.mutants", "reports", whole, options.report)
         console.print(f"report: {options.report}", soft_wrap=True)
@@ -115,7 +117,7 @@ def _line(finding: Finding) -> str:
     return f"{how}  {about}: {where}{more} [{finding.helpful}] {finding.seconds:.1f} s"
 
 
-def _summarise(console: Console, findings: Sequence[Finding], check: bool) -> None:
+def _summarise(console: Terminal, findings: Sequence[Finding], check: bool) -> None:
     if check:
         broken = sum(finding.outcome == BROKEN for finding in findings)
         console.print(f"{len(findings) - broken:,} are shown by their programs, {broken:,} broken")

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from conformance.base.outputs import OutputError
+from conformance.output.terminal import Terminal
 from conformance.run.plan import WrongInput, check_folder, check_writable, one_paragraph
 from conformance.run_files.reading import read_run
 
@@ -37,7 +37,7 @@ def frameworks(options: argparse.Namespace) -> int:
 
 
 def write_page(module: str, what: str, shown: Any, output: Path) -> None:
-    """Let a module write the page of these runs; raises WrongInput where it cannot."""
+    """Let a module write the page of these runs; raises WrongInput, OutputError."""
     check_writable(output)
     try:
         write = importlib.import_module(module).write
@@ -46,7 +46,7 @@ def write_page(module: str, what: str, shown: Any, output: Path) -> None:
     try:
         write(shown, output)
     except Exception as error:
-        raise WrongInput(f"{output}: not written: {error}") from error
+        raise OutputError(f"{output}: not written: {error}") from error
 
 
 def dashboard(options: argparse.Namespace) -> int:
@@ -58,12 +58,12 @@ def dashboard(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise WrongInput(f"a dashboard cannot be made here: {error}.") from None
     processes = os.cpu_count() or 1 if options.processes == "auto" else options.processes
-    with Console(stderr=True).status("reading the run files") as status:
+    with Terminal(sys.stderr).status("reading the run files") as status:
         try:
             archive = site.build(
                 options.runs, options.site, options.cache, processes, status.update
             )
-        except (site.ArchiveError, site.SiteError) as error:
+        except site.ArchiveError as error:
             raise WrongInput(str(error)) from None
     for problem in archive.problems:
         print(f"conform: {options.runs / problem.file}: {problem.message}", file=sys.stderr)

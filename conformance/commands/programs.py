@@ -6,11 +6,9 @@ import argparse
 import json
 from typing import Any
 
-from rich.console import Console
-
-from conformance.base.json_lines import dumps
 from conformance.isolation.process import IsolationError
 from conformance.output.show import show
+from conformance.output.terminal import Terminal
 from conformance.program.program import Program
 from conformance.run.judge import Judge
 from conformance.run.plan import (
@@ -20,6 +18,7 @@ from conformance.run.plan import (
     one_paragraph,
     select_programs,
 )
+from conformance.run.sides import Sides
 from conformance.run_files.totals import exit_code
 from conformance.settings.settings import read_settings
 from conformance.suite.suite import Suite
@@ -53,8 +52,9 @@ def show_program(options: argparse.Namespace) -> int:
 
     settings = read_settings(options)
     suite, _ = select_programs(settings)
-    backend, oracle, unavailable = identities(settings)
-    judge = Judge(settings, known_divergences(settings, suite), unavailable)
+    sides = Sides(settings)
+    backend, oracle, unavailable = identities(sides)
+    judge = Judge(settings, known_divergences(settings, suite), unavailable, sides=sides)
     try:
         with one_paragraph():
             program = _program(options.program, suite, judge)
@@ -62,10 +62,10 @@ def show_program(options: argparse.Namespace) -> int:
     finally:
         judge.close()
     if options.json:
-        print(dumps(line).encode("utf-8", "backslashreplace").decode())
+        print(json.dumps(line, allow_nan=False))
     else:
         names = tuple(f"{b['name']} {b['version'] or ''}".strip() for b in (oracle, backend))
-        show(Console(), line, (names[0], names[1]), settings)
+        show(Terminal(), line, (names[0], names[1]), settings)
     return exit_code([line])
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import execnet
 import pytest
-from rich.console import Console
 from rich.text import Text
 
+from conformance.base.outputs import writing
 from conformance.commands.processes import EXCLUDED, PROCESSES, prepare_processes
 from conformance.fuzz.machines import FIRST, IGNORED, NO_MACHINES, folders, specifications
+from conformance.isolation import keeper
+from conformance.output.terminal import terminal
 from conformance.run.ending import Result, ended, written
-from conformance.run.plan import Plan, WrongInput, plan
+from conformance.run.plan import Plan, WrongInput, alone_with, plan
 from conformance.run.progress import Watcher, announce, summarise
 from conformance.run_files.writing import RunWriter
 from conformance.settings.options import PREFIX, RUN, Option
@@ -32,9 +32,13 @@ def run(options: argparse.Namespace) -> int:
     if options.processes and options.machines:
         raise WrongInput(EXCLUDED)
     reached = Reached(options.machines, options.folders)
-    made = plan(read_settings(options))
+    settings = read_settings(options)
+    # An interrupted run is read after the run file is locked: another process may be at its end.
     with ExitStack() as stack:
-        console = console_on(stack)
+        stack.enter_context(alone_with(settings.run_file))
+        console = stack.enter_context(terminal())
+        made = plan(settings)
+        stack.callback(made.sides.close)
         announce(console, made)
         if made.unavailable and made.settings.if_available:
             console.print(Text(f"not run: {made.unavailable}"), soft_wrap=True)
@@ -44,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
             summarise(console, result)
             return result.code()
         watcher = Watcher(made, console)
+        keeper.start()  # before the processes of -n, which it is to end, too
         try:
             plugins = [watcher, reached]
             code = _pytest("test_programs", _forwarded(options, RUN), options, plugins)
@@ -51,16 +56,18 @@ def run(options: argparse.Namespace) -> int:
             watcher.stop()
         if watcher.result is None:
             # pytest itself failed; its message is on standard error.
-            return 2 if watcher.refused or code in (4, 5) else 3
+            return 2 if watcher.refused or code in (4, 5) else 4 if watcher.broken else 3
         summarise(console, watcher.result)
-        return watcher.result.code()
+        code = watcher.result.code()
+        return 4 if watcher.broken and code != 1 else code
 
 
 def _ended_before(made: Plan) -> Result:
     """The result of a resumed run that has no program left."""
     settings, header = made.settings, made.header(len(made.taken))
     assert settings.run_file is not None
-    writer = RunWriter(settings.run_file, header, made.suite.ids(), made.taken.values())
+    with writing(settings.run_file):
+        writer = RunWriter(settings.run_file, header, made.suite.ids(), made.taken.values())
     lines = writer.in_suite_order()
     result = ended(header, lines, settings, made.suite, made.known, complete=True)
     return written(result, settings, writer)
@@ -134,15 +141,3 @@ def _forwarded(options: argparse.Namespace, table: Sequence[Option]) -> list[str
             values = value if isinstance(value, list) else [value]
             forwarded += [f"--{PREFIX}{option.name}={item}" for item in values]
     return forwarded
-
-
-def console_on(stack: ExitStack) -> Console:
-    """A console on the real standard output, which pytest's capturing does not reach."""
-    try:
-        descriptor = os.dup(sys.stdout.fileno())
-    except (OSError, io.UnsupportedOperation):
-        return Console()
-    sys.stdout.flush()
-    encoding = sys.stdout.encoding or "utf-8"
-    file = open(descriptor, "w", encoding=encoding, errors="replace")  # noqa: SIM115 (stack closes)
-    return Console(file=stack.enter_context(file))

@@ -6,11 +6,10 @@ import argparse
 import importlib
 import sys
 
-from rich.console import Console
-
 from conformance.execution.recorded import find_recording
 from conformance.execution.recordings import is_recorded
 from conformance.history.notes import MalformedNote
+from conformance.output.terminal import Terminal
 from conformance.run.plan import WrongInput, check_folder, one_paragraph
 from conformance.run_files.reading import read_run
 from conformance.settings.options import RECORDING
@@ -30,13 +29,13 @@ def specification(options: argparse.Namespace) -> int:
         site = importlib.import_module("reports.specification.site")
     except ImportError as error:
         raise WrongInput(f"the site cannot be made here: {error}.") from None
-    with Console(stderr=True).status("reading the specification") as status, one_paragraph():
+    with Terminal(sys.stderr).status("reading the specification") as status, one_paragraph():
         chapters = read_spec(options.spec)
         recording = find_recording(options.oracle)
         runs = [read_run(path) for path in options.run or ()]
         try:
             missing = site.build(chapters, recording, runs, options.site, status.update)
-        except (site.SiteError, MalformedNote) as error:
+        except MalformedNote as error:
             raise WrongInput(str(error)) from None
     for problem in missing:
         print(f"conform: {problem}", file=sys.stderr)

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from conformance.base.escapes import printable
+from conformance.base.outputs import writing
 from conformance.base.release import version
 from conformance.commands.processes import prepare_processes
 from conformance.compare.known import KnownDivergences
@@ -17,10 +17,10 @@ from conformance.execution.recorded import Recorded, find_recording
 from conformance.execution.recordings import ENDINGS, Recording, is_recorded, record
 from conformance.history.recording import record_version
 from conformance.output import notes
-from conformance.output.display import printable
+from conformance.output.terminal import Terminal
 from conformance.program.program import Program
 from conformance.run.export import PROGRAMS, export
-from conformance.run.judge import NONE, Judge, child
+from conformance.run.judge import NONE, Judge
 from conformance.run.plan import (
     WrongInput,
     check_folder,
@@ -29,6 +29,7 @@ from conformance.run.plan import (
     oracle_identity,
     select_programs,
 )
+from conformance.run.sides import Sides, child
 from conformance.run_files import differences as diff
 from conformance.run_files.reading import read_run
 from conformance.settings.settings import Settings, read_settings
@@ -43,20 +44,20 @@ def record_traces(options: argparse.Namespace) -> int:
     settings, path = read_settings(options), options.recording
     if path.is_dir() or not path.name.endswith(ENDINGS):
         return _record_version(settings, path)
-    programs, oracle = _recordable(settings)
-    check_writable(path)
     judge = Judge(settings, KnownDivergences())
+    programs, oracle = _recordable(settings, judge.sides)
+    check_writable(path)
     header = {
         "suite": version(),
         "oracle": oracle,
         "seed": settings.seed,
         "default_dtype": settings.default_dtype,
     }
-    with Console(stderr=True).status(f"recording {len(programs):,} programs"):
+    with Terminal(sys.stderr).status(f"recording {len(programs):,} programs"), writing(path):
         try:
             failed = record(path, header, programs, judge.expected)
-        except OSError as error:
-            raise WrongInput(f"{path}: cannot be written: {error.strerror}.") from None
+        finally:
+            judge.close()
     for identifier, reason in failed.items():
         print(f"conform: {identifier}: not recorded: {reason}", file=sys.stderr)
     count = len(programs) - len(failed)
@@ -64,12 +65,12 @@ def record_traces(options: argparse.Namespace) -> int:
     return 3 if failed else 0
 
 
-def _recordable(settings: Settings) -> tuple[list[Program], dict[str, Any]]:
+def _recordable(settings: Settings, sides: Sides) -> tuple[list[Program], dict[str, Any]]:
     """The selected programs that a recording can hold, and the oracle; raises WrongInput."""
     if settings.oracle == NONE or is_recorded(settings.oracle):
         raise WrongInput(f"{settings.oracle!r} is no oracle that programs can be run on.")
     _, selected = select_programs(settings)
-    oracle, unavailable = oracle_identity(settings)
+    oracle, unavailable = oracle_identity(sides)
     if unavailable:
         raise WrongInput(f"the oracle is not available here: {unavailable}")
     return [program for program in selected if not is_made_by_torch(program)], oracle
@@ -77,7 +78,9 @@ def _recordable(settings: Settings) -> tuple[list[Program], dict[str, Any]]:
 
 def _record_version(settings: Settings, folder: Path) -> int:
     """Record the oracle's version of torch into a history; 3 if some program has no trace."""
-    programs, oracle = _recordable(settings)
+    sides = Sides(settings)
+    programs, oracle = _recordable(settings, sides)
+    sides.close()
     check_folder(folder)
     try:
         minor, release = release_of(str(oracle["version"]))
@@ -86,12 +89,13 @@ def _record_version(settings: Settings, folder: Path) -> int:
     if settings.seed or settings.default_dtype != "float32":
         raise WrongInput("the history is made with --seed 0 and --default-dtype float32.")
     running = Settings(backend=settings.oracle, imports=settings.imports)
-    with Console(stderr=True).status(f"recording {len(programs):,} programs"), one_paragraph():
-        try:
-            with child(running) as process:
-                done = record_version(folder, minor, release, programs, process.trace)
-        except OSError as error:
-            raise WrongInput(f"{folder}: cannot be written: {error.strerror}.") from None
+    with (
+        Terminal(sys.stderr).status(f"recording {len(programs):,} programs"),
+        one_paragraph(),
+        writing(folder),
+        child(running) as process,
+    ):
+        done = record_version(folder, minor, release, programs, process.trace)
     for identifier, reason in done.failed.items():
         print(f"conform: {identifier}: not recorded: {printable(reason)}", file=sys.stderr)
     for identifier, reason in done.died.items():
@@ -119,7 +123,7 @@ def show_differences(options: argparse.Namespace) -> int:
             lines = notes.notes_of_runs(changed, *runs)
             same = not (changed.changed or changed.added or changed.removed)
         for line in lines:
-            print(line.encode("utf-8", "backslashreplace").decode())
+            print(line)
     return 0 if same else 1
 
 
@@ -129,11 +133,8 @@ def export_programs(options: argparse.Namespace) -> int:
     settings = read_settings(options)
     _, programs = select_programs(settings)
     check_folder(options.folder)
-    with Console(stderr=True).status("reading the programs") as status:
-        try:
-            exported = export(settings, programs, options.folder, status.update)
-        except OSError as error:
-            raise WrongInput(f"{options.folder}: cannot be written: {error.strerror}.") from None
+    with Terminal(sys.stderr).status("reading the programs") as status, writing(options.folder):
+        exported = export(settings, programs, options.folder, status.update)
     for identifier, reason in exported.without_trace.items():
         print(f"conform: {identifier}: no trace: {reason}", file=sys.stderr)
     left_out = f"; {len(exported.left_out):,} have no neutral form" if exported.left_out else ""

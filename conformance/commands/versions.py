@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rich.console import Console
-
+from conformance.base.escapes import printable
+from conformance.base.outputs import write_text, writing
 from conformance.base.torch_versions import minor, ranges
 from conformance.commands.processes import prepare_processes
 from conformance.execution.history import History
 from conformance.execution.recorded import history
 from conformance.history.fit import Fit, Question, fit, questions
-from conformance.output.display import cut, printable
+from conformance.output.display import cut
+from conformance.output.terminal import Terminal
 from conformance.program.program import Program
-from conformance.run.judge import NONE, child
+from conformance.run.judge import NONE
 from conformance.run.plan import WrongInput, check_writable, one_paragraph, select_programs
+from conformance.run.sides import child
 from conformance.settings.settings import Settings, read_settings
 
 AREAS = ("sweep", "docstrings", "laws", "signatures")
@@ -46,10 +49,12 @@ def versions(options: argparse.Namespace) -> int:
         for line in told(title if title != name else name, found, asked, settings):
             print(printable(line))
     if options.json_file:
-        options.json_file.write_text(json.dumps(document(fits, asked), indent=1) + "\n")
+        with writing(options.json_file):
+            write_text(options.json_file, json.dumps(document(fits, asked), indent=1) + "\n")
         print(f"versions: {options.json_file}")
     if options.table:
-        options.table.write_text(markdown(fits, asked))
+        with writing(options.table):
+            write_text(options.table, markdown(fits, asked))
         print(f"table: {options.table}")
     return 0
 
@@ -72,7 +77,7 @@ def _asked(
 
 def _fit(settings: Settings, asked: Sequence[Question]) -> tuple[str, Fit]:
     """The backend's name and version, and the versions of torch that it follows."""
-    with child(settings) as process, Console(stderr=True).status("") as status:
+    with child(settings) as process, Terminal(sys.stderr).status("") as status:
         found = process.identity()
         if found.unavailable:
             raise WrongInput(f"{settings.backend}: {found.unavailable}")

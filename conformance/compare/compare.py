@@ -89,6 +89,8 @@ class _Comparison:
         self.ulp: dict[str, float] = {}
         self.unspecified: set[str] = set()
         self.names: tuple[dict[str, Observation], dict[str, Observation]] = ({}, {})
+        # The storages of each side by their names on the other, as far as they were seen.
+        self.storages: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self.at = (0, 0)
         self.name: str | None = None
         self.values_count = True
@@ -212,6 +214,19 @@ class _Comparison:
         if not (0 in expected.get("shape", ()) and 0 in got.get("shape", ())):
             self._exact(field, path, expected, got)
 
+    def _partition(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
+        """Compare which tensors share storage, whatever the sides call a storage."""
+        one, other = expected[field.name], got[field.name]
+        if not (isinstance(one, str) and isinstance(other, str)):
+            self._exact(field, path, expected, got)
+        elif (
+            self.storages[0].setdefault(one, other) == other
+            and self.storages[1].setdefault(other, one) == one
+        ):
+            self._count(str(field.level))
+        else:
+            self._diverge(str(field.level), path, one, self.storages[1].get(other, other))
+
     def _items(self, path: str, expected: Any, got: Any) -> None:
         if isinstance(expected, dict) and isinstance(got, dict):
             if not self._same("values", _joined(path, "keys"), list(expected), list(got)):
@@ -308,6 +323,7 @@ _COMPARISONS: dict[
     Comparator.ELEMENTS: _Comparison._elements,
     Comparator.STRIDES: _Comparison._strides,
     Comparator.OFFSET: _Comparison._offset,
+    Comparator.PARTITION: _Comparison._partition,
     Comparator.GRADIENT: _Comparison._gradient,
 }
 

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+from conformance.base.forms import Count, Minor
 from conformance.base.torch_versions import minor, newest_first
 from conformance.execution.recordings import (
     DiedThen,
@@ -92,17 +93,21 @@ class Entry:
         return next((shown for shown in self.shown if version in shown.versions), None)
 
 
+class PartHeader(TypedDict):
+    """The first line of a part."""
+
+    type: str
+    schema: int
+    versions: dict[Minor, str]
+    programs: Count
+
+
 class Part(TraceFile):
     """One file of the history."""
 
     kind, schema = "history", 1
-    keys = frozenset(("versions",))
+    form = PartHeader
     units, refused = "programs", "no program of a history"
-
-    @classmethod
-    def check_header(cls, header: Mapping[str, Any]) -> None:
-        """Raise ValueError, TypeError or AttributeError for versions that are none."""
-        newest_first(header["versions"])
 
     @property
     def releases(self) -> dict[str, str]:
@@ -115,7 +120,7 @@ class Part(TraceFile):
         try:
             data = json.loads(line)
             return Entry(str(data["source"]), [Shown.from_json(one) for one in data["traces"]])
-        except (ValueError, KeyError, TypeError, TraceError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, TraceError) as error:
             raise RecordingError(f"{self.path}:{number}: no traces: {error}.") from None
 
     def only(self, identifier: str) -> tuple[str, tuple[str, ...]] | None:

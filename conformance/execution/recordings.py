@@ -11,8 +11,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
+from conformance.base.forms import Count
 from conformance.execution.trace_file import RecordingError, TraceFile
 from conformance.observe.trace import Trace, TraceError
 from conformance.program.program import Program
@@ -55,11 +56,30 @@ def located(program: Program, found: Trace) -> Trace:
     return found
 
 
+class Oracle(TypedDict):
+    """The oracle of a recording."""
+
+    name: str
+    version: str | None
+    device: str | None
+
+
+class Header(TypedDict):
+    """The first line of a recording."""
+
+    type: str
+    schema: int
+    oracle: Oracle
+    seed: int
+    default_dtype: Literal["float32", "float64"]
+    programs: Count
+
+
 class Recording(TraceFile):
     """The traces of one oracle in a file."""
 
     kind, schema = "recording", 2
-    keys = frozenset(("oracle", "seed", "default_dtype"))
+    form = Header
     units, refused = "traces", "not a recorded trace"
 
     @property
@@ -93,7 +113,7 @@ class Recording(TraceFile):
         try:
             data = json.loads(line)
             return str(data["source"]), Trace.from_json(data["trace"])
-        except (ValueError, KeyError, TraceError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, TraceError) as error:
             raise RecordingError(f"{self.path}:{number}: no trace: {error}.") from None
 
 

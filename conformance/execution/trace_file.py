@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from conformance.backends import BackendError
+from conformance.base import compressed
+from conformance.base.forms import check
 from conformance.base.json_lines import dumps
+from conformance.base.outputs import replacing
 
 _FIRST_KEY = b'{"id":'
-_UNREADABLE = (OSError, EOFError, lzma.LZMAError)
 
 
 class RecordingError(BackendError):
@@ -29,8 +31,8 @@ class TraceFile:
 
     kind: ClassVar[str]
     schema: ClassVar[int]
-    keys: ClassVar[frozenset[str]]
-    """The keys that a header needs besides its type and schema."""
+    form: ClassVar[type]
+    """The form of a header."""
     units: ClassVar[str]
     refused: ClassVar[str]
     """The words for a line that does not begin with an ID."""
@@ -38,13 +40,17 @@ class TraceFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Raises RecordingError for a file that is missing, damaged, cut, or something else."""
         self.path = Path(path)
-        lines = self._content().split(b"\n")
-        self.header = self.read_header(self.path, lines[0])
+        lines = self._content(self.path)
+        line = next(lines, b"")
+        self.header = self.read_header(self.path, line)
         self._lines: dict[str, tuple[int, bytes]] = {}
-        for number, line in enumerate(lines[1:], start=2):
-            if line:
-                self._lines[self._id(line, number)] = number, line
-        if (missing := self.header["programs"] - len(self._lines)) or lines[-1]:
+        for number, line in enumerate(lines, start=2):
+            identifier = self._id(line, number)
+            if identifier in self._lines:
+                raise RecordingError(f"{self.path}:{number}: {identifier} is in it twice.")
+            self._lines[identifier] = number, line.removesuffix(b"\n")
+        missing = self.header["programs"] - len(self._lines)
+        if missing or not line.endswith(b"\n"):
             raise RecordingError(
                 f"{self.path}: the {self.kind} breaks off: of its {self.header['programs']:,} "
                 f"{self.units} {max(missing, 1):,} are missing."
@@ -57,58 +63,43 @@ class TraceFile:
         """The IDs of the recorded programs, in the file's order."""
         return list(self._lines)
 
-    def _content(self) -> bytes:
-        try:
-            content = self.path.read_bytes()
-            return lzma.decompress(content) if self.path.suffix == ".xz" else content
-        except _UNREADABLE as error:
-            raise self._unreadable(self.path, error) from None
-
     @classmethod
-    def _unreadable(cls, path: Path, error: Exception) -> RecordingError:
-        reason = getattr(error, "strerror", None) or str(error)
-        return RecordingError(f"{path}: the {cls.kind} cannot be read: {reason}.")
+    def _content(cls, path: Path) -> Iterator[bytes]:
+        try:
+            yield from compressed.lines(path)
+        except compressed.Unreadable as error:
+            raise RecordingError(f"{path}: the {cls.kind} cannot be read: {error}.") from None
 
     @classmethod
     def first_header(cls, path: Path) -> dict[str, Any]:
-        """The header of a compressed file, of which nothing else is read; raises RecordingError."""
-        try:
-            with lzma.open(path) as file:
-                line = file.readline()
-        except _UNREADABLE as error:
-            raise cls._unreadable(path, error) from None
-        return cls.read_header(path, line)
+        """The header of a file, of which nothing else is read; raises RecordingError."""
+        return cls.read_header(path, next(cls._content(path), b""))
 
     @classmethod
     def read_header(cls, path: Path, line: bytes) -> dict[str, Any]:
         """The header in a line, checked; raises RecordingError."""
         try:
             header = json.loads(line)
-            if header["type"] != cls.kind:
+            if not isinstance(header, dict) or header.get("type") != cls.kind:
                 raise ValueError("its type is another")
-            if header["schema"] != cls.schema:
+            if type(schema := header.get("schema")) is not int or schema != cls.schema:
                 raise RecordingError(
-                    f"{path}: the {cls.kind}'s format is {header['schema']}, which this suite does "
+                    f"{path}: the {cls.kind}'s format is {str(schema)[:20]}, which this suite does "
                     f"not read; it reads {cls.schema}."
                 )
-            if missing := {*cls.keys, "programs"} - header.keys():
-                raise ValueError(f"it has no {min(missing)}")
-            cls.check_header(header)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            check(header, cls.form)
+        except (ValueError, RecursionError) as error:
             raise RecordingError(f"{path}:1: not the header of a {cls.kind}: {error}.") from None
         return header
-
-    @classmethod
-    def check_header(cls, header: Mapping[str, Any]) -> None:
-        """Raise ValueError, TypeError or AttributeError for values that a header cannot have."""
 
     def _id(self, line: bytes, number: int) -> str:
         end = line.find(b",", len(_FIRST_KEY))
         try:
-            if not line.startswith(_FIRST_KEY):
+            identifier = json.loads(line[len(_FIRST_KEY) : end])
+            if not line.startswith(_FIRST_KEY) or not isinstance(identifier, str):
                 raise ValueError
-            return str(json.loads(line[len(_FIRST_KEY) : end]))
-        except ValueError:
+            return identifier
+        except (ValueError, RecursionError):
             raise RecordingError(f"{self.path}:{number}: {self.refused}.") from None
 
     @classmethod
@@ -128,9 +119,5 @@ class TraceFile:
         content = "\n".join([dumps(head), *texts, ""]).encode("utf-8", "backslashreplace")
         if path.suffix == ".xz":
             content = lzma.compress(content, preset=preset)
-        part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        try:
-            part.write_bytes(content)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write(content)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.compare.differences import kind as difference
 from conformance.compare.verdict import Divergence, Verdict
+from conformance.program.operations import operator_of
 from conformance.program.program import Program, Statement
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_QUOTED = re.compile(r"'[^']*'")
 _PASS = re.compile(r"\bbackward\(|\bgrad\(|\b(?:jacobian|hessian|jvp|vjp|hvp|vhp|gradcheck)\(")
 _FUNCTION = re.compile(r"def (\w+)\(")
 _BUILT = ("ones_like", "tensor", "zeros", "sum", "requires_grad_", "detach", "movedim", "expand")
@@ -76,14 +75,14 @@ def cause_of(program: Program, verdict: Verdict, levels: Sequence[str]) -> Cause
         return None
     statement = program.statements[min(first.step, len(program.statements) - 1)]
     field = re.sub(r"\[[^\]]*\]", "[]", first.field)
-    kind = _kind(first.expected, first.got)
+    kind = difference(first.expected, first.got)
     operator = _operator(program, statement) or "-"
     if field.endswith("grad.values") or _differentiates(program, statement):
         earlier = (_operator(program, s) for s in program.statements[: statement.index])
         named = [name for name in earlier if name and name not in _BUILT]
         operator = f"{GRADIENT}{named[-1] if named else '-'}"
         if field.rpartition(".")[2] == VALUES:
-            field, kind = VALUES, _kind([], [])
+            field, kind = VALUES, difference([], [])
     return Cause(operator, field, kind)
 
 
@@ -111,65 +110,3 @@ def _first(verdict: Verdict, levels: Sequence[str]) -> Divergence | None:
     found = [d for level, d in verdict.divergences.items() if level in levels]
     order = {id(d): LEVELS.index(level) for level, d in verdict.divergences.items()}
     return min(found, key=lambda d: (d.step, order[id(d)]), default=None)
-
-
-def operator_of(source: str) -> str:
-    """The name of the function that a statement calls last, or the operator that it applies."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return ""
-    body: Any = tree.body[0] if tree.body else None
-    if isinstance(body, ast.With | ast.FunctionDef | ast.Try):
-        inner = body.body[0]
-        return operator_of(ast.unparse(inner))
-    if isinstance(body, ast.AugAssign):
-        return f"{type(body.op).__name__}="
-    if isinstance(body, ast.Assign) and isinstance(body.targets[0], ast.Subscript):
-        return "setitem"
-    if isinstance(body, ast.Assign) and isinstance(body.targets[0], ast.Attribute):
-        return f"{body.targets[0].attr}="
-    node = getattr(body, "value", None)
-    return _called(node)
-
-
-def _called(node: Any) -> str:
-    match node:
-        case ast.Call(func=ast.Attribute(attr="step")):
-            return "step"
-        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
-            return name
-        case ast.Subscript():
-            return "getitem"
-        case ast.Attribute(attr=name):
-            return name
-        case ast.BinOp(op=op) | ast.UnaryOp(op=op):
-            return type(op).__name__
-        case ast.Compare(ops=[op, *_]):
-            return type(op).__name__
-        case ast.JoinedStr():
-            return "format"
-    return ""
-
-
-def _kind(expected: Any, got: Any) -> str:
-    """How two observations differ, without the values that this program happens to have."""
-    sides = [_described(side) for side in (expected, got)]
-    if sides[0] == sides[1]:
-        return "other values" if not isinstance(expected, str) else f"other text: {sides[0]}"
-    return f"{sides[0]} became {sides[1]}"
-
-
-def _described(side: Any) -> str:
-    if isinstance(side, dict) and "type" in side:
-        return str(side["type"])
-    if isinstance(side, bool) or side is None:
-        return str(side)
-    if isinstance(side, str):
-        text = _QUOTED.sub("'...'", _NUMBER.sub("N", side))
-        return text if len(text) <= 90 else text[:90] + "..."
-    if isinstance(side, int | float):
-        return "number"
-    if isinstance(side, list) and side and all(isinstance(s, str) for s in side):
-        return " ".join(side)[:90]
-    return type(side).__name__

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from conformance.base.outputs import write_text
 from conformance.run.plan import WrongInput, check_folder
 
 LARGEST = 100_000
@@ -58,6 +59,6 @@ def write_corpus(folder: Path, reached: Iterable[tuple[Sequence[str], Lines]]) -
         known.update(lines)
         text = "\n".join(statements) + "\n"
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
-        (folder / f"{name}.py").write_text(text, "utf-8")
+        write_text(folder / f"{name}.py", text)
         added += 1
     return added

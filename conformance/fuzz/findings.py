@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from conformance.base.outputs import write_text
 from conformance.base.release import checkout
 from conformance.program.program import Program
 
@@ -36,9 +37,8 @@ def keep(program: Program, place: Path | None = None) -> Path:
         if _sentence(path) == program.sentence:
             return path
     path = place / (program.id.removeprefix("fuzz/") + ".json")
-    path.parent.mkdir(parents=True, exist_ok=True)
     written = replace(program, file=None, line=None)
-    path.write_text(json.dumps(written.to_json(), indent=1) + "\n", "utf-8")
+    write_text(path, json.dumps(written.to_json(), indent=1) + "\n")
     return path
 
 

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 from pathlib import Path
 
 from conformance.fuzz.themes import EXAMPLES, THEMES
-from conformance.settings.options import BACKENDS, COUNTED, MANY, Option, count
+from conformance.settings.options import BACKENDS, COUNTED, MANY, Option, count, duration
 from conformance.suite.shard import shard
-
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def duration(text: str) -> float:
-    """The seconds of `90s`, `30m` or `8h`; raises ArgumentTypeError for anything else."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if match is None or not float(match[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s, 30m or 8h")
-    return float(match[1]) * _UNITS[match[2]]
-
 
 DRAWING = (
     Option(

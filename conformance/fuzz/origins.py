@@ -78,10 +78,10 @@ def _spread(statement: str, place: int) -> Iterator[str]:
             name = f"output_{place}_{number}"
             yield f"{name} = {ast.unparse(root)}"
     yield ast.unparse(tree) if body is not None else statement
-    for number, function in enumerate(n for n in ast.walk(tree) if isinstance(n, ast.Lambda)):
-        names = [argument.arg for argument in function.args.args]
+    for number, applied in enumerate(n for n in ast.walk(tree) if isinstance(n, ast.Lambda)):
+        names = [argument.arg for argument in applied.args.args]
         leaves = ", ".join(f"{name}.detach().requires_grad_()" for name in names)
-        yield f"applied_{place}_{number} = ({ast.unparse(function)})({leaves})"
+        yield f"applied_{place}_{number} = ({ast.unparse(applied)})({leaves})"
     for number, function in enumerate(functions):
         if isinstance(function.body[-1], ast.Return) and not function.args.args:
             yield f"returned_{place}_{number} = {function.name}()"

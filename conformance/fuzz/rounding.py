@@ -44,7 +44,7 @@ def is_rounding(
     if not difference:  # none, or that of two zeros
         return False
     # A value that a singular matrix leaves open may move by its own size, and no less than that.
-    decomposes = _DECOMPOSES.search(program.source) is not None
+    decomposes = _decomposes(program.source)
     size = min(difference, _size(divergence.expected)) if decomposes else difference
     for changed in _changed(program.source, _eps(expected)):
         if changed == program.source:
@@ -68,11 +68,16 @@ def _changed(source: str, eps: float) -> Iterator[str]:
     """The source with inputs that differ by a rounding or two."""
     for times in CHANGES:
         yield _FLOAT.sub(lambda m: repr(float(m[0]) * (1 + times * eps)), source)  # noqa: B023
-    if _DECOMPOSES.search(source):
+    if _decomposes(source):
         written = _ONES.sub(_written_out, source)
         for times in CHANGES:
             noise = itertools.cycle((times, 0, -times, 2 * times, -2 * times, 0, 3 * times))
             yield _FLOAT.sub(lambda m: repr(_noisy(float(m[0]), next(noise) * eps)), written)  # noqa: B023
+
+
+def _decomposes(source: str) -> bool:
+    """Whether a program decomposes matrices, or solves by a decomposition."""
+    return _DECOMPOSES.search(source) is not None
 
 
 def _noisy(number: float, part: float) -> float:
@@ -94,15 +99,22 @@ def _agree(one: Any, other: Any, index: int | None) -> bool:
         return (
             bool(pairs) and one != other and all(map(_agree_as_printed, *zip(*pairs, strict=True)))
         )
-    if isinstance(one, list) and isinstance(other, list) and index is not None:
-        if len(one) != len(other) or index >= len(one):
-            return False
-        one, other = one[index], other[index]
+    one, other = _elements(one, other, index)
     if not (isinstance(one, float) and isinstance(other, float)) or not (one and other):
         return False
     narrow = max(abs(one), abs(other)) < 1e38 and all(map(_is_single, (one, other)))
     limits = tolerance("float32")
     return narrow and abs(one - other) <= limits.atol + limits.rtol * abs(one)
+
+
+def _elements(one: Any, other: Any, index: int | None) -> tuple[Any, Any]:
+    """The elements of two lists at an index; of lists that have none there, None twice; other
+    values as they are."""
+    if not (isinstance(one, list) and isinstance(other, list)) or index is None:
+        return one, other
+    if len(one) != len(other) or index >= len(one):
+        return None, None
+    return one[index], other[index]
 
 
 def _is_single(number: float) -> bool:
@@ -165,10 +177,7 @@ def _distance(one: Any, other: Any, index: int | None) -> float | None:
     they are none."""
     if isinstance(one, str) and isinstance(other, str):
         return _distance_of_texts(one, other)
-    if isinstance(one, list) and isinstance(other, list) and index is not None:
-        if len(one) != len(other) or index >= len(one):
-            return None
-        one, other = one[index], other[index]
+    one, other = _elements(one, other, index)
     parts = [v if isinstance(v, list) else [v] for v in (one, other)]
     if any(not isinstance(n, int | float | str) for part in parts for n in part):
         return None

@@ -14,7 +14,7 @@ from conformance.fuzz.programs import Source, named
 from conformance.fuzz.search import Search
 from conformance.isolation.port import is_port
 from conformance.program.program import ProgramError
-from conformance.run.judge import child
+from conformance.run.sides import child
 from conformance.settings.settings import Settings
 
 

@@ -21,6 +21,11 @@ def _types(of: str, optional: bool = False) -> dict[str, tuple[type, ...]]:
 
 
 _REQUIRED = {kind: _CONTAINER_ITEMS.get(kind) or _types(kind) for kind in KINDS_OF_PORTS}
+_KNOWN = {
+    of: {"kind", "items", *(row.name for row in fields_of(of))} for of in (*KINDS_OF_PORTS, "grad")
+}
+"""The keys that an observation may have; others are dropped, so that no run file has them."""
+
 _GRAD = _types("grad")
 _OPTIONAL = _types("tensor", optional=True)
 
@@ -98,10 +103,7 @@ class _Reader:
         if step.error is not None:
             _check_error(step.error)
             step.error.setdefault("message", "")
-        if not all(
-            isinstance(w, dict) and {"category", "message"} <= w.keys() for w in step.warnings
-        ):
-            raise TraceError('not a trace: a warning has "category" and "message"')
+        step.warnings = list(map(_warning, step.warnings))
         return step
 
     def _observation(self, seen: Any, name: str | None) -> Observation:
@@ -109,6 +111,7 @@ class _Reader:
         if not isinstance(seen, dict) or seen.get("kind") not in _REQUIRED:
             raise TraceError(f"not a trace: {name or RESULT} is no observation of any kind")
         kind = seen["kind"]
+        seen = {key: value for key, value in seen.items() if key in _KNOWN[kind]}
         _check(seen, _REQUIRED[kind], name or RESULT)
         match kind:
             case "tensor":
@@ -135,6 +138,7 @@ class _Reader:
         _check(seen, readable, name)
         seen = {**seen, **_elements(seen, name)}
         if isinstance(grad := seen["grad"], dict):
+            grad = {key: value for key, value in grad.items() if key in _KNOWN["grad"]}
             _check(grad, {**_GRAD, **dict.fromkeys(self.grad_fields, object)}, f"{name}.grad")
             seen["grad"] = {**grad, **_elements(grad, f"{name}.grad")}
         if "storage" in seen:
@@ -158,6 +162,12 @@ def _check(data: Observation, kinds: dict[str, Any], name: str) -> None:
         value = data[field]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind == (int,)):
             raise TraceError(f'not a trace: "{field}" of {name} is {value!r}'[:200])
+
+
+def _warning(given: Any) -> dict[str, str]:
+    if not isinstance(given, dict) or not {"category", "message"} <= given.keys():
+        raise TraceError('not a trace: a warning has "category" and "message"')
+    return {name: str(given[name]) for name in ("category", "message")}
 
 
 def _raises(value: Any) -> bool:

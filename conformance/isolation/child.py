@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
+from conformance.isolation.confine import can_end_with_parent
 from conformance.isolation.process import (
-    Died,
     Garbled,
     IsolationError,
     Process,
-    TimedOut,
     launched,
     shortened,
 )
@@ -22,6 +23,9 @@ from conformance.observe.trace import Trace, TraceError
 from conformance.program.program import Program, ProgramError
 
 T = TypeVar("T")
+
+HABIT = 10
+"""Processes that are ended for one kind of change of the interpreter; then it is a habit."""
 
 START_TIMEOUT = 300.0  # importing a large framework from a cold disk
 
@@ -48,12 +52,22 @@ class Identity:
     """How many of torch's public names it has; see `conformance.signatures.names.names_of`."""
 
 
+@dataclass
+class Pending(Generic[T]):
+    """A request that was sent to a process; without one, work that is done when it is read."""
+
+    process: Process | None
+    read: Callable[[], T]
+    """Returns the result, waiting for it; raises as `Child.trace` does."""
+
+
 class Child:
     """Runs programs on the backend called `backend` in a child process of its own.
 
-    The process is started by the first call that needs it, and restarted after it died, hung or
-    sent invalid data. `timeout` is in seconds and for each program. Close it after use, or use it
-    as a context manager. With an `oracle` the process holds both, and serves the sweep.
+    The process is started by the first call that needs it, and restarted after it died, hung, sent
+    invalid data or failed, and where a program has changed the interpreter. `timeout` is in
+    seconds and for each program, `memory` in bytes. Close it after use, or use it as a context
+    manager. With an `oracle` the process holds both, and serves the sweep.
     """
 
     def __init__(
@@ -65,6 +79,7 @@ class Child:
         seed: int = 0,
         default_dtype: str = "float32",
         oracle: str | None = None,
+        memory: int | None = None,
     ) -> None:
         self.backend = backend
         self.oracle = oracle
@@ -73,9 +88,12 @@ class Child:
         self.start_timeout = start_timeout
         self.seed = seed
         self.default_dtype = default_dtype
+        self.memory = memory
         self._process: Process | None = None
         self._identity: Identity | None = None
+        self._is_introduced = False
         self._count = 0
+        self._changes: Counter[str] = Counter()
 
     def identity(self) -> Identity:
         """Return the backend's own description; raises BackendError if it cannot be started."""
@@ -87,38 +105,79 @@ class Child:
     def trace(self, program: Program) -> Trace:
         """Return the program's trace.
 
-        Raises Died, TimedOut, Garbled or Failed (each an IsolationError) where there is none, and
-        BackendError where the process cannot be started.
+        Raises Died, TimedOut, Oversized, Garbled or Failed (each an IsolationError) where there is
+        none, and BackendError where the process cannot be started.
+        """
+        return self.begin(program).read()
+
+    def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
+        """Send a program whose trace is read later; raises BackendError.
+
+        ``timeout`` is in seconds, where it is shorter than the usual one.
         """
         request = {"default_dtype": self.default_dtype, "program": program.to_json()}
-        return self._asked(request, lambda answer: Trace.from_json(answer.get("trace")))
+        return self._begun(request, lambda a: Trace.from_json(a.get("trace")), timeout)
 
-    def tally(self, entry: str, dtype: str) -> dict[str, Any]:
+    def example(self, identifier: str) -> Program:
+        """Return an example of torch's docstrings as a program.
+
+        Raises LookupError where the backend has no such example, and otherwise as `trace` does.
+        """
+        answer = self._asked({"example": identifier}, dict)
+        if "lacking" in answer:
+            raise LookupError(str(answer["lacking"]))
+        return Program.from_json(answer["program"])
+
+    def tally(self, entry: str, dtype: str, timeout: float | None = None) -> dict[str, Any]:
         """Return the tally of an entry of the sweep; the child has to have an oracle.
 
-        Raises as `trace` does.
+        Takes a ``timeout`` as `begin` does, and raises as `trace` does.
         """
         request = {"entry": entry, "dtype": dtype}
-        return self._asked(request, lambda answer: dict(answer["tally"]))
+        return self._begun(request, lambda answer: dict(answer["tally"]), timeout).read()
 
     def sample(self, identifier: str) -> Program:
         """Return one sample of the sweep as a program; raises as `tally` does."""
         return self._asked({"sample": identifier}, lambda a: Program.from_json(a["program"]))
 
     def _asked(self, request: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
+        return self._begun(request, read).read()
+
+    def _begun(
+        self,
+        request: dict[str, Any],
+        read: Callable[[dict[str, Any]], T],
+        timeout: float | None = None,
+    ) -> Pending[T]:
         process = self._started()
         self._count += 1
+        allowed = self.timeout if timeout is None else min(timeout, self.timeout)
+        process.send({"id": self._count, "seed": self.seed, **request}, allowed)
+        return Pending(process, partial(self._ended, process, self._count, read))
+
+    def _ended(self, process: Process, number: int, read: Callable[[dict[str, Any]], T]) -> T:
+        """Read the answer to the request with this number."""
         try:
-            answer = process.ask({"id": self._count, "seed": self.seed, **request}, self.timeout)
-            if not isinstance(answer, dict) or answer.get("id") != self._count:
+            answer = process.answer()
+            if not isinstance(answer, dict) or answer.get("id") != number:
                 raise Garbled(f"the process answered rubbish: {shortened(answer)}{process.tail()}")
             try:
-                return read(self._checked(answer))
+                result = read(self._checked(answer))
             except (TraceError, ProgramError, KeyError, TypeError, ValueError) as error:
                 raise Garbled(f"the process answered rubbish: {error}{process.tail()}") from error
-        except (Died, TimedOut, Garbled):
+        except IsolationError:
             self.close()
             raise
+        if changed := answer.get("changed"):
+            self._heed(changed)
+        return result
+
+    def _heed(self, changed: Any) -> None:
+        """End a process whose interpreter a program has changed, unless that is a habit."""
+        names = list(map(str, changed)) if isinstance(changed, list) else []
+        self._changes.update(names)
+        if any(self._changes[name] <= HABIT for name in names):
+            self.close()
 
     def _checked(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Return the answer, if it is a result; otherwise raise the error that it reports."""
@@ -126,26 +185,35 @@ class Child:
             raise Failed(str(answer["failed"]))
         return answer
 
+    def launch(self) -> None:
+        """Start the process without waiting until it is ready; raises BackendError."""
+        if self._process is None:
+            self._is_introduced = False
+            self._process = self._launched()
+
     def _started(self) -> Process:
-        if self._process is not None:
-            return self._process
-        process = self._launched()
+        self.launch()
+        process = self._process
+        assert process is not None
+        if self._is_introduced:
+            return process
         try:
             self._identity = self._introduced(process)
         except IsolationError as error:
-            process.close()
+            self._kill()
             raise BackendError(f"backend {self.backend!r} could not be started: {error}") from error
         except BaseException:
-            process.close()
+            self._kill()
             raise
-        self._process = process
+        self._is_introduced = True
         return process
 
     def _launched(self) -> Process:
         options = ["--backend", self.backend]
         options += ["--oracle", self.oracle] if self.oracle else []
         options += [part for module in self.imports for part in ("--import", module)]
-        return launched("conformance.isolation.worker", options)
+        options += ["--end-with-parent"] if can_end_with_parent() else []
+        return launched("conformance.isolation.worker", options, self.memory)
 
     def _introduced(self, process: Process) -> Identity:
         """Return the process's description of its backend; raises BackendError, IsolationError."""
@@ -160,6 +228,9 @@ class Child:
 
     def close(self) -> None:
         """End the process, if there is one."""
+        self._kill()
+
+    def _kill(self) -> None:
         if self._process is not None:
             self._process.close()
             self._process = None

@@ -6,6 +6,8 @@ traces; docs/porting.md is the protocol in words, schema/protocol.schema.json it
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import shutil
 import subprocess
@@ -14,8 +16,10 @@ from typing import IO, Any
 from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
 from conformance.base.release import version
+from conformance.isolation import confine, container, keeper
 from conformance.isolation.answers import read_trace
-from conformance.isolation.child import Child, Failed, Identity, Unsupported
+from conformance.isolation.child import Child, Failed, Identity, Pending, Unsupported
+from conformance.isolation.confine import network_refusal
 from conformance.isolation.process import Garbled, Process, shortened
 from conformance.neutral.compile import NotNeutral, neutral
 from conformance.observe.trace import Trace
@@ -45,7 +49,15 @@ class Port(Child):
     without: tuple[str, ...] = ()
     """Fields of the claimed levels that the port does not have."""
 
-    def trace(self, program: Program) -> Trace:
+    network = False
+    """Whether it may use this machine's network, where the kernel can take it away."""
+
+    image: str | None = None
+    """The image of the container that its command runs in; without one it runs here."""
+
+    _removal: list[str] | None = None
+
+    def begin(self, program: Program, timeout: float | None = None) -> Pending[Trace]:
         try:
             form = neutral(program)
         except NotNeutral as reason:
@@ -55,9 +67,9 @@ class Port(Child):
         def read(answer: dict[str, Any]) -> Trace:
             return read_trace(answer, program, self.identity().levels, self.without)
 
-        return self._asked(request, read)
+        return self._begun(request, read, timeout)
 
-    def tally(self, entry: str, dtype: str) -> dict[str, Any]:
+    def tally(self, entry: str, dtype: str, timeout: float | None = None) -> dict[str, Any]:
         raise Unsupported("an entry of the sweep is made by torch, for backends in Python")
 
     def sample(self, identifier: str) -> Program:
@@ -65,9 +77,17 @@ class Port(Child):
 
     def close(self) -> None:
         """Tell the process to stop, if there is one, and end it."""
-        if self._process is not None:
+        if self._process is not None and self._is_introduced:
             self._process.dismiss({"type": "stop"}, _PATIENCE)
         super().close()
+
+    def _kill(self) -> None:
+        super()._kill()
+        if self._removal is not None:
+            # The process was the container's client only.
+            subprocess.run(self._removal, stdin=subprocess.DEVNULL, capture_output=True)
+            keeper.release(self._removal)
+            self._removal = None
 
     def _checked(self, answer: dict[str, Any]) -> dict[str, Any]:
         match answer.get("type"):
@@ -83,20 +103,35 @@ class Port(Child):
                 raise ValueError(f"an answer of type {shortened(other)}")
 
     def _launched(self) -> Process:
-        command = _words(self.backend)
+        command = self._contained() if self.image else self._confined()
 
         def started(requests: int, answers: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 command, stdin=requests, stdout=answers, stderr=printed, start_new_session=True
             )
 
-        try:
-            return Process(started)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise BackendError(
-                f"backend {self.backend!r}: {command[0]} cannot be started: {reason}"
-            ) from error
+        return Process(started, self.memory)
+
+    def _confined(self) -> list[str]:
+        """The command, without the network where that is possible; raises BackendError."""
+        words = _words(self.backend)
+        if shutil.which(words[0]) is None:
+            reason = os.strerror(errno.ENOENT)
+            raise BackendError(f"backend {self.backend!r}: {words[0]} cannot be started: {reason}")
+        return confine.command(words, self.network or network_refusal() is not None)
+
+    def _contained(self) -> list[str]:
+        """The command of a container that runs the command; raises BackendError."""
+        runner, reason = container.engine()
+        if runner is None:
+            raise BackendError(f"backend {self.backend!r}: {reason}")
+        assert self.image is not None
+        name = f"conform-{os.urandom(8).hex()}"
+        self._removal = container.remove(runner, name)
+        keeper.keep(self._removal)
+        words = _words(self.backend)
+        made = container.command(runner, self.image, name, words, self.memory)
+        return confine.command(made, network=True)
 
     def _introduced(self, process: Process) -> Identity:
         answer = process.ask(

@@ -6,14 +6,14 @@ import argparse
 import json
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, BinaryIO
 
 from conformance.backends import Backend, find
 from conformance.execution.execute import trace
+from conformance.isolation.confine import end_with_parent
+from conformance.isolation.interpreter import Interpreter
 from conformance.program.program import Program
 from conformance.signatures.names import names_of
 from conformance.sweep.sweep import Sweep
@@ -27,10 +27,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--backend", required=True)
     parser.add_argument("--oracle", help="serve the sweep: both backends in this process")
     parser.add_argument("--import", dest="imports", action="append", default=[])
+    parser.add_argument("--end-with-parent", action="store_true")
     options = parser.parse_args(arguments)
     for descriptor in (options.requests, options.answers):
         os.set_inheritable(descriptor, False)
-    _end_with(os.getppid())
+    if options.end_with_parent:
+        end_with_parent()
     with (
         open(options.requests, "rb") as requests,
         open(options.answers, "wb", buffering=0) as answers,
@@ -38,9 +40,10 @@ def main(arguments: list[str]) -> int:
         backend = _ready(options.backend, options.imports, answers)
         if backend is None:
             return 1
-        answer = _swept(options.oracle, backend) if options.oracle else partial(_traced, backend)
+        answer = _swept(options.oracle, backend) if options.oracle else partial(_asked, backend)
+        interpreter = Interpreter(backend.namespace)
         for line in requests:
-            _write(answers, _answered(json.loads(line), answer))
+            _write(answers, _answered(json.loads(line), answer, interpreter))
     # A backend's threads or destructors must not keep the process.
     os._exit(0)
 
@@ -64,11 +67,21 @@ def _ready(name: str, imports: list[str], answers: BinaryIO) -> Backend | None:
     return backend
 
 
-def _traced(backend: Backend, request: dict[str, Any]) -> dict[str, Any]:
+def _asked(backend: Backend, request: dict[str, Any]) -> dict[str, Any]:
+    """The example of a docstring, or the trace of a program."""
+    if "example" in request:
+        return _example(backend, request["example"])
     program = Program.from_json(request["program"])
     backend.seed = request["seed"]
     backend.default_dtype = request["default_dtype"]
     return {"trace": trace(program, backend).to_json()}
+
+
+def _example(backend: Backend, identifier: str) -> dict[str, Any]:
+    try:
+        return {"program": backend.example(identifier).to_json()}
+    except LookupError as error:
+        return {"lacking": str(error)}
 
 
 def _swept(oracle: str, backend: Backend) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -84,9 +97,18 @@ def _swept(oracle: str, backend: Backend) -> Callable[[dict[str, Any]], dict[str
     return answer
 
 
-def _answered(request: dict[str, Any], answer: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+def _answered(
+    request: dict[str, Any],
+    answer: Callable[[dict[str, Any]], dict[str, Any]],
+    interpreter: Interpreter,
+) -> bytes:
+    """The line that answers a request; `changed` in it are parts of the interpreter."""
+    told = {"id": request["id"]}
     try:
-        return _line({"id": request["id"], **answer(request)})
+        told |= answer(request)
+        if changed := interpreter.changes():
+            told["changed"] = changed
+        return _line(told)
     except Exception as error:
         # The program's own errors are part of a trace; this is the harness's or the session's.
         return _line({"id": request["id"], "failed": f"{type(error).__name__}: {error}"})
@@ -100,17 +122,6 @@ def _write(answers: BinaryIO, line: bytes) -> None:
     data = memoryview(line)
     while data:
         data = data[answers.write(data) :]
-
-
-def _end_with(parent: int) -> None:
-    """End this process when its parent has exited, even while a program hangs."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="parent watch", daemon=True).start()
 
 
 if __name__ == "__main__":

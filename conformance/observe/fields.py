@@ -27,6 +27,7 @@ class Comparator(Enum):
     ELEMENTS = "numbers, each within the tolerance of their dtype, unless unspecified"
     STRIDES = "equal along dimensions of more than one element"
     OFFSET = "equal, unless both tensors have no elements"
+    PARTITION = "equal up to names: what one side gives one name has one name on the other"
     GRADIENT = "None, or field by field by the rows of a gradient"
     SHOWN = "not compared"
 
@@ -85,7 +86,7 @@ FIELDS = (
           "the version counter", rank=2, expression="_version"),
     Field("is_view", "tensor", "memory", _R.is_view, _C.EXACT, (bool,),
           "whether it is a view for autograd", rank=3, expression="_is_view()"),
-    Field("storage", "tensor", "memory", _R.storage, _C.EXACT, (int, str),
+    Field("storage", "tensor", "memory", _R.storage, _C.PARTITION, (int, str),
           "any name or number that two tensors have in common when they share storage, and that no "
           "other storage of the program ever had", rank=1),
     Field("grad_fn", "tensor", "diagnostics", _R.grad_fn, _C.TEXT, (str, _NONE),

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from conformance.base.escapes import printable
 from conformance.base.levels import LEVELS
 
 WIDTH = 160
@@ -37,14 +38,6 @@ def cut(text: str, width: int = WIDTH) -> str:
         return text
     half = (width - 5) // 2
     return f"{text[:half]} ... {text[-half:]}"
-
-
-def printable(text: str) -> str:
-    """Text that came from a backend, made safe to print: control characters are escaped."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
 
 
 def observation(seen: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from conformance.base.escapes import printable
 from conformance.base.torch_versions import ranges
-from conformance.output.display import cut, divergence_lines, marked_source, pair, printable, where
+from conformance.output.display import cut, divergence_lines, marked_source, pair, where
 from conformance.settings.settings import Settings, command
 
 _WHY = {

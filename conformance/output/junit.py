@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from conformance.base.outputs import replacing
 from conformance.base.torch_versions import ranges
 from conformance.output.display import cut
 from conformance.output.failure import failure, headline
+from conformance.run_files.causes import causes
 from conformance.run_files.run import Run
 from conformance.run_files.totals import is_known
 from conformance.settings.settings import Settings
@@ -25,17 +27,20 @@ _KINDS = ("failure", "error", "skipped")
 def write(run: Run, path: Path, settings: Settings) -> None:
     """Write the run to a file; raises OSError. ``settings`` say how a program is shown again."""
     root = Element("testsuites", name="autograd conformance")
+    found = causes(run.programs, run.levels)
+    keys = {line["id"]: cause.key for cause in found for line in cause.lines}
     for area in dict.fromkeys(line["area"] for line in run.programs):
         suite = _suite(root, area, run)
         for line in run.programs:
             if line["area"] == area:
-                _case(suite, line, run, settings)
+                _case(suite, line, run, settings, keys)
     _ending(_suite(root, _ENDING, run), run)
     for suite in root:
         _count(suite, [suite])
     _count(root, root)
     indent(root)
-    ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    with replacing(path) as file:
+        ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def legal(text: str) -> str:
@@ -60,7 +65,14 @@ def _suite(root: Element, name: str, run: Run) -> Element:
     return SubElement(root, "testsuite", name=legal(name), timestamp=legal(started))
 
 
-def _case(suite: Element, line: Mapping[str, Any], run: Run, settings: Settings) -> None:
+def _case(
+    suite: Element,
+    line: Mapping[str, Any],
+    run: Run,
+    settings: Settings,
+    keys: Mapping[str, str],
+) -> None:
+    """Add the case of a program; ``keys`` are the causes of those that diverge, by their IDs."""
     seconds = sum(filter(None, line["seconds"].values()))
     case = SubElement(
         suite,
@@ -82,8 +94,7 @@ def _case(suite: Element, line: Mapping[str, Any], run: Run, settings: Settings)
         case "error":
             _mark(case, "error", said, "error", failure(line, settings))
         case "diverges":
-            kind = next(iter(line["divergences"]), "specification")
-            _mark(case, "failure", said, kind, failure(line, settings))
+            _mark(case, "failure", said, legal(keys[line["id"]]), failure(line, settings))
         case "other_version":
             shown = f"the backend shows torch {ranges(line['versions'])}"
             SubElement(case, "system-out").text = legal(f"{shown}: {said}")

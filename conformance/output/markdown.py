@@ -1,4 +1,4 @@
-"""A run as a short page of Markdown for a CI's summary: totals, areas by levels, first failures."""
+"""A run as a short page of Markdown for a CI's summary: totals, areas by levels, causes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.outputs import write_text
 from conformance.base.torch_versions import ranges
+from conformance.output.causes import excerpt
 from conformance.output.display import cut
 from conformance.output.failure import headline
 from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.causes import causes, reasons
 from conformance.run_files.resume import header_text
 from conformance.run_files.run import Run
 from conformance.run_files.totals import is_failing, is_known
@@ -34,14 +37,14 @@ _WORDS = {
 
 def write(run: Run, path: Path, settings: Settings) -> None:
     """Write the page to a file; raises OSError. ``settings`` say how a program is shown again."""
-    path.write_bytes(page(run, settings).encode("utf-8", "backslashreplace"))
+    write_text(path, page(run, settings))
 
 
 def page(run: Run, settings: Settings) -> str:
     """Return the page; a backend's texts are escaped, and stand in code where they may be long."""
     failing = [line for line in run.programs if is_failing(line)]
     blocks = [f"## {_verdict(run, failing)}", _compared(run), _totals(run), _table(run)]
-    blocks += _failures(failing, run, settings)
+    blocks += _causes(run, settings)
     if stale := (run.footer or {}).get("stale"):
         blocks += ["### Known divergences that are gone", _listed(plain(text) for text in stale)]
     blocks += _other_versions(run)
@@ -131,21 +134,27 @@ def _cell(lines: list[dict[str, Any]], level: str) -> str:
     return f"{conforms:,}" if conforms else "–"
 
 
-def _failures(failing: list[dict[str, Any]], run: Run, settings: Settings) -> list[str]:
-    if not failing:
+def _causes(run: Run, settings: Settings) -> list[str]:
+    """The causes of the divergences, each with the program that shows it best."""
+    found = causes(run.programs, run.levels)
+    if not found:
         return []
-    blocks = ["### First divergences" if len(failing) > FIRST else "### Divergences"]
-    for line in failing[:FIRST]:
+    blocks = ["### 1 cause" if len(found) == 1 else f"### {len(found):,} causes"]
+    for cause in found[:FIRST]:
+        line = cause.shown
         about = f": {plain(line['sentence'])}" if line["sentence"] else ""
         named = line["rule"] or line["operator"] or line["area"]
+        areas = ", ".join(f"{plain(area)} {number:,}" for area, number in cause.areas.items())
         blocks += [
-            f"#### {code(line['id'])}",
-            f"{plain(named)}{about}",
+            f"#### {len(cause.lines):,}: {cause.difference.level}: {plain(cause.words)}",
+            f"{plain(named)}{about} (in {areas})",
+            _fenced("\n".join(text for _, text in excerpt(cause)), "python"),
             _fenced(cut(headline(line, run.levels), 600), "text"),
             _fenced(command(settings, line["id"]), "sh"),
         ]
-    if len(failing) > FIRST:
-        blocks.append(f"… and {len(failing) - FIRST:,} more.")
+    if rest := found[FIRST:]:
+        left = sum(len(cause.lines) for cause in rest)
+        blocks.append(f"… and {len(rest):,} more causes of {left:,} divergences.")
     return blocks
 
 
@@ -166,15 +175,12 @@ def _other_versions(run: Run) -> list[str]:
 
 def _not_compared(outcome: str, run: Run) -> list[str]:
     """The programs with that outcome, grouped by reason, the most frequent first."""
-    reasons: dict[str, list[str]] = {}
-    for line in run.programs:
-        if line["outcome"] == outcome:
-            reasons.setdefault(line["reason"] or "no reason given", []).append(line["id"])
-    if not reasons:
+    told = reasons(run.programs, outcome)
+    if not told:
         return []
-    told = sorted(reasons.items(), key=lambda item: -len(item[1]))
     texts = [
-        f"{len(ids):,}: {code(reason, 300)}, such as {code(ids[0])}" for reason, ids in told[:FIRST]
+        f"{len(lines):,}: {code(reason, 300)}, such as {code(lines[0]['id'])}"
+        for reason, lines in told[:FIRST]
     ]
     if len(told) > FIRST:
         texts.append(f"and {len(told) - FIRST:,} more reasons")

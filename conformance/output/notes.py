@@ -7,14 +7,16 @@ differences that many programs show alike, then the rest, rule by rule and opera
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from conformance.base.escapes import printable
 from conformance.base.levels import LEVELS
 from conformance.compare.verdict import Divergence, Verdict
 from conformance.execution.recorded import Recorded
-from conformance.output.display import cut, field_value, pair, printable, where
+from conformance.output.display import cut, field_value, pair, where
 from conformance.program.program import Program
+from conformance.run_files.causes import causes
 from conformance.run_files.changes import Change, Changes
 from conformance.run_files.differences import Differences
 from conformance.run_files.run import Run
@@ -199,8 +201,24 @@ def notes_of_runs(found: Changes, before: Run, after: Run) -> Iterator[str]:
     for kind, words in _KINDS.items():
         if group := found.of_kind(kind):
             yield f"\n## {_count(len(group), 'program')} {words}\n"
+            if kind in ("diverges", "conforms"):
+                yield from _by_cause(group, after if kind == "diverges" else before)
             for change in group:
                 yield f"- {change.id}: {_standing(change)}. {sentences[change.id]}".rstrip()
+
+
+def _by_cause(group: Sequence[Change], run: Run) -> Iterator[str]:
+    """The causes of the programs that diverge in one of two runs only, the largest first."""
+    changed = {change.id for change in group}
+    for cause in causes(run.programs, run.levels):
+        if number := sum(line["id"] in changed for line in cause.lines):
+            line = cause.shown
+            rule = line["rule"] or line["operator"] or line["area"]
+            yield (
+                f"**{number:,} of {_count(len(cause.lines), 'divergence')}**: "
+                f"{cause.difference.level}: {printable(cause.words)} "
+                f"({rule}, such as {line['id']})\n"
+            )
 
 
 def _standing(change: Change) -> str:

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conformance.output.display import cut, field_value, fields, observation, printable
+from conformance.base.escapes import printable
+from conformance.output.display import cut, field_value, fields, observation
 from conformance.output.failure import failure
+from conformance.output.terminal import Terminal
 from conformance.settings.settings import Settings
 
 CELL = 400
@@ -21,7 +22,7 @@ CELL = 400
 
 
 def show(
-    console: Console, line: Mapping[str, Any], names: tuple[str, str], settings: Settings
+    console: Terminal, line: Mapping[str, Any], names: tuple[str, str], settings: Settings
 ) -> None:
     """Print a program's line: its source with marks, then both traces, statement by statement.
 

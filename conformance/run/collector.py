@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.base.escapes import harmless
+from conformance.base.outputs import reason
 from conformance.base.release import versions
 from conformance.run.ending import Result, ended, summary_lines, written
 from conformance.run.judge import lost_line
@@ -53,7 +56,7 @@ class Collector:
             said = str(error).strip().splitlines() or [""]
             where, _, _ = str(node.gateway.spec).partition("//env:")
             where = where.removeprefix("execmodel=main_thread_only//")
-            raise pytest.UsageError(f"the worker {where} did not start: {said[-1]}")
+            raise pytest.UsageError(harmless(f"the worker {where} did not start: {said[-1]}"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         identifier = _program_id(report.nodeid)
@@ -63,10 +66,10 @@ class Collector:
         if (text := getattr(report, "conform_line", None)) is not None:
             self._record(json.loads(text))
         elif report.failed:
-            reason = f"the harness failed: {report.longreprtext}"
+            said = f"the harness failed: {report.longreprtext}"
             if report.when not in ("setup", "call", "teardown"):
-                reason = "the process that ran it died (a worker of pytest-xdist)"
-            self._record(lost_line(self._programs[identifier], reason))
+                said = "the process that ran it died (a worker of pytest-xdist)"
+            self._record(lost_line(self._programs[identifier], said))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -84,7 +87,7 @@ class Collector:
             return
         terminalreporter.section("conformance")
         for text in summary_lines(self.result):
-            terminalreporter.write_line(text)
+            terminalreporter.write_line(harmless(text))
 
     def _begin(self, nodeids: Any) -> None:
         collected = {_program_id(nodeid) for nodeid in nodeids} & self._programs.keys()
@@ -92,13 +95,14 @@ class Collector:
             return
         self.header = self.plan.header(len(collected) + len(self.lines))
         if self.plan.settings.run_file:
-            self._writer = RunWriter(
-                self.plan.settings.run_file,
-                self.header,
-                self.plan.suite.ids(),
-                self.lines.values(),
-            )
+            self._writer = self._begun(self.header, self.plan.settings.run_file)
         self.config.hook.pytest_conform_started(header=self.header)
+
+    def _begun(self, header: dict[str, Any], path: Path) -> RunWriter:
+        try:
+            return RunWriter(path, header, self.plan.suite.ids(), self.lines.values())
+        except OSError as error:
+            raise pytest.UsageError(f"{path}: cannot be written: {reason(error)}.") from None
 
     def _record(self, line: dict[str, Any]) -> None:
         if line["id"] in self.lines:

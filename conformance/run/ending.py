@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from conformance.base.outputs import reason
 from conformance.compare.known import KnownDivergences
 from conformance.execution.recorded import history
 from conformance.execution.trace_file import RecordingError
 from conformance.history.claims import claims
 from conformance.output import junit, markdown
-from conformance.output.failure import headlines
+from conformance.output.causes import cause_lines
 from conformance.run.plan import now
+from conformance.run_files.causes import Cause, causes
 from conformance.run_files.run import Run
 from conformance.run_files.totals import exit_code, footer, is_failing, is_known, totals
 from conformance.run_files.writing import RunWriter
@@ -32,6 +34,7 @@ class Result:
     stale: list[str]
     footer: dict[str, Any] | None
     exit: int
+    settings: Settings
     files: Mapping[str, Path] = field(default_factory=dict)
     faults: Sequence[str] = ()
 
@@ -45,9 +48,14 @@ class Result:
         """The run as its file has it."""
         return Run(dict(self.header), self.lines, self.footer)
 
+    @cached_property
+    def causes(self) -> list[Cause]:
+        """The causes of the run's divergences, the largest first."""
+        return causes(self.lines, self.settings.selection.levels)
+
     def code(self) -> int:
-        """The command's exit code: 2 if a requested file could not be written."""
-        return self.exit or (2 if self.faults else 0)
+        """The command's exit code: 4 if a requested file was not written, and nothing diverges."""
+        return 4 if self.faults and self.exit != 1 else self.exit
 
 
 def ended(
@@ -69,7 +77,7 @@ def ended(
     last = footer(lines, now(), code, stale) if complete else None
     if last is not None:
         last["claims"] = _claims(header, lines, suite)
-    return Result(header, lines, stale, last, code)
+    return Result(header, lines, stale, last, code, settings)
 
 
 def _claims(
@@ -88,14 +96,9 @@ def written(result: Result, settings: Settings, writer: RunWriter | None) -> Res
     A file that cannot be written is a fault of the result; the others are still written.
     """
     files: dict[str, Path] = {}
-    if writer is not None:
-        if result.footer is None:
-            writer.abandon()
-        else:
-            writer.close(result.footer)
-        files["run file"] = writer.path
     faults = []
     makers: Sequence[tuple[str, Path | None, Callable[[Path], None]]] = (
+        ("run file", writer.path if writer else None, lambda path: _end(writer, result.footer)),
         ("report", settings.report, lambda path: _report(result.run, path)),
         ("JUnit XML", settings.junit, lambda path: junit.write(result.run, path, settings)),
         ("summary", settings.summary, lambda path: markdown.write(result.run, path, settings)),
@@ -106,9 +109,19 @@ def written(result: Result, settings: Settings, writer: RunWriter | None) -> Res
         try:
             make(path)
             files[what] = path
+        except OSError as error:
+            faults.append(f"the {what} {path} was not written: {reason(error)}")
         except Exception as error:
             faults.append(f"the {what} {path} was not written: {type(error).__name__}: {error}")
     return replace(result, files=files, faults=tuple(faults))
+
+
+def _end(writer: RunWriter | None, footer: Mapping[str, Any] | None) -> None:
+    assert writer is not None
+    if footer is None:
+        writer.abandon()
+    else:
+        writer.close(footer)
 
 
 def _report(run: Run, path: Path) -> None:
@@ -116,14 +129,10 @@ def _report(run: Run, path: Path) -> None:
 
 
 def summary_lines(result: Result) -> list[str]:
-    """The result of a run as plain lines: outcomes, first divergences, files, exit code."""
+    """The result of a run as plain lines: outcomes, causes, files, exit code."""
     counted = {name: n for name, n in totals(result.lines).items() if n}
     lines = [", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counted.items())]
-    levels = tuple(result.header["selection"]["levels"])
-    failing = [line for line in result.lines if is_failing(line)]
-    lines += chain.from_iterable(headlines(failing[:10], levels))
-    if len(failing) > 10:
-        lines.append(f"... and {len(failing) - 10} more that diverge")
+    lines += cause_lines(result.causes, result.settings)
     lines += result.stale
     lines += [f"{what}: {path}" for what, path in result.files.items()]
     lines += result.faults

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from conformance.base import schemas
 from conformance.base.json_lines import dumps
+from conformance.base.outputs import replacing, write_text
 from conformance.base.release import version
 from conformance.base.tolerances import TOLERANCES
 from conformance.compare.known import KnownDivergences
@@ -45,8 +46,9 @@ def export(
     ``told`` is called with the progress. Files are replaced at the end. Raises WrongInput
     for an oracle that is not available here, OSError.
     """
+    judge = Judge(settings, KnownDivergences())
     try:
-        oracle, unavailable = oracle_identity(settings)
+        oracle, unavailable = oracle_identity(judge.sides)
     except WrongInput as error:
         raise WrongInput(f"{error} (--oracle none exports programs without traces)") from None
     if unavailable:
@@ -68,15 +70,15 @@ def export(
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name in schemas.NAMES:
-        folder.joinpath(f"{name}.schema.json").write_text(schemas.text(name), "utf-8")
-    judge = Judge(settings, KnownDivergences())
-    with _Replaced(folder / PROGRAMS) as write:
+        write_text(folder / f"{name}.schema.json", schemas.text(name))
+    with _replaced(folder / PROGRAMS) as write:
         write(header)
         for done, (program, form) in enumerate(forms):
             told(f"{done} of {len(forms)} programs")
             expected = _expected(judge, program, exported)
             write({"type": "program", "program": form, "expected": expected})
-    with _Replaced(folder / LEFT_OUT) as write:
+    judge.close()
+    with _replaced(folder / LEFT_OUT) as write:
         for identifier, reason in exported.left_out.items():
             write({"id": identifier, "reason": reason})
     return exported
@@ -106,25 +108,13 @@ def _expected(judge: Judge, program: Program, exported: Exported) -> dict[str, A
         return None
 
 
-class _Replaced:
-    """A file of JSON Lines that replaces another one when it is complete."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-
-    def __enter__(self) -> Callable[[dict[str, Any]], None]:
-        self.file = open(self.part, "wb")
+@contextmanager
+def _replaced(path: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """The writer of the lines of a file that replaces another one when it is complete."""
+    with replacing(path) as file:
 
         def write(line: dict[str, Any]) -> None:
             # A lone surrogate becomes its JSON escape.
-            self.file.write(dumps(line).encode("utf-8", "backslashreplace") + b"\n")
+            file.write(dumps(line).encode("utf-8", "backslashreplace") + b"\n")
 
-        return write
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.file.close()
-        if kind is None:
-            os.replace(self.part, self.path)
-        else:
-            self.part.unlink(missing_ok=True)
+        yield write

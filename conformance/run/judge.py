@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from conformance import backends
 from conformance.base import interruption
-from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.levels import NOT_COMPARED
 from conformance.base.torch_versions import is_older, minor
 from conformance.compare.compare import compare, stated
 from conformance.compare.known import KnownDivergences
-from conformance.execution.execute import trace
-from conformance.execution.recorded import Recorded, find_recording, history, is_as_history
+from conformance.execution.recorded import history, is_as_history
 from conformance.execution.recordings import (
     DiedThen,
     NotRecorded,
@@ -23,11 +22,12 @@ from conformance.execution.recordings import (
 )
 from conformance.execution.trace_file import RecordingError
 from conformance.isolation.child import Child, Unsupported
-from conformance.isolation.port import Port, is_port
 from conformance.isolation.process import IsolationError, TimedOut
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
+from conformance.run.breaker import Breaker
 from conformance.run.past import Past
+from conformance.run.sides import Shown, Sides, child
 from conformance.settings.settings import Settings
 from conformance.suite import docstrings
 from conformance.suite.conventions import convention_of
@@ -37,34 +37,50 @@ from conformance.sweep.verdict import add_first_sample, settle
 NONE = "none"
 """The oracle of a run without one: programs are judged by their comments."""
 
+SIDES = ("oracle", "backend")
+
 # An entry of the sweep has hundreds of samples: it may take this many times a program's timeout.
 SWEEP_TIMEOUT = 10
 
 
 class Judge:
-    """Runs programs on an oracle, in this process, and on a backend, in a process of its own.
+    """Runs programs on an oracle and on a backend, each in a process of its own, or recorded.
 
-    Either may be recorded, and is read then. Backends are set up at the first program. `close`
-    ends the process.
+    Both are set up at the first program. `close` ends the processes.
     """
 
     def __init__(
-        self, settings: Settings, known: KnownDivergences, unavailable: str | None = None
+        self,
+        settings: Settings,
+        known: KnownDivergences,
+        unavailable: str | None = None,
+        left: float | None = None,
+        sides: Sides | None = None,
     ) -> None:
-        """``unavailable`` is the reason why nothing can be run (no such device), for every line."""
+        """``unavailable`` is the reason why nothing can be run (no such device), for every line.
+
+        ``left`` is how many seconds the run may still take. ``sides`` may have been started; the
+        judge ends them.
+        """
         self.settings = settings
         self.known = known
         self.unavailable = unavailable
-        self._oracle: Callable[[Program], Trace] | None = None
-        self._backend: Child | backends.Backend | Recorded | None = None
+        self.breaker = Breaker(settings, left)
+        self.sides = sides or Sides(settings)
         self._sweep: Child | None = None
 
     def line(self, program: Program) -> dict[str, Any]:
         """Return the program's line of the run file; errors become its outcome, none is raised."""
         interruption.check()
+        if reason := self.unavailable or self.breaker.reason():
+            return {**blank_line(program), "outcome": "not_run", "reason": reason}
+        try:
+            return self._line(program)
+        except Exception as error:
+            return lost_line(program, _fault("the harness", error))
+
+    def _line(self, program: Program) -> dict[str, Any]:
         line = blank_line(program)
-        if self.unavailable:
-            return {**line, "outcome": "not_run", "reason": self.unavailable}
         if self.settings.oracle == NONE:
             return self._stated(line, program)
         if is_entry(program):
@@ -76,16 +92,19 @@ class Judge:
             program = self.written(program)
         except LookupError as error:
             return {**line, "outcome": "not_run", "reason": str(error)}
+        except Exception as error:
+            return {**line, **self._fault("the oracle", error)}
         return self._traced({**line, "source": program.paste()}, program)
 
     def written(self, program: Program) -> Program:
-        """The program itself, or the example that it stands for; raises LookupError without one."""
+        """The program itself, or the example that it stands for.
+
+        Raises LookupError where there is no example, BackendError or IsolationError where the
+        oracle cannot be asked.
+        """
         if program.area != docstrings.AREA:
             return program
-        if is_recorded(self.settings.oracle):
-            raise LookupError("a recording has no docstrings of torch: its examples need torch")
-        example: Program = self._found(self.settings.oracle).example(program.id)
-        return example
+        return self.sides["oracle"].example(program.id)
 
     def sample(self, identifier: str) -> Program:
         """One sample of the sweep as a program; raises IsolationError if there is none."""
@@ -96,7 +115,7 @@ class Judge:
         begin = time.perf_counter()
         entry, dtype = program.id.removeprefix(f"{AREA}/").rsplit("/", 1)
         try:
-            tally = self._sweeper().tally(entry, dtype)
+            tally = self._sweeper().tally(entry, dtype, self.breaker.left())
             line["seconds"]["backend"] = round(time.perf_counter() - begin, 6)
             settle(line, tally, self.settings.selection.levels)
             if line["divergences"]:
@@ -105,6 +124,7 @@ class Judge:
                 add_first_sample(line, self._traced(blank_line(sample), sample))
         except Exception as error:
             return {**line, **self._backend_fault(error), "got": None}
+        self.breaker.note(None, "")
         line["known"] = self.known.known_divergence(line, self.settings.selection.levels)
         return line
 
@@ -113,13 +133,14 @@ class Judge:
         if not any(statement.expects for statement in program.statements):
             reason = "the program states nothing by itself: it needs an oracle"
             return {**line, "outcome": "not_run", "reason": reason}
-        begin = time.perf_counter()
+        (shown,) = self._shown(program, "backend")
+        line["seconds"]["backend"] = round(shown.seconds, 6)
         try:
-            got = self._got(program)
+            got = shown.result()
             verdict = stated(program, got).to_json()
         except Exception as error:
             return {**line, **self._backend_fault(error), "got": None}
-        line["seconds"]["backend"] = round(time.perf_counter() - begin, 6)
+        self.breaker.note(None, "")
         line["got"] = got.to_json()
         for name in ("levels", "divergences", "reason"):
             line[name] = verdict.get(name) or line[name]
@@ -133,80 +154,42 @@ class Judge:
         return self._sweep
 
     def _traced(self, line: dict[str, Any], program: Program) -> dict[str, Any]:
-        begin = time.perf_counter()
+        # Of a recording it is seen first whether it has the program.
+        first, *second = self._shown(program, *(SIDES if self.sides.are_processes else ("oracle",)))
+        line["seconds"]["oracle"] = round(first.seconds, 6)
         try:
-            expected = self.expected(program)
-        except NotRecorded as error:
-            return {**line, "outcome": "not_run", "reason": str(error)}
+            expected = first.result()
         except Exception as error:
-            return {**line, "outcome": "error", "reason": _fault("the oracle", error)}
+            return {**line, **self._fault("the oracle", error)}
         line["expected"] = expected.to_json()
-        middle = time.perf_counter()
-        line["seconds"]["oracle"] = round(middle - begin, 6)
+        (shown,) = second or self._shown(program, "backend")
+        line["seconds"]["backend"] = round(shown.seconds, 6)
         try:
-            got = self._got(program)
+            got = shown.result()
         except Exception as error:
-            line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
             return {**line, **self._backend_fault(error), "got": None}
-        line["seconds"]["backend"] = round(time.perf_counter() - middle, 6)
+        self.breaker.note(None, "")
         return self._compared(line, program, expected, got)
 
-    def traces(self, program: Program) -> tuple[Trace, Trace]:
-        """The oracle's and the backend's trace, each in fresh state; raises their errors."""
-        return self.expected(program), self._got(program)
-
     def close(self) -> None:
-        """End the backend's process."""
-        if isinstance(self._backend, Child):
-            self._backend.close()
+        """End the processes."""
+        self.sides.close()
         if self._sweep is not None:
             self._sweep.close()
-        self._backend = self._sweep = None
 
     def expected(self, program: Program) -> Trace:
         """The oracle's trace; raises BackendError, NotRecorded, or the oracle's own error."""
-        if self._oracle is None:
-            self._oracle = self._oracle_set_up()
-        return self._oracle(program)
+        (shown,) = self._shown(program, "oracle")
+        return shown.result()
 
-    def _oracle_set_up(self) -> Callable[[Program], Trace]:
-        if self._recorded is not None:
-            return self._recorded.trace
-        return partial(trace, backend=self._found(self.settings.oracle))
-
-    def _got(self, program: Program) -> Trace:
-        if self._backend is None:
-            self._backend = self._start()
-        if isinstance(self._backend, backends.Backend):
-            return trace(program, self._backend)
-        return self._backend.trace(program)
-
-    def _claimed(self) -> tuple[str, ...]:
-        """The levels that the backend claims."""
-        backend = self._backend
-        if isinstance(backend, Child):
-            return backend.identity().levels
-        return backend.levels if isinstance(backend, backends.Backend) else LEVELS
-
-    def _found(self, name: str) -> backends.Backend:
-        found = backends.find(name, self.settings.imports)
-        found.seed = self.settings.seed
-        found.default_dtype = self.settings.default_dtype
-        return found
-
-    def _start(self) -> Child | backends.Backend | Recorded:
-        settings = self.settings
-        if is_recorded(settings.backend):
-            return self._recording(settings.backend)
-        if settings.isolation:
-            return child(settings)
-        return self._found(settings.backend)
+    def _shown(self, program: Program, *roles: str) -> list[Shown]:
+        return self.sides.shown(program, roles, self.breaker.left())
 
     def _compared(
         self, line: dict[str, Any], program: Program, expected: Trace, got: Trace
     ) -> dict[str, Any]:
         try:
-            claimed = self._claimed()
+            claimed = self.sides["backend"].identity().levels
             verdict = compare(expected, got, program, self._is_stated(), claimed).to_json()
         except Exception as error:
             return {**line, "outcome": "error", "reason": _fault("the comparison", error)}
@@ -249,51 +232,30 @@ class Judge:
     @cached_property
     def _oracle_version(self) -> str | None:
         """The oracle's minor version of torch; None for an oracle that is not torch."""
-        if self._recorded is not None:
-            return minor(str(self._recorded.oracle.get("version")))
-        if self.settings.oracle.partition(":")[0] != "torch":
+        is_torch = self.settings.oracle.partition(":")[0] == "torch"
+        if not is_torch and not is_recorded(self.settings.oracle):
             return None
-        return minor(self._found(self.settings.oracle).version)
+        return minor(self.sides["oracle"].identity().version)
 
-    @cached_property
-    def _recorded(self) -> Recorded | None:
-        """The recording that is the oracle, if one is; raises RecordingError."""
-        oracle = self.settings.oracle
-        return self._recording(oracle) if is_recorded(oracle) else None
-
-    def _recording(self, name: str) -> Recorded:
-        recording = find_recording(name)
-        recording.check(self.settings.seed, self.settings.default_dtype)
-        return recording
-
-    def _backend_fault(self, error: Exception) -> dict[str, str]:
+    def _backend_fault(self, error: Exception) -> dict[str, Any]:
         """The outcome of a program of which the backend gave no trace, and the reason."""
         if isinstance(error, Unsupported):
+            self.breaker.note(None, "")
             return {"outcome": "unsupported", "reason": str(error)}
+        return self._fault("the backend", error)
+
+    def _fault(self, role: str, error: Exception) -> dict[str, Any]:
+        """The outcome of a program of which one side gave no trace, and the reason."""
         if isinstance(error, NotRecorded):
             ended = "error" if isinstance(error, DiedThen) else "not_run"
             return {"outcome": ended, "reason": str(error)}
-        reason = _fault("the backend", error)
+        reason = _fault(role, error)
+        if isinstance(error, TimedOut) and (over := self.breaker.reason()):
+            return {"outcome": "not_run", "reason": over}
         if isinstance(error, TimedOut):
             reason += " (see --timeout)"
+        self.breaker.note(error, reason)
         return {"outcome": "error", "reason": reason}
-
-
-def child(settings: Settings, oracle: str | None = None, times: float = 1) -> Child:
-    """The process, not started yet, in which the backend of these settings runs programs.
-
-    With an ``oracle`` it serves the sweep. Requests may take ``times`` the usual timeout.
-    """
-    kind = Port if is_port(settings.backend) else Child
-    return kind(
-        settings.backend,
-        settings.imports,
-        timeout=settings.timeout * times,
-        start_timeout=settings.start_timeout,
-        seed=settings.seed,
-        default_dtype=settings.default_dtype,
-        oracle=oracle,
-    )
 
 
 def blank_line(program: Program) -> dict[str, Any]:

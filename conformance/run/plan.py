@@ -6,20 +6,22 @@ import os
 import platform
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from conformance import backends
+from conformance.base.outputs import reason, try_writing
 from conformance.base.release import version
 from conformance.compare.known import KnownDivergences, KnownError, default_path, read_known
-from conformance.execution.recorded import find_recording
-from conformance.execution.recordings import is_recorded
+from conformance.isolation import container
 from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
-from conformance.run.judge import NONE, child
+from conformance.run.judge import NONE
+from conformance.run.sides import Read, Side, Sides, isolation
+from conformance.run_files.lock import Locked, locked
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import check_same, failed, taken_over
 from conformance.run_files.run import SCHEMA, RunError
@@ -62,7 +64,8 @@ class Plan:
     """The programs of a run, with its settings, backend and oracle.
 
     ``taken`` are the lines of the interrupted run that this one resumes, by ID, and ``resumed`` its
-    header. ``selected`` is how many programs there were before a shard was taken of them.
+    header. ``selected`` is how many programs there were before a shard was taken of them. The
+    ``sides`` have been started.
     """
 
     settings: Settings
@@ -72,6 +75,7 @@ class Plan:
     backend: dict[str, Any]
     oracle: dict[str, Any]
     unavailable: str | None
+    sides: Sides
     selected: int = 0
     taken: dict[str, dict[str, Any]] = field(default_factory=dict)
     resumed: dict[str, Any] | None = None
@@ -86,7 +90,11 @@ class Plan:
             "suite": version(),
             "backend": self.backend,
             "oracle": self.oracle,
-            "host": {"python": platform.python_version(), "platform": platform.platform()},
+            "host": {
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "isolation": isolation(self.settings),
+            },
             "seed": self.settings.seed,
             "default_dtype": self.settings.default_dtype,
             "programs": programs,
@@ -161,13 +169,14 @@ def plan(settings: Settings) -> Plan:
     known = known_divergences(settings, suite)
     for path in (settings.run_file, *settings.outputs):
         check_writable(path)
-    backend, oracle, unavailable = identities(settings)
-    made = Plan(settings, suite, tuple(programs), known, backend, oracle, unavailable, selected)
+    sides = Sides(settings)
+    described = identities(sides)
+    made = Plan(settings, suite, tuple(programs), known, *described, sides, selected)
     return _resuming(made, settings.resume) if settings.resume else made
 
 
 def _resuming(made: Plan, path: Path) -> Plan:
-    """The plan without the programs in the run file at ``path``; raises WrongInput."""
+    """The plan without the programs that the run file at ``path`` has; raises WrongInput."""
     with one_paragraph():
         run = read_run(path, torn=True)
         check_same(run, made.header(len(made.programs)), "this run")
@@ -176,24 +185,30 @@ def _resuming(made: Plan, path: Path) -> Plan:
         identifier: {**line, "known": made.known.known_divergence(line, levels)}
         for identifier, line in taken_over(run, made.programs).items()
     }
-    left = tuple(program for program in made.programs if program.id not in taken)
-    return replace(made, programs=left, taken=taken, resumed=run.header)
+    left = [program for program in made.programs if program.id not in taken]
+    # Programs that failed before come last: if one ends the run again, the others have been run.
+    broken = {line["id"] for line in run.programs}
+    left.sort(key=lambda program: program.id in broken)
+    return replace(made, programs=tuple(left), taken=taken, resumed=run.header)
 
 
-def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+def identities(sides: Sides) -> tuple[dict[str, Any], dict[str, Any], str | None]:
     """The descriptions of backend and oracle, and why nothing can be run on them, if so.
 
-    Raises WrongInput for a backend that does not exist or cannot be imported.
+    Both are started, and closed after an error. Raises WrongInput for a backend that does not exist
+    or cannot be imported.
     """
-    oracle, no_oracle = oracle_identity(settings)
-    with one_paragraph():
-        no_backend: str | None = None
-        if is_recorded(settings.backend):
-            backend = _recorded(settings.backend, settings)
-        elif settings.isolation:
-            backend, no_backend = _in_child(settings)
-        else:
-            backend, no_backend = _in_process(settings.backend, settings.imports)
+    settings = sides.settings
+    try:
+        with one_paragraph():
+            if settings.oracle != NONE:
+                _checked(settings.oracle)
+                sides["oracle"].launch()
+            backend, no_backend = _backend(sides)
+        oracle, no_oracle = oracle_identity(sides)
+    except BaseException:
+        sides.close()
+        raise
     if no_oracle:
         return backend, oracle, f"the oracle is not available here: {no_oracle}"
     if no_backend:
@@ -201,43 +216,61 @@ def identities(settings: Settings) -> tuple[dict[str, Any], dict[str, Any], str 
     return backend, oracle, None
 
 
-def oracle_identity(settings: Settings) -> tuple[dict[str, Any], str | None]:
+def oracle_identity(sides: Sides) -> tuple[dict[str, Any], str | None]:
     """The oracle's own description, and why nothing runs on it, if so; raises WrongInput."""
-    if settings.oracle == NONE:
+    name = sides.settings.oracle
+    if name == NONE:
         return {"name": NONE, "version": None, "device": None}, None
     with one_paragraph():
-        if is_recorded(settings.oracle):
-            return _recorded(settings.oracle, settings), None
-        return _in_process(settings.oracle, settings.imports)
+        _checked(name)
+        return _described(name, sides["oracle"])
 
 
-def _recorded(name: str, settings: Settings) -> dict[str, Any]:
-    recording = find_recording(name)
-    recording.check(settings.seed, settings.default_dtype)
-    return {**recording.oracle, "name": name}
+def _checked(oracle: str) -> None:
+    """Raise BackendError for a name that no oracle can have: a port's command."""
+    if is_port(oracle):
+        backends.find(oracle)
 
 
-def _in_process(name: str, imports: tuple[str, ...]) -> tuple[dict[str, Any], str | None]:
-    found = backends.find(name, imports)
-    described = {"name": name, "version": found.version, "device": found.device}
-    return described, found.available()
-
-
-def _in_child(settings: Settings) -> tuple[dict[str, Any], str | None]:
-    if (
-        settings.if_available
-        and is_port(settings.backend)
-        and (absent := missing(settings.backend))
-    ):
-        unknown = {"name": settings.backend, "version": None, "device": None}
+def _backend(sides: Sides) -> tuple[dict[str, Any], str | None]:
+    settings, name = sides.settings, sides.settings.backend
+    unknown = {"name": name, "version": None, "device": None}
+    if settings.image is not None:
+        if not is_port(name):
+            raise WrongInput("--isolate container is for a port's command: --backend 'cmd: ...'.")
+        if lack := container.engine()[1]:
+            return unknown, lack
+    elif settings.if_available and is_port(name) and (absent := missing(name)):
         return unknown, f"{absent} is not installed"
-    with child(settings) as process:
-        found = process.identity()
-    described: dict[str, Any] = {"name": settings.backend}
-    described |= {"version": found.version, "device": found.device}
-    if found.names is not None:
-        described["names"] = found.names
-    return described, found.unavailable
+    described, unavailable = _described(name, found := sides["backend"])
+    if not isinstance(found, Read) and (names := found.identity().names) is not None:
+        described["names"] = names
+    return described, unavailable
+
+
+def _described(name: str, found: Side) -> tuple[dict[str, Any], str | None]:
+    """The description of a side for the header, and why it runs nothing, if so."""
+    if isinstance(found, Read):
+        return {**found.recording.oracle, "name": name}, None
+    identity = found.identity()
+    described = {"name": name, "version": identity.version, "device": identity.device}
+    return described, identity.unavailable
+
+
+@contextmanager
+def alone_with(run_file: Path | None) -> Iterator[None]:
+    """Let no other process write this run file until the block ends.
+
+    Raises WrongInput where one does, or where nothing can be written.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(run_file))
+        except Locked as error:
+            raise WrongInput(str(error)) from None
+        except OSError as error:
+            raise WrongInput(f"{run_file}: cannot be written: {reason(error)}.") from None
+        yield
 
 
 def check_writable(path: Path | None) -> None:
@@ -245,11 +278,9 @@ def check_writable(path: Path | None) -> None:
     if path is None:
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try_writing(path)
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be written: {error.strerror}.") from None
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise WrongInput(f"{path}: cannot be written.")
+        raise WrongInput(f"{path}: cannot be written: {reason(error)}.") from None
 
 
 def check_folder(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -13,20 +14,26 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from conformance.base.escapes import printable
 from conformance.base.levels import LEVEL_VERDICTS, NOT_COMPARED
-from conformance.output.display import printable
+from conformance.isolation.port import is_port
+from conformance.output.causes import cause_lines
+from conformance.output.display import cut
 from conformance.output.failure import headlines
+from conformance.output.terminal import Terminal
 from conformance.run.collector import PLAN
 from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
+from conformance.run.sides import isolation
+from conformance.run_files.causes import reasons
 from conformance.run_files.times import Times, times
-from conformance.run_files.totals import is_failing, is_known, level_totals, totals
+from conformance.run_files.totals import is_known, level_totals, totals
 
 PERIOD = 10.0
 """Seconds between two lines of progress where there is no terminal."""
 
 FIRST = 10
-"""Divergences that the summary shows."""
+"""Programs of each other kind that the summary shows."""
 
 _STYLES = {
     "conforms": "green",
@@ -41,7 +48,6 @@ _STYLES = {
 
 _TITLES = {
     "known": "known divergences",
-    "diverges": "first divergences",
     "other_version": "as another version of torch",
 }
 
@@ -79,11 +85,11 @@ class Bar:
 class Watcher:
     """The pytest plugin that `conform run` watches a run with, instead of pytest's own reporter."""
 
-    def __init__(self, made: Plan, console: Console) -> None:
+    def __init__(self, made: Plan, console: Terminal) -> None:
         self.plan = made
         self.console = console
         self.result: Result | None = None
-        self.refused = False
+        self.refused = self.broken = False
         self._counts: Counter[str] = Counter()
         self._total = 0
         self._begun = self._shown = time.monotonic()
@@ -100,6 +106,7 @@ class Watcher:
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
         if self._total or not isinstance(excinfo.value, OSError):
+            self.broken = True
             return None
         self.console.print(Text(f"conform: a worker cannot be started: {excinfo.value}"))
         self.refused = True
@@ -138,7 +145,7 @@ class Watcher:
         return f"{counts}; {rate:.0f}/s, {left:.0f} s left"
 
 
-def announce(console: Console, made: Plan) -> None:
+def announce(console: Terminal, made: Plan) -> None:
     """Print the backend, the oracle and the number of programs."""
     backend, oracle = made.backend, made.oracle
     console.print(
@@ -149,6 +156,8 @@ def announce(console: Console, made: Plan) -> None:
         ),
         soft_wrap=True,
     )
+    if is_port(backend["name"]) or not made.settings.isolation:
+        console.print(Text(f"isolation: {isolation(made.settings)}"), soft_wrap=True)
     if made.taken:
         console.print(
             Text(f"{len(made.taken)} more are taken over from {made.settings.resume}"),
@@ -156,17 +165,17 @@ def announce(console: Console, made: Plan) -> None:
         )
 
 
-def summarise(console: Console, result: Result) -> None:
-    """Print how a run ended: levels, outcomes, first divergences, errors in ULP, files, exit."""
+def summarise(console: Terminal, result: Result) -> None:
+    """Print how a run ended: levels, outcomes, causes, errors in ULP, files, exit."""
     console.print()
     console.print(_level_table(result))
     console.print(_outcomes(result))
     levels = tuple(result.header["selection"]["levels"])
-    failing = [line for line in result.lines if is_failing(line)]
-    _print_some(console, "diverges", failing, levels)
+    for text in cause_lines(result.causes, result.settings):
+        style = _STYLES["diverges"] if not text.startswith(" ") else ""
+        console.print(Text(text, style=style), soft_wrap=True)
     for outcome in NOT_COMPARED:
-        some = [line for line in result.lines if line["outcome"] == outcome]
-        _print_some(console, outcome, some, levels)
+        _print_reasons(console, outcome, result)
     _print_some(console, "known", [line for line in result.lines if is_known(line)], levels)
     others = [line for line in result.lines if line["outcome"] == "other_version"]
     _print_some(console, "other_version", others, levels)
@@ -216,7 +225,7 @@ def _outcomes(result: Result) -> Text:
 
 
 def _print_some(
-    console: Console, outcome: str, lines: list[dict[str, Any]], levels: tuple[str, ...]
+    console: Terminal, outcome: str, lines: list[dict[str, Any]], levels: tuple[str, ...]
 ) -> None:
     if not lines:
         return
@@ -229,6 +238,24 @@ def _print_some(
             console.print(Text(f"  {shown}"), soft_wrap=True)
     if len(lines) > FIRST:
         console.print(Text(f"  ... and {len(lines) - FIRST} more"))
+
+
+def _print_reasons(console: Terminal, outcome: str, result: Result) -> None:
+    """Print why programs were not compared, a line for each reason with one of its programs."""
+    told = reasons(result.lines, outcome)
+    if not told:
+        return
+    console.print(Text(f"{outcome.replace('_', ' ')}:", style=_STYLES[outcome]))
+    for reason, lines in told[:FIRST]:
+        console.print(
+            Text(f"  {len(lines):,} x {cut(reason)}, such as {lines[0]['id']}"), soft_wrap=True
+        )
+    if rest := told[FIRST:]:
+        left = sum(len(lines) for _, lines in rest)
+        console.print(Text(f"  ... and {left:,} for {len(rest):,} more reasons"))
+    if outcome == "unsupported" and "run file" in result.files:
+        path = shlex.quote(str(result.files["run file"]))
+        console.print(Text(f"  the way on: conform todo {path}"), soft_wrap=True)
 
 
 def _work(spent: Times) -> str:

@@ -1,4 +1,4 @@
-"""The run files of shards put together into one run."""
+"""Run files put together into one run: those of shards, and reruns of what failed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,27 @@ from conformance.suite.shard import shard
 class Merged:
     """The merged result of several runs of one suite, backend, oracle, seed and selection.
 
-    ``header`` is that of the whole, ``lines`` are in the order in which they were found;
-    ``missing`` has one sentence for each missing part.
+    A run of what failed in another (`--failed-in`) is folded back into that: its lines take the
+    place of the earlier ones. ``header`` is that of the whole, ``lines`` are in the order in which
+    they were found; ``missing`` has one sentence for each missing part.
     """
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, every: Sequence[Run]) -> None:
         """Raises DifferentSettings, naming the file, for a run that does not belong to the first
-        one, and for two lines of one program that disagree."""
+        one, and for two lines of one program that disagree, where neither is of a rerun."""
+        reruns = [run for run in every if _is_rerun(run)]
+        runs = [run for run in every if not _is_rerun(run)]
+        if not runs:
+            runs, reruns = reruns, []  # shards of one rerun
         first = runs[0]
         for run in runs[1:]:
             check_same(run, first.header, str(first.path), also=("label",))
             _check_selection(run, first)
-        self.lines = list(_lines(runs).values())
+        lines = _lines(runs)
+        for run in reruns:
+            check_same(run, first.header, str(first.path), also=())
+            _fold(run, lines, first)
+        self.lines = list(lines.values())
         self.header = _header(runs, len(self.lines))
         self.missing = _missing(runs)
         if self.header["programs"] < len(self.lines):
@@ -35,6 +44,27 @@ class Merged:
                 f"of {self.header['programs']:,} programs selected, {len(self.lines):,} were "
                 "found; the shards are of different suites.",
             )
+
+
+def _is_rerun(run: Run) -> bool:
+    return bool(run.header["selection"].get("failed_in"))
+
+
+def _fold(rerun: Run, lines: dict[str, dict[str, Any]], first: Run) -> None:
+    """Let the lines of a rerun take the place of earlier ones."""
+    if rerun.levels != first.levels:
+        raise DifferentSettings(
+            rerun.path or "",
+            1,
+            f"it counts the levels {', '.join(rerun.levels)}; {first.path} counts "
+            f"{', '.join(first.levels)}.",
+        )
+    for line in rerun.programs:
+        if line["id"] not in lines:
+            raise DifferentSettings(
+                rerun.path or "", None, f"{line['id']} is no program of the run that it repeats."
+            )
+        lines[line["id"]] = line
 
 
 def _selection(run: Run) -> dict[str, Any]:

@@ -53,12 +53,17 @@ def header_text(value: Any) -> str:
 
 
 def taken_over(run: Run, programs: Sequence[Program]) -> dict[str, dict[str, Any]]:
-    """The lines of an interrupted run that stand, by ID: all but those of a text changed since."""
+    """The lines of an earlier run that stand, by ID.
+
+    Those of a text that was changed since do not, and neither do those that ended in an error, such
+    as the death of a process, or were not run: these programs are run again.
+    """
     by_id = {program.id: program for program in programs}
     return {
         line["id"]: line
         for line in run.programs
-        if (program := by_id.get(line["id"])) is not None
+        if line["outcome"] not in ("error", "not_run")
+        and (program := by_id.get(line["id"])) is not None
         # The line of a placeholder shows the source of a program made by torch.
         and (is_made_by_torch(program) or line["source"] == program.paste())
     }

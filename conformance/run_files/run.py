@@ -10,11 +10,14 @@ from conformance.base import schemas
 from conformance.base.file_error import FileError
 from conformance.base.levels import LEVELS
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the run file's format; it changes when an older reader would misread a newer file.
-The second one has the outcome `other_version`."""
+The second one has the outcome `other_version`, the third one checksums."""
 
-READ = (1, 2)
+SEALED = 3
+"""The first version with checksums."""
+
+READ = (1, 2, 3)
 """The versions of the format that are read."""
 
 
@@ -42,8 +45,12 @@ class Duplicate(RunError):
     """A program, the header or the footer occurs twice."""
 
 
+class Altered(RunError):
+    """A line is not as it was written: its checksum is another, or missing."""
+
+
 class Mismatched(RunError):
-    """The footer's totals are not those of the programs above it."""
+    """The footer's totals or checksum are not those of the lines above it."""
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from conformance.base.json_lines import dumps
-
-
-def _encoded(line: Mapping[str, Any]) -> bytes:
-    # A lone surrogate (a backend may print one) becomes its JSON escape, \udc80.
-    return dumps(line).encode("utf-8", "backslashreplace") + b"\n"
+from conformance.base.outputs import replacing
+from conformance.run_files.seal import sealed
 
 
 class RunWriter:
@@ -39,16 +36,22 @@ class RunWriter:
         self.header = dict(header)
         self.lines: dict[str, dict[str, Any]] = {line["id"]: dict(line) for line in taken}
         self._order = {identifier: position for position, identifier in enumerate(order)}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._replace([self.header, *self.in_suite_order()])
+        self._replace()
         self._journal = open(self.path, "ab", buffering=0)  # noqa: SIM115 (closed by close/abandon)
+        self._whole = self._journal.tell()
+        self._unwritten = b""
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append one program's line; raises ValueError when the program was written already."""
+        """Append one program's line; raises ValueError when the program was written already.
+
+        Where the file takes no more, as on a full disk, the line is kept, to be written with the
+        next one or at the end.
+        """
         if line["id"] in self.lines:
             raise ValueError(f"{line['id']} is in the run already")
-        self._journal.write(_encoded(line))
         self.lines[line["id"]] = dict(line)
+        self._unwritten += sealed(line)
+        self._append()
 
     def in_suite_order(self) -> list[dict[str, Any]]:
         """The lines written so far, sorted as the suite is; IDs it does not know come last."""
@@ -58,21 +61,38 @@ class RunWriter:
         )
 
     def close(self, footer: Mapping[str, Any]) -> None:
-        """Rewrite the file in suite order with the footer; the run is complete then."""
+        """Rewrite the file in suite order with the footer; the run is complete then.
+
+        Raises OSError, and leaves the lines so far, which can be resumed.
+        """
         self._journal.close()
-        self._replace([self.header, *self.in_suite_order(), dict(footer)])
+        self._replace(footer)
 
     def abandon(self) -> None:
-        """Rewrite the file in suite order without a footer: the run was interrupted."""
-        self._journal.close()
-        self._replace([self.header, *self.in_suite_order()])
+        """Rewrite the file in suite order without a footer: the run was interrupted.
 
-    def _replace(self, lines: list[dict[str, Any]]) -> None:
-        finished = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        Raises OSError, as `close`.
+        """
+        self._journal.close()
+        self._replace()
+
+    def _append(self) -> None:
+        rest = self._unwritten
         try:
-            with open(finished, "wb") as file:
-                file.writelines(_encoded(line) for line in lines)
-            os.replace(finished, self.path)
-        finally:
-            with suppress(FileNotFoundError):
-                finished.unlink()
+            while rest:
+                rest = rest[self._journal.write(rest) :]
+        except OSError:
+            with suppress(OSError):
+                self._journal.truncate(self._whole)  # without the part that was taken
+        else:
+            self._whole += len(self._unwritten)
+            self._unwritten = b""
+
+    def _replace(self, footer: Mapping[str, Any] | None = None) -> None:
+        digest = hashlib.sha256()
+        with replacing(self.path) as file:
+            for line in map(sealed, [self.header, *self.in_suite_order()]):
+                digest.update(line)
+                file.write(line)
+            if footer is not None:
+                file.write(sealed({**footer, "sha256": digest.hexdigest()}))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.base.torch_versions import BASELINE
+from conformance.isolation import memory
 from conformance.isolation.child import START_TIMEOUT
 from conformance.suite.shard import shard
 
@@ -19,8 +22,10 @@ PREFIX = "conform-"
 RECORDING = f"recorded:torch-{BASELINE}"
 """The oracle whose traces `conform spec` shows, unless another is given."""
 
-TIMEOUT = 30.0
-"""Seconds that one program may take on the backend before it counts as hanging."""
+
+def default_oracle() -> str:
+    """The oracle unless another is given: torch, or where it is not installed its traces."""
+    return "torch" if importlib.util.find_spec("torch") else RECORDING
 
 
 def seconds(text: str) -> float:
@@ -32,6 +37,39 @@ def seconds(text: str) -> float:
     if not 0 < value < 1e7:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
     return value
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Duration(float):
+    """A number of seconds, which is written as `duration` reads it."""
+
+    def __str__(self) -> str:
+        return f"{float(self)}s"
+
+
+def duration(text: str) -> Duration:
+    """The seconds of `90s`, `30m` or `8h`; raises ArgumentTypeError for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if match is None or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time, such as 90s, 30m or 8h")
+    return Duration(float(match[1]) * _UNITS[match[2]])
+
+
+class Size(int):
+    """A number of bytes, which is written as `size` reads it."""
+
+    def __str__(self) -> str:
+        return memory.size_text(self)
+
+
+def size(text: str) -> Size:
+    """The bytes of `512M` or `2G`; raises ArgumentTypeError for anything else."""
+    try:
+        return Size(memory.size(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def one_line(text: str) -> str:
@@ -51,8 +89,18 @@ def count(text: str) -> int:
 def number(text: str) -> int:
     """A whole number from 0 on; raises ArgumentTypeError for anything else."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number, such as $(date +%j)")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
+
+
+TIMEOUT = 30.0
+"""Seconds that one program may take on either side before it counts as hanging."""
+
+MEMORY = Size(8 << 30)
+"""Bytes that a process of either side may use, with all that it starts."""
+
+GIVE_UP = 5
+"""Programs in a row that end or hang a process before a run is given up."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +128,9 @@ BACKENDS = (
     ),
     Option(
         "oracle",
-        "right by definition: torch, torch:DEVICE, or none (only the programs' own comments)",
-        {"default": "torch", "metavar": "NAME"},
+        "right by definition: torch, torch:DEVICE, recorded:torch-2.15 (needs no torch), or none "
+        f"(only the programs' own comments); torch where it is installed, else {RECORDING}",
+        {"default": default_oracle(), "metavar": "NAME"},
     ),
     Option(
         "import",
@@ -90,7 +139,7 @@ BACKENDS = (
     ),
     Option(
         "timeout",
-        "seconds that one program may take on the backend",
+        "seconds that one program may take on the backend, and on the oracle",
         {"type": seconds, "default": TIMEOUT, "metavar": "S"},
     ),
     Option(
@@ -105,8 +154,17 @@ BACKENDS = (
         {"choices": ("float32", "float64"), "default": "float32"},
     ),
     Option(
+        "isolate",
+        "where a port's command runs: in a process, without network where the kernel allows that, "
+        "or in a container (Docker or Podman) of the --image, without network",
+        {"choices": ("process", "container"), "default": "process"},
+    ),
+    Option("image", "the image of --isolate container", {"default": None, "metavar": "IMAGE"}),
+    Option("network", "let a port's command use the network", {"action": "store_true"}),
+    Option(
         "no-isolation",
-        "run the backend in the same process as the harness (for debuggers; no timeout)",
+        "run backend and oracle in the same process as the harness (for debuggers; no timeout, and "
+        "no protection from what they do)",
         {"action": "store_true"},
     ),
 )
@@ -117,10 +175,14 @@ ORACLE = tuple(
 """The options of an oracle, for commands that judge no backend."""
 
 SUITE = (
-    Option("spec", "read the chapters from this folder", {"default": None, "metavar": "DIR"}),
+    Option(
+        "spec",
+        "read the chapters from this folder (their examples are Python, which is run)",
+        {"default": None, "metavar": "DIR"},
+    ),
     Option(
         "findings",
-        "replay what `conform fuzz` wrote to this folder, too",
+        "replay what `conform fuzz` wrote to this folder, too (programs are Python, which is run)",
         {"default": None, "metavar": "DIR"},
     ),
 )
@@ -139,7 +201,8 @@ SELECTION = (
 SHARE = (
     Option(
         "failed-in",
-        "only programs that diverge or ended in an error in this run file",
+        "only programs that diverge or ended in an error in this run file; `conform merge` folds "
+        "the run back into that one",
         {"default": None, "metavar": "RUNFILE"},
     ),
     Option(
@@ -196,7 +259,8 @@ OUTPUT = (
     Option(
         "resume",
         "go on with an interrupted run of the same options: programs in this run file are not run "
-        "again, and the file is made whole (or --run-file, if that is given)",
+        "again, unless they ended in an error, and the file is made whole (or --run-file, if that "
+        "is given)",
         {"default": None, "metavar": "RUNFILE"},
     ),
     *ENDING,
@@ -212,7 +276,33 @@ OUTPUT = (
     ),
 )
 
-RUN = (*BACKENDS, *SUITE, *SELECTION, *SHARE, *OUTPUT)
+LIMITS = (
+    Option(
+        "memory",
+        "memory that a process of the backend or of the oracle may use, with all that it starts, "
+        "such as 512M or 2G; a program that takes more is an error",
+        {"type": size, "default": MEMORY, "metavar": "SIZE"},
+    ),
+    Option(
+        "maxfail",
+        "do not run the rest after so many programs that diverge or are errors",
+        {"type": count, "default": None, "metavar": "N"},
+    ),
+    Option(
+        "total-timeout",
+        "do not run the rest after this time, such as 90s, 30m or 8h",
+        {"type": duration, "default": None, "metavar": "TIME"},
+    ),
+    Option(
+        "give-up",
+        "do not run the rest after so many programs in a row that end or hang a process of the "
+        f"backend or of the oracle; 0 for never (default: {GIVE_UP})",
+        {"type": number, "default": GIVE_UP, "metavar": "N"},
+    ),
+)
+"""The options that end a program, or a run, which takes too much."""
+
+RUN = (*BACKENDS, *LIMITS, *SUITE, *SELECTION, *SHARE, *OUTPUT)
 
 MUTANT_TIMEOUT = 10.0
 """Seconds that one program may take on a mutant, which may have been made to hang."""
@@ -284,9 +374,9 @@ def add_options(
     """Declare ``options`` with ``add`` (an argparse or pytest group's method)."""
     for option in options:
         about = option.about
-        if isinstance(default := option.keywords.get("default"), str | float):
+        if isinstance(default := option.keywords.get("default"), str | float | Size):
             about += f" (default: {default:g})" if isinstance(default, float) else ""
-            about += f" (default: {default})" if isinstance(default, str) else ""
+            about += f" (default: {default})" if isinstance(default, str | Size) else ""
         add(
             f"--{prefix}{option.name}",
             dest=f"{prefix}{option.name}".replace("-", "_"),

@@ -10,8 +10,12 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.isolation.child import START_TIMEOUT
-from conformance.settings.options import TIMEOUT
+from conformance.settings.options import GIVE_UP, MEMORY, TIMEOUT
 from conformance.suite.suite import Selection
+
+
+class WrongOptions(ValueError):
+    """Options that do not go together; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,12 @@ class Settings:
     seed: int = 0
     default_dtype: str = "float32"
     isolation: bool = True
+    image: str | None = None
+    network: bool = False
+    memory: int | None = MEMORY
+    maxfail: int | None = None
+    total_timeout: float | None = None
+    give_up: int = GIVE_UP
     spec: Path | None = None
     findings: Path | None = None
     selection: Selection = field(default_factory=Selection)
@@ -47,7 +57,10 @@ class Settings:
 
 
 def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
-    """The settings in a parsed command line whose options have that prefix."""
+    """The settings in a parsed command line whose options have that prefix.
+
+    Raises WrongOptions.
+    """
 
     def value(name: str, default: Any = None) -> Any:
         return getattr(namespace, f"{prefix}{name}".replace("-", "_"), default)
@@ -67,6 +80,12 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         seed=value("seed", 0),
         default_dtype=value("default-dtype", "float32"),
         isolation=not value("no-isolation", False),
+        image=_image(value("isolate"), value("image")),
+        network=bool(value("network", False)),
+        memory=value("memory", MEMORY),
+        maxfail=value("maxfail"),
+        total_timeout=value("total-timeout"),
+        give_up=value("give-up", GIVE_UP),
         spec=path("spec"),
         findings=path("findings"),
         selection=Selection(
@@ -91,6 +110,13 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
         if_available=bool(value("if-available", False)),
         allow_unsupported=bool(value("allow-unsupported", False)),
     )
+
+
+def _image(isolate: str | None, image: str | None) -> str | None:
+    """The image of the container that a port runs in, if it does; raises WrongOptions."""
+    if (isolate == "container") != (image is not None):
+        raise WrongOptions("--isolate container and --image IMAGE belong together.")
+    return image
 
 
 def command(settings: Settings, program: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 T = TypeVar("T")
+
+_SHARD = re.compile(r"([0-9]{1,5})/([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,9 @@ class Shard:
 
 def shard(text: str) -> Shard:
     """The shard that `K/N` names; raises ArgumentTypeError for anything else."""
-    number, slash, of = text.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+    found = _SHARD.fullmatch(text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a shard; they are 1/N, 2/N and so on to N/N, such as 2/8"
         )
-    return Shard(int(number), int(of))
+    return Shard(int(found[1]), int(found[2]))

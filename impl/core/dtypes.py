@@ -166,6 +166,10 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     return JOIN[a, b]
 
 
+# The scalars of NumPy that torch takes for numbers (torch::utils::is_numpy_scalar).
+NUMPY_NUMBERS = (np.number, np.bool_)
+
+
 def python_number(value):
     """The Python number that torch reads from a NumPy scalar as an operand.
 

@@ -69,12 +69,22 @@ def count_making(operator, args, outputs) -> None:
 
     It applies outside the mode if all operands are inference tensors: then the kernel runs with the
     dispatch keys that increment version counters. With any normal operand those keys are excluded
-    and the outputs begin at version 0.
+    and the outputs begin at version 0. Raises RuntimeError where an operand requires grad, if the
+    kernel is another operator with `out=`, which refuses that.
     """
     times = operator.writes
     if times and not STATE.inference and not recordable(operator, args):
+        name = operator.written_by
+        if name is not None and STATE.enabled and any(map(_is_flagged, args)):
+            name = name(args) if callable(name) else name
+            if name is not None:
+                raise RuntimeError(messages.OUT_GRADIENT.format(name))
         for output in outputs:
             output._storage.version += times
+
+
+def _is_flagged(value) -> bool:
+    return getattr(value, "_requires_grad", False)
 
 
 def count(tensor) -> None:

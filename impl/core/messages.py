@@ -407,6 +407,10 @@ ADD_COMPLEX_ALPHA = "For non-complex input tensors, argument alpha must not be a
 
 DISCARDED = "Casting complex values to real discards the imaginary part"
 
+INTEGER_GRADIENT = (
+    "isDifferentiableType(grad.scalar_type()) INTERNAL ASSERT FAILED at "
+    '"/__w/pytorch/pytorch/torch/csrc/autograd/engine.cpp":1096, please report a bug to PyTorch. '
+)
 COMPLEX_GRADIENT = (
     "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be "
     "true, but got false.  (Could this error message be improved?  If so, please report an "

@@ -66,6 +66,12 @@ def _size(place: int, value) -> int:
         ) from None
 
 
+def negative_size(sizes) -> RuntimeError:
+    """The error for sizes of a new tensor of which one is negative: it names the first one."""
+    first = next(n for n in sizes if n < 0)
+    return RuntimeError(f"Trying to create tensor with negative dimension {first}: {[*sizes]}")
+
+
 def check_count(sizes) -> None:
     """Raise RuntimeError for sizes of more elements than 64 bits count; a negative size stands for
     a large one there, as in TensorImpl's compute_numel."""

@@ -82,6 +82,8 @@ def operator(
             complex: a NoComplex, how complex numbers are refused.
             writes: how often torch's kernel writes its result while making it, which is the version
                 of a result of inference tensors.
+            written_by: the operator, with `out=`, by which torch's kernel does that, or a function
+                of the arguments that returns its name or None.
             saved_as: a SavedAs, the attributes under which nodes show saved values.
             memory: a MemoryOverlap, which overlap of memory writes forbid.
             layout_sensitive: the formulas see to the order of dimensions in memory; by default as
@@ -185,16 +187,18 @@ def function(
     method: bool = True,
     torch: bool = True,
     out: bool | str = False,
-    derived: bool = True,
+    derived: bool | tuple[int, ...] = True,
     storing=store,
+    before=None,
     batching: BatchingRule | None = None,
 ):
     """Publish a composite: a Python function written with operators, as torch composes it.
 
     With `out` the function of the namespace takes `out=`; as a text it is the name of the ATen
     operator that writes it, which messages of refusals have, unless an operator without a
-    derivative is not `derived`; `storing` is how the result gets there, as
-    `impl.dispatch.out.store` does by default.
+    derivative is not `derived`, or only the results at these places are; `storing` is how the
+    result gets there, as `impl.dispatch.out.store` does by default, and `before` is called with
+    `out` and the arguments first.
     `batching` is how it is applied to batched tensors, for composites that look at elements
     themselves or draw random numbers.
     """
@@ -205,7 +209,7 @@ def function(
         rule = RULES[batching] if batching else None
         if torch:
             named = out if isinstance(out, str) else public
-            call = taking_out(composite, named, storing, derived) if out else composite
+            call = taking_out(composite, named, storing, derived, before) if out else composite
             FUNCTIONS[public] = rule(call) if rule else call
         if method:
             setattr(Tensor, public, rule(composite) if rule else composite)
@@ -229,17 +233,26 @@ def copying_out(composite):
     return taking_out(composite, storing=copy_out, derived=False)
 
 
-def taking_out(composite, name: str | None = None, storing=store, derived: bool = True):
+def taking_out(
+    composite,
+    name: str | None = None,
+    storing=store,
+    derived: bool | tuple[int, ...] = True,
+    before=None,
+):
     """A composite that stores its result, or results, in `out=` where that is given."""
 
     @functools.wraps(composite)
     def call(*args, out=None, **named):
+        if before is not None and out is not None:
+            before(out, *args, **named)
         result = composite(*args, **named)
         if out is None:
             return result
         return storing(name or composite.__name__, out, result)
 
-    return named_out(name or composite.__name__)(call) if derived else call
+    outputs = derived if isinstance(derived, tuple) else None
+    return named_out(name or composite.__name__, outputs)(call) if derived else call
 
 
 def written(function, times=1):

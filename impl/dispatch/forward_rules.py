@@ -343,6 +343,17 @@ def refuse(op, args) -> None:
         rule(ForwardCall(op, args, tangents))
 
 
+def _reads_target(op, rule) -> bool:
+    """Whether a rule needs the values of the first operand, besides its tangent."""
+    if isinstance(rule, Reapplied):
+        return False
+    if isinstance(rule, Formulas):
+        parameters = [p for _, _, names in rule.formulas for p in names]
+    else:
+        parameters = [p for _, _, names in op.formulas for p in names]
+    return op.parameters[0] in {p.removesuffix("_conj") for p in parameters}
+
+
 class TangentWrite:
     """A write in place while a level is open: the values that its tangent needs from before the
     write."""
@@ -358,10 +369,13 @@ class TangentWrite:
         rule = rule_of(op)
         directly = isinstance(rule, Reapplied) and (rule.directly or op.is_view)
         self.directly = directly and self.own is not None
+        # A rule that reads the overwritten values reads the tangent of before the write, too; for
+        # any other it may have changed, if it has the target's memory.
+        self.keeps_own = op.forward_writes or _reads_target(op, rule)
         with without_tangents():
             if not (self.directly or op.forward_writes):
                 args = (target.clone(), *args[1:])
-                if self.own is not None and STATE.enabled:
+                if self.keeps_own and self.own is not None:
                     tangents[0] = self.own.clone()
         self.call = ForwardCall(op, args, tangents, written=True)
 
@@ -377,6 +391,8 @@ class TangentWrite:
                 tangent = self.op.inplace(*rule.arguments(call))
             else:
                 call.outputs = (dual_tensor.primal(self.target),)
+                if self.own is not None and STATE.enabled and not self.keeps_own:
+                    call.tangents[0] = self.own.clone()
                 tangent = rule(call)[0]
             if self.own is not None and tangent is not None and tangent is not self.own:
                 self.own.copy_(tangent)

@@ -74,6 +74,7 @@ class Operator(OutputLayout):
         autocast: CastPolicy | None = None,
         complex: NoComplex | None = None,
         writes: int = 0,
+        written_by: Any = None,
         saved_as: SavedAs = USUAL_NAMES,
         memory: MemoryOverlap = USUAL_OVERLAP,
         layout_sensitive: bool | None = None,
@@ -96,6 +97,7 @@ class Operator(OutputLayout):
         self.complex = complex
         self.autocast = autocast
         self.writes = writes
+        self.written_by = written_by
         self.saved_as = saved_as
         self.memory = memory
         self.elementwise = elementwise

@@ -8,10 +8,11 @@ import warnings
 import numpy as np
 
 from impl.core import inference_mode, messages
-from impl.core.dtypes import BY_NUMPY
+from impl.core.dtypes import BY_NUMPY, DIFFERENTIABLE, int64
 from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.strides import has_zero_strides
+from impl.dispatch.kernel_parameters import public_name, signature_of
 from impl.kernels.casting import discards
 from impl.tensor import forward_grad
 from impl.tensor.memory_overlap import check_cast, check_overlap
@@ -30,12 +31,17 @@ def check_out(name: str, out: Tensor, differentiable: bool, plain: bool = False)
         raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
 
-def named_out(name: str):
+def named_out(name: str, outputs: tuple[int, ...] | None = None, constants: tuple[str, ...] = ()):
     """Decorate a function that takes `out=` with the name of ATen's operator that writes it, under
-    which an argument that requires grad is refused (see `refusing_gradients`)."""
+    which an argument that requires grad is refused (see `refusing_gradients`).
+
+    `outputs` are the places of the results that have a derivative, if not all have one; by the
+    arguments of the names `constants` there is none.
+    """
 
     def mark(function):
         function.out_name = name
+        function.out_derived = outputs, constants
         return function
 
     return mark
@@ -49,15 +55,35 @@ def refusing_gradients(function):
     if name is None or not derived:
         return function
 
+    outputs, constants = function.out_derived
+    parameters = () if op is None else op.parameters
+    if op is not None and not op.list_edges:
+        derived_places = {i for _, i in op.grad_inputs}
+        constants = {public_name(p) for i, p in enumerate(parameters) if i not in derived_places}
+    elif constants:
+        parameters = tuple(signature_of(function).parameters)
+    places = {i for i, p in enumerate(parameters) if public_name(p) in constants}
+
     @functools.wraps(function)
     def refusing(*args, out=None, **named):
         if out is None:
             return function(*args, **named)
-        if STATE.enabled and any(_links(value) for value in (*args, *named.values(), out)):
-            raise RuntimeError(messages.OUT_GRADIENT.format(name))
+        inputs = [value for i, value in enumerate(args) if i not in places]
+        inputs += [value for key, value in named.items() if key not in constants]
+        written = out
+        if outputs is not None and isinstance(out, (tuple, list)):
+            written = [value for i, value in enumerate(out) if i in outputs]
+        refuse_links(name, *inputs, written)
         return function(*args, out=out, **named)
 
     return refusing
+
+
+def refuse_links(name: str, *values) -> None:
+    """Raise RuntimeError, with the operator's name, if grad mode is on and one of the values, or of
+    those in a list, requires grad: the arguments and `out=` of an operator with a derivative."""
+    if STATE.enabled and _links(values):
+        raise RuntimeError(messages.OUT_GRADIENT.format(name))
 
 
 def _links(value) -> bool:
@@ -185,7 +211,7 @@ def store(name: str, out, result, writes: int = 1, counts_resize: bool = False):
             raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors")
         pairs = zip(out, result, strict=True)
         return like_tuple(result, [store(name, o, r, writes, counts_resize) for o, r in pairs])
-    check_out(name, out, requires_grad(result))
+    check_out(name, out, requires_grad(result), plain=result._raw.dtype not in DIFFERENTIABLE)
     writes += counts_resize and out._raw.shape != result._raw.shape
     # A result that is cast was computed in other memory.
     write_out(out, result._raw, result._strides if out.dtype is result.dtype else None)
@@ -249,6 +275,19 @@ def storing_same(*texts: str, order=None):
     return storing
 
 
+def typed_out(*texts: str):
+    """A check of `out=` before an operator is called: RuntimeError unless it, or its tensors, have
+    the dtype of the first argument and int64; a text for each, which may name both dtypes."""
+
+    def check(out, input, *rest, **named) -> None:
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        for one, expected, text in zip(outs, (input.dtype, int64), texts, strict=False):
+            if isinstance(one, Tensor) and one.dtype is not expected:
+                raise RuntimeError(text.format(expected, one.dtype))
+
+    return check
+
+
 def check_castable(function: str, out, result, *names: str) -> None:
     """Raise RuntimeError for an `out=`, of one result or several of these names, to whose dtype
     results cannot be cast (ATen's checkLinalgCompatibleDtype)."""
@@ -299,5 +338,5 @@ def check_dtypes(out, *dtypes) -> None:
 
 
 def _check_exactly(name: str, out: Tensor, result: Tensor) -> None:
-    check_out(name, out, result.requires_grad)
+    check_out(name, out, result.requires_grad, plain=result._raw.dtype not in DIFFERENTIABLE)
     check_dtypes((out,), result.dtype)

@@ -80,10 +80,8 @@ def underived_out(name: str, storing=store_exactly):
         def call(*args, out=None, **named):
             if out is None:
                 return composite(*args, **named)
-            with no_grad():
-                result = composite(*args, **named)
             inputs = [v for v in (*args, *named.values()) if isinstance(v, Tensor)]
-            return store_underived(name, inputs, out, result, storing)
+            return store_underived(name, inputs, out, lambda: composite(*args, **named), storing)
 
         call.__dict__.pop("out_name", None)  # gradients are not refused
         return call
@@ -91,20 +89,20 @@ def underived_out(name: str, storing=store_exactly):
     return decorate
 
 
-def store_underived(name: str, inputs, out, result, storing=store):
+def store_underived(name: str, inputs, out, compute, storing=store):
     """Store the result of an operator, a tensor or a tuple of them, in `out=`, with a node whose
     backward raises; returns `out`.
 
     Raises RuntimeError where a write to `out` could not be recorded, NotImplementedError for
-    tangents.
+    tangents, both before the operator is called (`compute`, which returns the result).
     """
-    outs = out if isinstance(result, tuple) else (out,)
-    if not all(isinstance(one, Tensor) for one in outs):
-        return storing(name, out, result)  # raises TypeError
-    record = underived_write(name, inputs, outs)
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    known = all(isinstance(one, Tensor) for one in outs)
+    record = underived_write(name, inputs, outs) if known else None
     with no_grad():
-        stored = storing(name, out, result)
-    record()
+        stored = storing(name, out, compute())  # raises TypeError for other types
+    if record is not None:
+        record()
     return stored
 
 

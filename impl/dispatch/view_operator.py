@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from impl.core import inference_mode
-from impl.core.dtypes import WIDE
+from impl.core.dtypes import DIFFERENTIABLE, WIDE
 from impl.core.registry import FUNCTIONS, OPERATORS, array_ops, tensor_ops
 from impl.core.state import STATE
 from impl.core.strides import contiguous_strides
 from impl.dispatch import forward_rules
 from impl.dispatch.definition import public_function
+from impl.dispatch.not_implemented import refuse_integer_input
 from impl.dispatch.operator import Operator
 from impl.graph.edge import gradient_edge
 from impl.graph.input_metadata import tensor_meta
@@ -59,6 +60,8 @@ class ViewOperator(Operator):
         if results and STATE.enabled and self.grad_inputs and requires_grad(tensor):
             if tensor._inference:
                 return tuple(results) if self.multiple else results[0]
+            if results[0]._raw.dtype not in DIFFERENTIABLE:
+                refuse_integer_input((tensor,), results[0].dtype)
             every = (tensor, *args)
             node = self.node(every, results, 1, (gradient_edge(tensor),))
             node._set_input_metadata(results)

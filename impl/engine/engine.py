@@ -89,6 +89,21 @@ class GraphTask(GeneralStep):
                 anomaly_mode.check(node, result[0])
             return result
 
+    def validate_roots(self, roots) -> list:
+        """The roots with gradients of the shapes and dtypes that their nodes recorded; the tensors
+        may have been given other memory since.
+
+        Raises RuntimeError for a gradient that has no such shape or dtype (validate_outputs).
+        """
+        fitted = []
+        for i, (edge, gradient) in enumerate(roots):
+            meta = edge[0]._input_meta(edge[1])
+            integers = self.form.shape_dtype(gradient)[1].kind in "biu"
+            if integers or not self.meets(gradient, meta):
+                gradient = self.fit("", i, gradient, meta)
+            fitted.append((edge, gradient))
+        return fitted
+
     def validate_outputs(self, node, outputs: list, outgoing: OutgoingVersions | None) -> list[int]:
         """Fit the gradients to the inputs they belong to, in place; returns their versions.
 

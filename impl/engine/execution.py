@@ -83,6 +83,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         STATE.accumulates_all = STATE.accumulates_all and inputs is None
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
+        roots = task.validate_roots(roots)
         if accumulate and create_graph:
             warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
         fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled
@@ -100,9 +101,10 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
 
 
 def _roots(tensors, cotangents, form) -> list:
-    """The edges where the pass begins, each with its gradient in the dtype of the root.
+    """The edges where the pass begins, each with its gradient.
 
-    A cast is recorded in the caller's grad mode, and shows where the root is also an input.
+    A cast to the dtype of the root is recorded in the caller's grad mode, and shows where the root
+    is also an input.
     """
     roots = []
     for i, (tensor, cotangent) in enumerate(zip(tensors, cotangents, strict=True)):
@@ -117,13 +119,9 @@ def _roots(tensors, cotangents, form) -> list:
                 "requires grad"
             )
         dtype = edge[0]._dtype_of(edge[1])
-        if dtype is None or cotangent._raw.dtype == dtype:
-            gradient = form.to_array(cotangent)
-        elif cotangent.requires_grad:
-            gradient = form.to_array(cotangent.to(BY_NUMPY[dtype]))
-        else:
-            gradient = form.cast(form.to_array(cotangent), dtype)
-        roots.append((edge, gradient))
+        if cotangent.requires_grad and dtype is not None and cotangent._raw.dtype != dtype:
+            cotangent = cotangent.to(BY_NUMPY[dtype])
+        roots.append((edge, form.to_array(cotangent)))
     return roots
 
 

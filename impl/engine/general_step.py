@@ -140,17 +140,28 @@ class GeneralStep:
         return fitted, version if view else 0
 
     def _fit(self, node, edge: int, value, meta):
-        """Reduce a broadcast gradient to its input's shape, and cast it to its dtype."""
+        """A gradient that a node returned, made to fit."""
+        origin = f"Function {node.name()} returned an "
+        return self.fit(origin, edge, value, meta, node._takes_real_part)
+
+    def fit(self, origin: str, edge: int, value, meta, takes_real_part: bool = False):
+        """Reduce a broadcast gradient to the shape of its output, and cast it to its dtype.
+
+        Raises RuntimeError, which begins with its `origin`, for a gradient of another shape, and
+        for dtypes without gradients.
+        """
         expected, wanted = meta if type(meta) is tuple else ((), np.dtype(meta))
         shape, dtype = self.form.shape_dtype(value)
         if shape != expected and repeated_dims(expected, shape) is None:
             raise RuntimeError(
-                f"Function {node.name()} returned an invalid gradient at index {edge} - "
+                f"{origin}invalid gradient at index {edge} - "
                 f"got {list(shape)} but expected shape compatible with {list(expected)}"
             )
+        if wanted is not None and wanted.kind in "biu":
+            raise RuntimeError(messages.INTEGER_GRADIENT)
         if dtype is wanted or wanted is None:  # None: a leaf whose gradient may have any dtype
             return value if shape == expected else self.form.sum_to(value, expected)
-        if dtype.kind == "c" and wanted.kind != "c" and node._takes_real_part:
+        if dtype.kind == "c" and wanted.kind != "c" and takes_real_part:
             value = self.form.F.real_part(value)
             dtype = self.form.shape_dtype(value)[1]
         # A real gradient suits a complex input, an integer one does not.

@@ -58,11 +58,17 @@ def check_bounds(tensor: Tensor, target: Geometry) -> None:
     check_offset(offset)
     needed = 0 if 0 in size else offset + extent(size, stride)
     if needed * itemsize > tensor._storage.nbytes():
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
-            f"and itemsize {itemsize} requiring a storage size of {needed * itemsize} are out of "
-            f"bounds for storage of size {tensor._storage.nbytes()}"
-        )
+        raise out_of_bounds(target, itemsize, needed * itemsize, tensor._storage.nbytes())
+
+
+def out_of_bounds(target: Geometry, itemsize: int, needed: int, room: int) -> RuntimeError:
+    """The error for a geometry that needs more bytes than a storage has."""
+    size, stride, offset = target
+    return RuntimeError(
+        f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+        f"itemsize {itemsize} requiring a storage size of {needed} are out of bounds for storage "
+        f"of size {room}"
+    )
 
 
 def of_pairs(real: Geometry) -> Geometry:

@@ -226,10 +226,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def detach_(self) -> Tensor:
         """Drop the history in place. Raises RuntimeError on a view.
 
-        The input of a transform (`impl.func.levels`) is one where torch's is a dual.
+        Nothing happens without the dispatch key of autograd: in inference mode, and to inference
+        tensors. The input of a transform (`impl.func.levels`) is one where torch's is a dual.
         """
+        if self._inference or STATE.inference:
+            return self
         level = getattr(self, "_level", None)
-        if level.forward if level is not None else self._view is not None:
+        is_view = self._view is not None if level is None else level.forward
+        if is_view:
             raise RuntimeError(messages.DETACH_VIEW)
         self._view = None
         if self._node is not None:

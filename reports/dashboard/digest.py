@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 from collections.abc import Iterable
@@ -14,7 +13,7 @@ import msgspec
 
 from conformance.run_files.categories import category
 from conformance.run_files.changes import Standing, levels
-from conformance.run_files.reading import read_run
+from conformance.run_files.reading import loads, read_run
 from conformance.run_files.run import Run, schema
 from reports.attention import attended
 from reports.dashboard.store import Store
@@ -176,7 +175,7 @@ def _skimmed(text: bytes) -> Any:
     try:
         return _decoder().decode(text)
     except msgspec.DecodeError:
-        return json.loads(text)  # msgspec refuses lone surrogates; for invalid JSON this raises
+        return loads(text)  # msgspec refuses lone surrogates; for invalid JSON this raises
 
 
 def file_hash(path: str | os.PathLike[str]) -> str:

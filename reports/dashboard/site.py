@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
+from conformance.base.outputs import writing
 from conformance.run_files.changes import KINDS
 from conformance.suite.areas import AREAS
 from reports.categories import SYMBOLS, WORDS
@@ -60,10 +61,6 @@ LOADING = (
 )
 
 
-class SiteError(Exception):
-    """The site cannot be written; the message names the file and the error."""
-
-
 def build(
     runs: Path,
     site: Path,
@@ -74,7 +71,7 @@ def build(
     """Write the site of the run files under `runs` into `site`, and return the archive read.
 
     The output is a deterministic function of the run files. The folder `store` caches digests.
-    Raises ArchiveError if there is no run file, SiteError if a file cannot be written.
+    Raises ArchiveError if there is no run file, OutputError if a file cannot be written.
     """
 
     def made() -> tuple[Archive, dict[str, str]]:
@@ -82,20 +79,16 @@ def build(
         tell(f"making the pages of {len(archive.runs):,} runs")
         return archive, _files(archive) if archive.runs else {}
 
-    try:
+    with writing(store):
         try:
             archive, files = made()
         except StoreError:
             tell("what was read earlier is damaged, and is read again")
             Store(store).repair()
             archive, files = made()
-    except OSError as error:
-        raise SiteError(f"{store}: nothing can be kept there: {error.strerror or error}.") from None
-    try:
-        if files:
+    if files:
+        with writing(site):
             write_site(site, files)
-    except OSError as error:
-        raise SiteError(f"{site}: cannot be written: {error.strerror or error}.") from None
     return archive
 
 
@@ -265,4 +258,4 @@ def _option(series: Series) -> list[str]:
     return options
 
 
-__all__ = ["ArchiveError", "SiteError", "build"]
+__all__ = ["ArchiveError", "build"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from reports.page import write_atomically
+from conformance.base.outputs import replacing, write_text
 
 
 class Store:
@@ -29,10 +28,8 @@ class Store:
         name = hashlib.sha256(content).hexdigest()[:32]
         path = self._path(name)
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            made = path.with_name(f"{name}.{os.getpid()}.tmp")
-            made.write_bytes(gzip.compress(content, compresslevel=3, mtime=0))
-            os.replace(made, path)
+            with replacing(path, durable=False) as file:
+                file.write(gzip.compress(content, compresslevel=3, mtime=0))
         return name
 
     def has(self, name: str) -> bool:
@@ -69,7 +66,7 @@ class Store:
 
     def write_index(self, index: dict[str, Any]) -> None:
         """Replace the index. The last writer wins: lost entries are computed again."""
-        write_atomically(self.folder / "index.json", json.dumps(index, indent=0))
+        write_text(self.folder / "index.json", json.dumps(index, indent=0))
 
     def _path(self, name: str) -> Path:
         return self.folder / name[:2] / f"{name}.json.gz"

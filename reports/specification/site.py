@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.base.outputs import writing
 from conformance.execution.history import History, VersionView
 from conformance.execution.recorded import Recorded
 from conformance.execution.recordings import is_recorded
@@ -60,10 +61,6 @@ BESIDE: dict[str, list[str]] = {
 """Aspects of a statement, rather than of a value, that are compared, by level."""
 
 
-class SiteError(Exception):
-    """The site cannot be written; the message names the file and the error."""
-
-
 @dataclass(frozen=True)
 class Standing:
     """A run with the chapters that it covers completely, and the claims for these.
@@ -112,7 +109,7 @@ def build(
     """Write the site into `site`; returns messages on programs without a trace in the recording.
 
     The output is a deterministic function of the input. If the recording is a version of the
-    history, the pages also have the other versions. Raises SiteError if a file cannot be
+    history, the pages also have the other versions. Raises OutputError if a file cannot be
     written, RecordingError for a damaged trace, ProgramError for a program that does not parse,
     MalformedNote for a note on a version that names none.
     """
@@ -123,10 +120,8 @@ def build(
     parts, missing = parts_of(chapters, recording, made, changed, tell)
     tell("writing the pages")
     files = _files(parts, recording, made, changed)
-    try:
+    with writing(site):
         write_site(site, files)
-    except OSError as error:
-        raise SiteError(f"{site}: cannot be written: {error.strerror or error}.") from None
     return missing
 
 
@@ -273,6 +268,3 @@ def _index(parts: list[Part]) -> list[Any]:
         ]
         for part in parts
     ]
-
-
-__all__ = ["SiteError", "build"]

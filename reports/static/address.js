@@ -1,6 +1,7 @@
-// The page's address: `#SEED-03.1` is a program, `#?area=ties` a filtered list; they combine.
+// The page's address: `#SEED-03.1` is a program, `#?area=ties` a filtered list, `#?cause=…` the programs of one cause;
+// they combine.
 
-const FILTERS = ["q", "area", "rule", "level", "verdict", "operator", "dtype", "versions"];
+const FILTERS = ["q", "cause", "area", "rule", "level", "verdict", "operator", "dtype", "versions"];
 
 function readAddress() {
   const fragment = location.hash.slice(1);

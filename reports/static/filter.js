@@ -15,7 +15,7 @@ function haystack() {
 function matching(filter) {
   const terms = filter.q.toLowerCase().split(/\s+/).filter(Boolean);
   const texts = terms.length ? haystack() : null;
-  const columns = ["area", "rule", "operator", "dtype", "versions"]
+  const columns = ["cause", "area", "rule", "operator", "dtype", "versions"]
     .filter((name) => filter[name])
     .map((name) => ({ cells: run[name].cells, wanted: run[name].texts.indexOf(filter[name]) }));
   const level = run.levels.indexOf(filter.level);

@@ -46,8 +46,9 @@ function escape(event) {
 // Moves to the neighbouring page on a program's page, to the neighbouring row in the list.
 function move(by) {
   if (view.position !== null) {
-    const at = view.found.indexOf(view.position);
-    const to = at < 0 ? undefined : view.found[at + by];
+    const found = walked(view.position);
+    const at = found.indexOf(view.position);
+    const to = at < 0 ? undefined : found[at + by];
     if (to !== undefined) location.hash = addressOf(run.id[to], view.filter);
     return;
   }

@@ -34,6 +34,7 @@ function showList(filter) {
 function foundText(filter, found) {
   const parts = [`${counted(found.length, "program")}${isFiltered(filter) ? ` of ${number(run.size)}` : ""}`];
   if (filter.rule) parts.push(" under rule ", element("code", {}, visible(filter.rule)));
+  if (filter.cause) parts.push(" of the cause: ", element("b", {}, sentenceNodes(run.causeWords[filter.cause] ?? filter.cause)));
   return parts;
 }
 

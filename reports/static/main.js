@@ -80,6 +80,12 @@ function listenToForm() {
 
 // Links inside the page that are neither a program nor a list.
 function listenToLinks() {
+  for (const button of document.querySelectorAll(".copy-source")) {
+    button.addEventListener("click", async () => {
+      if (!sources) await readSources();
+      copy(sources[run.position.get(button.dataset.program)], button);
+    });
+  }
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a");
     if (!link) return;
@@ -90,9 +96,13 @@ function listenToLinks() {
       event.preventDefault();
       const step = document.getElementById(`step-${link.dataset.step}`);
       step?.scrollIntoView({ block: "center" });
-    } else if (link.closest(".matrix, .tally")) {
+    } else if (link.closest(".matrix, .tally, .cause h3")) {
       // The list is below these; a filter applied out of sight would look like a dead link.
-      setTimeout(() => document.getElementById("programs-title").scrollIntoView({ block: "start" }));
+      setTimeout(() => {
+        const title = document.getElementById("programs-title");
+        title.scrollIntoView({ block: "start" });
+        title.focus({ preventScroll: true });
+      });
     }
   });
 }

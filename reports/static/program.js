@@ -9,7 +9,9 @@ async function showProgram(position) {
   const program = {
     ...stored,
     source: sources[position],
-    divergences: run.levels.filter((level) => stored.divergences[level]).map((level) => ({ level, ...stored.divergences[level] })),
+    divergences: run.levels.filter((level) => stored.divergences[level])
+      .map((level) => ({ level, ...stored.divergences[level] }))
+      .sort((one, other) => one.step - other.step), // of one statement in the order of the levels
   };
   const place = document.getElementById("program");
   place.replaceChildren(...[
@@ -25,17 +27,25 @@ async function showProgram(position) {
   ].filter(Boolean));
 }
 
+// The programs that Previous and Next walk: those found; in a list of all, those of one verdict.
+function walked(position) {
+  const kind = categoryOf(position);
+  if (isFiltered(view.filter) || kind === "conforms") return view.found;
+  return view.found.filter((other) => categoryOf(other) === kind);
+}
+
 function crumbs(position) {
-  const at = view.found.indexOf(position);
+  const found = walked(position);
+  const at = found.indexOf(position);
   const link = (to, word, rel) => to === undefined
     ? element("span", { class: "muted", "aria-disabled": "true" }, word)
     : element("a", { href: addressOf(run.id[to], view.filter), rel, class: "step-link", title: plain(run.id[to]) }, word);
   return element("nav", { class: "crumbs", "aria-label": "Programs" },
     element("a", { href: addressOf("", view.filter), id: "back" }, "← ", isFiltered(view.filter) ? `${counted(view.found.length, "program")} found` : "Overview"),
     element("span", { class: "around" },
-      at >= 0 ? element("span", { class: "muted" }, `${number(at + 1)} of ${number(view.found.length)}`) : null,
-      link(at > 0 ? view.found[at - 1] : undefined, "Previous", "prev"),
-      link(at >= 0 ? view.found[at + 1] : undefined, "Next", "next")));
+      at >= 0 ? element("span", { class: "muted" }, `${number(at + 1)} of ${number(found.length)}`) : null,
+      link(at > 0 ? found[at - 1] : undefined, "Previous", "prev"),
+      link(at >= 0 ? found[at + 1] : undefined, "Next", "next")));
 }
 
 function title(position, program) {
@@ -116,19 +126,21 @@ function divergenceTable(program) {
   const { divergences, expected } = program;
   if (!divergences.length) return null;
   const word = isOther(program, divergences.map(({ level }) => level)) ? "difference" : "divergence";
+  const [first] = divergences;
   const rows = divergences.map(({ level, line, step, name, field, index, expected: wanted, got }) => {
     const long = [wanted, got].every((side) => Array.isArray(side) && side.length > LONG_LIST && index < side.length);
     const [left, right] = long ? [[wanted[index]], [got[index]]] : [wanted, got];
     return [
       element("span", { class: `is-${differing(program, level)}` }, symbol(differing(program, level)), " ", level),
-      element("a", { href: `#step-${step}`, class: "to-step", "data-step": step }, line ? `line ${line}` : `statement ${step}`),
+      [element("a", { href: `#step-${step}`, class: "to-step", "data-step": step }, line ? `line ${line}` : `statement ${step}`),
+        step > first.step ? element("span", { class: "muted" }, ` follows from line ${first.line}`) : null],
       element("code", {}, visible(name ? `${name}${dotted(field)}` : field), long ? `[${index}]` : ""),
       ...pairNodes(...[left, right].map((side) => orNothing(side, field)), dtypeOf(expected, step, name)),
     ];
   });
   return comparisonTable(`First ${word}${divergences.length > 1 ? " at each level" : ""}`,
     ["Level", "Where", "What", `Expected: ${named(run.oracle)}`, `Got: ${named(run.backend)}`], rows,
-    divergences.map(({ level }) => (differing(program, level) === "other_version" ? "as-other" : null)));
+    divergences.map(({ level, step }) => [differing(program, level) === "other_version" ? "as-other" : "", step > first.step ? "follows" : ""].join(" ").trim() || null));
 }
 
 // Text for a side without an error or a warning; several warnings are on separate lines.

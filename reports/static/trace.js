@@ -51,12 +51,15 @@ function stepBody(step, next, lines, two, program) {
 const spanning = (two, ...content) =>
   element("tr", { class: "spanning" }, element("td", { colspan: two ? 3 : 2 }, content));
 
-const CHIPS = { diverges: "✗ first divergence: ", other_version: "⇄ first difference: " };
+const CHIPS = { diverges: ["✗ first divergence: ", "✗ follows: "], other_version: ["⇄ first difference: ", "⇄ follows: "] };
 
 // A chip for the levels that diverge first here, and one for those as another version has them.
-const markChips = (levels, program) => Object.entries(CHIPS).map(([kind, text]) => {
+// Of a statement after the first that diverges it says that this follows.
+const markChips = (levels, program) => Object.entries(CHIPS).map(([kind, texts]) => {
   const some = levels.filter((level) => differing(program, level) === kind);
-  return some.length ? element("span", { class: `chip${kind === "diverges" ? "" : " as-other"}` }, text, some.join(", ")) : null;
+  const earliest = program.divergences[0].step;
+  const later = program.divergences.filter(({ level }) => some.includes(level)).every(({ step }) => step > earliest);
+  return some.length ? element("span", { class: `chip${kind === "diverges" ? "" : " as-other"}` }, texts[Number(later)], some.join(", ")) : null;
 });
 
 // The source lines of a statement: up to the next one, without trailing blank and comment lines.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from impl.core import dtypes, inference_mode
+from impl.core.sizes import negative_size
 from impl.dispatch.not_implemented import not_implemented
 from impl.dispatch.out import fill_out
 from impl.factories.creation.constants import shaped_like
@@ -107,8 +108,7 @@ def randperm(n, *, generator=None, dtype=None, out=None):
     """
     d = (dtype or dtypes.int64) if out is None else out.dtype
     if n < 0:
-        text = f"Trying to create tensor with negative dimension {n}: [{n}]"
-        raise RuntimeError(text if out is None else f"n must be non-negative, got{n}")
+        raise negative_size([n]) if out is None else RuntimeError(f"n must be non-negative, got{n}")
     if d.category == dtypes.INTEGRAL and n - 1 > np.iinfo(d.numpy).max:
         raise RuntimeError(f"value cannot be converted to type {d.name}_t without overflow")
     if d.category in (dtypes.BOOL, dtypes.COMPLEX):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from impl.core.dtypes import FLOATING, get_default_dtype
+from impl.core.sizes import negative_size
 from impl.dispatch.record import store_underived
 from impl.factories.creation.options import factory
 from impl.factories.creation.ranges import arange, fill_arange
@@ -27,18 +29,19 @@ def rfftfreq(n, d=1.0, *, dtype=None, out=None):
 
 
 def _frequencies(name, n, count, d, dtype, out) -> Tensor:
+    if out is not None:
+        compute = functools.partial(_frequencies, name, n, count, d, out.dtype, None)
+        return store_underived(f"aten::fft_{name}", (), out, compute, _storing_numbers)
     dtype = (out.dtype if out is not None else None) or dtype or get_default_dtype()
     if dtype.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if count < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        raise negative_size([count])
     result = arange(count, dtype=dtype)
     if name == "fftfreq":
         result[(n + 1) // 2 :] -= n
     step = n * d
     result = result.mul_(1.0 / step if step else math.copysign(math.inf, step))
-    if out is not None:
-        return store_underived(f"aten::fft_{name}", (), out, result, _storing_numbers)
     result._storage.version = 0  # torch fills it below the version counter
     return result
 

@@ -12,7 +12,7 @@ from impl.core.devices import check_device
 from impl.core.dtypes import BY_NUMPY
 from impl.core.named_types import type_name
 from impl.core.registry import FUNCTIONS
-from impl.core.sizes import check_resized, sizes_of
+from impl.core.sizes import check_resized, negative_size, sizes_of
 from impl.core.state import STATE
 from impl.dispatch.out import fill_out
 from impl.dispatch.record import underived_write
@@ -133,8 +133,7 @@ def _negative(name: str, size: tuple[int, ...], written: bool) -> RuntimeError:
         check_resized(size)
     if name == "zeros":
         return RuntimeError("zeros: Dimension size must be non-negative.")
-    first = next(n for n in size if n < 0)
-    return RuntimeError(f"Trying to create tensor with negative dimension {first}: {[*size]}")
+    return negative_size(size)
 
 
 def check_flag(name: str, requires_grad) -> None:

@@ -144,8 +144,15 @@ def _check_range(self, lambd) -> None:
 
 
 hardshrink.gradient(self=lambda F, grad, self, lambd: F.hardshrink_backward(grad, self, lambd))
-for _op in (hardshrink, softshrink):
-    _op.checks_out(same_dtype_out)
+
+
+def _check_shrunk_out(out, self, lambd) -> None:
+    _check_range(self, lambd)
+    same_dtype_out(out, self)
+
+
+hardshrink.checks_out(same_dtype_out)
+softshrink.checks_out(_check_shrunk_out, first=True)
 softshrink.gradient(self=lambda F, grad, self, lambd: F.softshrink_backward(grad, self, lambd))
 
 

@@ -33,10 +33,7 @@ def _is_legacy_empty(shape) -> bool:
     takes_real_part=True,
 )
 def cat(tensors: list[Array], dim=0) -> Array:
-    shapes = [t.shape for t in tensors]
-    for i, shape in enumerate(shapes):
-        if not shape:
-            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    _refuse_scalars(tensors)
     d = result_dtype(tensors).numpy
     solid = [(i, t) for i, t in enumerate(tensors) if not _is_legacy_empty(t.shape)]
     if not solid:  # ATen does not look at the dimension
@@ -46,6 +43,12 @@ def cat(tensors: list[Array], dim=0) -> Array:
     for i, t in solid:
         _check_joins(first, t.shape, dim, i)
     return _joined([t for _, t in solid], dim, d)
+
+
+def _refuse_scalars(tensors) -> None:
+    for i, t in enumerate(tensors):
+        if not t.shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
 
 
 def _joined(arrays, dim: int, dtype) -> np.ndarray:
@@ -98,6 +101,7 @@ def _tensor_list(name: str, tensors) -> list[Tensor]:
 @cat.checks_out
 def _check_out(out, tensors, dim) -> None:
     """Raise TypeError for an `out=` to whose dtype the tensors cannot be cast."""
+    _refuse_scalars(tensors)
     if BY_NUMPY[out].category < result_dtype(tensors).category:
         raise TypeError(
             "torch.cat(): input types can't be cast to the desired output type "

@@ -227,6 +227,8 @@ def pad(input, pad, mode="constant", value=None):
     (torch.nn.functional.pad).
     """
     pad = tuple(pad)
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     ndim = input._raw.ndim
@@ -252,6 +254,4 @@ def pad(input, pad, mode="constant", value=None):
         return _REFLECTION[count](input, pad)
     if mode == "replicate":
         return _REPLICATION[count](input, pad)
-    if mode == "circular":
-        return _circular(input, pad)
-    raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    return _circular(input, pad)

@@ -8,7 +8,7 @@ from impl.core.dims import wrap_dim
 from impl.core.dtypes import CATEGORY, INTEGRAL
 from impl.core.memory_formats import contiguous_format
 from impl.core.registry import tensor_ops
-from impl.core.sizes import sizes_given
+from impl.core.sizes import negative_size, sizes_given
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import not_implemented
 from impl.tensor.tensor import Tensor, new
@@ -23,9 +23,8 @@ def repeat(self: Array, repeats) -> Array:
         )
     sizes = (1,) * (len(repeats) - self.ndim) + self.shape
     shape = [n * r for n, r in zip(sizes, repeats, strict=True)]
-    for n in shape:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {shape}")
+    if any(n < 0 for n in shape):
+        raise negative_size(shape)
     return np.tile(self, tuple(repeats))
 
 
@@ -122,9 +121,7 @@ def _indices_of(repeats: Tensor, output_size) -> Tensor:
     if not counts.size:
         return new(np.zeros(0, counts.dtype))
     if output_size is not None and output_size < 0:
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {output_size}: [{output_size}]"
-        )
+        raise negative_size([output_size])
     if output_size not in (None, counts.sum()):
         raise RuntimeError("allocated size does not match required size")
     if (counts < 0).any():

@@ -6,7 +6,7 @@ from impl.core.dims import existing_dim
 from impl.core.dtypes import FLOATING, REDUCED, complex_of, get_default_dtype
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.autocast import fp32
-from impl.dispatch.out import same_dtype_out, store
+from impl.dispatch.out import same_dtype_out
 from impl.operators.fourier.spectral import (
     BY_COUNT,
     BY_ROOT,
@@ -148,9 +148,7 @@ def _conjugated(name: str, out, result: Tensor) -> Tensor:
     if out is None:
         return result.conj()
     _check_out(name, out, is_complex=True)
-    conjugated = FUNCTIONS["conj_physical"](result)
-    same_dtype_out(out._raw.dtype, conjugated._raw)
-    return store("conj_physical", out, conjugated)
+    return FUNCTIONS["conj_physical"](result, out=out)
 
 
 # -- one dimension ------------------------------------------------------------------------------
@@ -313,8 +311,10 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     scale = _scale(norm, False)
     half = _fft_r2c(resized, dims[-1:], scale, True)
     if len(dims) == 1:
-        conjugated = _conjugated("ihfftn", None, half)
-        return conjugated if out is None else out  # ATen does not write the conjugate to `out`
+        if out is None:
+            return half.conj()
+        same_dtype_out(half._raw.dtype, out._raw)
+        return out  # ATen does not write the conjugate to it
     half = FUNCTIONS["conj_physical"](half)
     return _applied(_fft_c2c, "ihfftn", out, half, dims[:-1], scale, False)
 

@@ -7,6 +7,7 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.memory_formats import formatted_as
 from impl.core.registry import tensor_ops
+from impl.core.sizes import negative_size
 from impl.dispatch.definition import Array, function, native
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
@@ -81,10 +82,8 @@ def _check(raw, size, ndim: int) -> None:
     check_not_empty(shape, 1, name)
     if len(size) != ndim:
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {ndim}")
-    made = [*shape[:-ndim], *size]
     if min(size) < 0:
-        first = next(n for n in size if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {first}: {made}")
+        raise negative_size([*shape[:-ndim], *size])
     kind = BY_NUMPY[raw.dtype]
     if kind.category != FLOATING:
         raise not_implemented(name if ndim == 2 else f"{name}_cpu", kind)

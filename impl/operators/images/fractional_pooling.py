@@ -10,6 +10,7 @@ import numpy as np
 
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.registry import tensor_ops
+from impl.core.sizes import negative_size
 from impl.dispatch.definition import Array, native
 from impl.dispatch.not_implemented import not_implemented
 from impl.kernels.reduced_precision import widened
@@ -82,9 +83,7 @@ def _check(raw, kernel, size, samples, ndim: int) -> None:
         if k + m - 1 + rest > n:
             raise RuntimeError(f"{name}(): pool {side} {k} too large relative to input {side} {n}")
     if min(size) < 0:
-        made = [*raw.shape[:-ndim], *size]
-        first = next(n for n in size if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {first}: {made}")
+        raise negative_size([*raw.shape[:-ndim], *size])
     if samples.dtype != raw.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     if samples.ndim != 3:

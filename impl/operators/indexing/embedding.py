@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core.dims import require_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING
 from impl.core.messages import tensor_type
 from impl.core.registry import tensor_ops
@@ -131,4 +132,6 @@ def check_sparse(name: str, weight: Tensor, sparse: bool) -> None:
 def _embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     """`functional.embedding` with torch's own order of arguments (torch.embedding)."""
     check_sparse("embedding", weight, sparse)
+    if STATE.enabled and requires_grad(weight):
+        require_dims(0, weight._raw.ndim)  # whose size torch saves first
     return tensor_ops.embedding_rows(weight, indices, padding_idx, scale_grad_by_freq, sparse)

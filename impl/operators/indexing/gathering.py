@@ -89,15 +89,7 @@ def index_select(self: Array, dim, index: Array) -> Array:
 
     Raises IndexError for an index out of range or with more than one dimension.
     """
-    dim = wrap_dim(dim, self.ndim)
-    if index.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    if index.dtype not in INDEX_DTYPES:
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if not self.ndim and index.size != 1:
-        raise RuntimeError(
-            f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
-        )
+    dim = _check_vector(self, dim, index)
     value, places = with_dims(self), with_dims(index)
     wrong = (places < 0) | (places >= value.shape[dim])
     if value.ndim > 1 and not value.shape[dim] and places.size:
@@ -113,12 +105,26 @@ def index_select(self: Array, dim, index: Array) -> Array:
     return shaped(result, ()) if not self.ndim else result
 
 
-@index_select.checks_out
-def _same_scalar_type(out, value, *rest) -> None:
+def _check_vector(value, dim: int, index) -> int:
+    dim = wrap_dim(dim, value.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in INDEX_DTYPES:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if not value.ndim and index.size != 1:
+        raise RuntimeError(
+            f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
+        )
+    return dim
+
+
+def _same_scalar_type(out, value, dim, index) -> None:
+    _check_vector(value, dim, index)
     if out != value.dtype:
         raise RuntimeError("index_select(): self and result must have the same scalar type")
 
 
+index_select.checks_out(_same_scalar_type, first=True)
 index_select.gradient(
     self=written(
         lambda F, grad, self_shape, dim, index: F.index_select_backward(
@@ -229,7 +235,12 @@ def argwhere(input):
     return nonzero(input)
 
 
-gather.checks_out(exact_dtype_out, first=True)
+def _check_gathered_out(out, value, dim, *rest) -> None:
+    wrap_dim(dim, value.ndim)
+    exact_dtype_out(out, value)
+
+
+gather.checks_out(_check_gathered_out, first=True)
 
 
 def one_hot(tensor, num_classes=-1):

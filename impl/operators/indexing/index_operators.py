@@ -344,7 +344,6 @@ tensor_ops.take_backward = lambda grad, self, index: put.inplace(
 )
 
 
-@take.checks_out
 def _check_taken_out(out, self, index) -> None:
     if out != self.dtype:
         raise RuntimeError(
@@ -353,6 +352,7 @@ def _check_taken_out(out, self, index) -> None:
         )
 
 
+take.checks_out(_check_taken_out, first=True)
 take.gradient(self=written(lambda F, grad, self, index: F.take_backward(grad, self, index)))
 take.forward("linear")
 put.gradient(

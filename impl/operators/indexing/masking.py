@@ -98,6 +98,8 @@ array_ops.masked_fill = lambda value, mask, fill: _filled(
 
 # -- select -----------------------------------------------------------------------------------
 
+_MASK = "masked_select: expected BoolTensor for mask"
+
 
 @operator(out=True, numbers=False, memory=MemoryOverlap(disjoint=True, operands="all"))
 def masked_select(self: Array, mask: Array) -> Array:
@@ -106,7 +108,7 @@ def masked_select(self: Array, mask: Array) -> Array:
     Tensor and mask broadcast. Raises RuntimeError for a mask that is not bool.
     """
     if mask.dtype != np.bool_:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
+        raise RuntimeError(_MASK)
     shape = broadcast_shapes(mask.shape, self.shape)
     return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
 
@@ -133,7 +135,7 @@ masked_select.forward("linear")
 
 def _same_dtype(out, self, mask) -> None:
     if mask.dtype.kind != "b" and mask.dtype != np.uint8:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
+        raise RuntimeError(_MASK)
     if out != self.dtype:
         raise RuntimeError("masked_select(): self and result must have the same scalar type")
 

@@ -159,7 +159,7 @@ def cholesky_solve(self: Array, input2: Array, upper=False) -> Array:
     return result
 
 
-cholesky_solve.checks_out(castable_out("cholesky_solve"))
+cholesky_solve.checks_out(castable_out("cholesky_solve"), first=True)
 
 
 @cholesky_solve.gradients("self", "input2")

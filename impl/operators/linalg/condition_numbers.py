@@ -25,10 +25,10 @@ def cond(A, p=None, *, out=None):
     `p` is 2 or -2 (any matrices), 1, -1, inf, -inf, "fro" or "nuc" (square ones; inf where they
     have no inverse). Raises ValueError for others.
     """
-    result = _condition_number(A, 2 if p is None else p)
     if out is None:
-        return result
-    check_castable("linalg.cond", out, result)
+        return _condition_number(A, 2 if p is None else p)
+    check_castable("linalg.cond", out, new(np.empty(0, A._raw.real.dtype)))
+    result = _condition_number(A, 2 if p is None else p)
     return copy_out("linalg_cond", out, result)
 
 

@@ -95,12 +95,12 @@ linalg_eig.forward(
 
 
 def _check_general(name: str, A: Tensor) -> None:
-    lapack.check_square(name, A._raw)
     if A.dtype.category < FLOATING:
         raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.legacy}")
-    lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
-    if lapack.first_not_finite(A._raw) >= 0:
+    if name == "linalg.eig" and not np.isfinite(A._raw).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    lapack.check_square(name, A._raw)
+    lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
 
 
 @fp32
@@ -122,17 +122,24 @@ def eig(A, *, out=None):
 @fp32
 def eigvals(A, *, out=None):
     """The eigenvalues alone (torch.linalg.eigvals). Errors as `eig`."""
-    if differentiated(A) and out is None:
-        result = eig(A)[0]
-    else:
-        _check_general("linalg.eigvals", A)
-        result = new(np.linalg.eigvals(lapack.widened(A._raw)).astype(_complex(A._raw)))
-    return result if out is None else _store_values(A, out, result.detach())
+    if out is not None:
+        return store_underived("aten::linalg_eigvals", (A,), out, lambda: _values(A), _store_values)
+    return eig(A)[0] if differentiated(A) else _values(A)
 
 
-def _store_values(A: Tensor, out, result: Tensor):
+def _values(A: Tensor) -> Tensor:
+    """The eigenvalues alone; NaN for a matrix that is not finite."""
+    _check_general("linalg.eigvals", A)
+    matrices = lapack.widened(A._raw)
+    finite = np.isfinite(matrices).all((-2, -1), keepdims=True)
+    values = np.linalg.eigvals(np.where(finite, matrices, 0)).astype(_complex(A._raw))
+    values[~finite[..., 0, 0]] = complex(np.nan, np.nan)
+    return new(values)
+
+
+def _store_values(name: str, out, result: Tensor):
     check_castable("torch.linalg.eigvals", out, result, "eigenvalues")
-    return store_underived("aten::linalg_eigvals", (A,), out, result)
+    return store(name, out, result)
 
 
 # -- Hermitian matrices -------------------------------------------------------------------------

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from impl.core.dims import wrap_dim
+from impl.core.dtypes import int32
 from impl.core.return_types import return_type
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array
 from impl.dispatch.not_implemented import no_derivative
-from impl.dispatch.out import store_exactly, stored
+from impl.dispatch.out import check_dtypes, store_exactly
 from impl.dispatch.record import store_underived
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import check_together
+from impl.tensor.tensor import Tensor
 
 
 def _routine(action: str, value, hermitian: bool):
@@ -49,20 +51,38 @@ def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     (..., n, n), of which the lower triangle is read; `pivots` (..., n) and `info` (...) are int32.
     Raises RuntimeError for other shapes, for integers, and if `check_errors` for a zero in D.
     """
-    lapack.check_square("torch.linalg.ldl_factor_ex", input._raw)
-    not_implemented.check_floating("torch.linalg.ldl_factor_ex", input._raw)
-    result = FactorsEx(linalg_ldl_factor_ex(input, hermitian))
-    if check_errors:
-        _check_infos("torch.linalg.ldl_factor_ex", result.info._raw)
-    return stored("linalg_ldl_factor_ex", out, result)
+
+    def compute():
+        result = _factors(input, hermitian, out)
+        if check_errors:
+            _check_infos("torch.linalg.ldl_factor_ex", result.info._raw)
+        return result
+
+    return _stored(input, out, compute)
 
 
 def ldl_factor(input, *, hermitian=False, out=None):
     """`ldl_factor_ex` that raises RuntimeError for a zero in D (torch.linalg.ldl_factor)."""
-    LD, pivots, infos = ldl_factor_ex(input, hermitian=hermitian)
-    _check_infos("torch.linalg.ldl_factor", infos._raw)
-    result = Factors((LD, pivots))
-    return stored("linalg_ldl_factor", out, result)
+
+    def compute():
+        LD, pivots, infos = _factors(input, hermitian, out)
+        _check_infos("torch.linalg.ldl_factor", infos._raw)
+        return Factors((LD, pivots))
+
+    return _stored(input, out, compute)
+
+
+def _factors(input: Tensor, hermitian: bool, out):
+    lapack.check_square("torch.linalg.ldl_factor_ex", input._raw)
+    not_implemented.check_floating("torch.linalg.ldl_factor_ex", input._raw)
+    check_dtypes(out, input.dtype, int32, int32)
+    return FactorsEx(linalg_ldl_factor_ex(input, hermitian))
+
+
+def _stored(input: Tensor, out, compute):
+    if out is None:
+        return compute()
+    return store_underived("aten::linalg_ldl_factor_ex", (input,), out, compute, store_exactly)
 
 
 def _check_infos(name: str, infos) -> None:
@@ -88,6 +108,17 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     LD (..., n, n), pivots (..., n), B (..., n, k); the batches broadcast. Raises RuntimeError for
     other shapes and dtypes and for pivots out of range.
     """
+
+    def compute() -> Tensor:
+        _check_solvable(LD, pivots, B)
+        return linalg_ldl_solve(LD, pivots, B, hermitian)
+
+    if out is None:
+        return compute()
+    return store_underived("aten::linalg_ldl_solve", (LD, B), out, compute, store_exactly)
+
+
+def _check_solvable(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
     factors, given, right = LD._raw, pivots._raw, B._raw
     lapack.check_square("torch.linalg.ldl_solve", factors)
     not_implemented.check_floating("torch.linalg.ldl_solve", factors)
@@ -109,8 +140,3 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
                 f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly "
                 "pass the result of ldl_factor?"
             )
-    result = linalg_ldl_solve(LD, pivots, B, hermitian)
-    if out is None:
-        return result
-    detached = result.detach()
-    return store_underived("aten::linalg_ldl_solve", (LD, B), out, detached, store_exactly)

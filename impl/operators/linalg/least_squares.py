@@ -16,10 +16,12 @@ from impl.core.sizes import broadcast_shapes
 from impl.core.strides import strided
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.not_implemented import not_implemented
+from impl.dispatch.out import check_castable, named_out, store
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import is_vector
 from impl.operators.linalg.pseudoinverse import pinv_gradient, pinv_tangent
+from impl.tensor.tensor import new
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -148,7 +150,7 @@ LeastSquares = return_type("linalg_lstsq", "solution", "residuals", "rank", "sin
 
 
 @fp32
-@named_out("linalg_lstsq")
+@named_out("linalg_lstsq", outputs=(0, 1))
 def lstsq(input, b, rcond=None, *, driver=None, out=None):
     """X that minimises |input X - b|, and of these the one of least norm (torch.linalg.lstsq).
 
@@ -167,11 +169,18 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
     if input._raw.dtype.char not in "fdFD":
+        if rcond is not None:
+            raise not_implemented("linalg_lstsq_cpu", input.dtype)
         raise RuntimeError("This function doesn't handle types other than float and double")
     if rcond is None:
         rcond = float(np.finfo(input._raw.dtype).eps) * max(input._raw.shape[-2:])
+    if out is not None:
+        real = new(np.empty(0, input._raw.real.dtype))
+        expected = (input, real, new(np.int64(0)), real)
+        names = ("solution", "residuals", "rank", "singular_values")
+        check_castable("torch.linalg.lstsq", out, expected, *names)
     result = LeastSquares(linalg_lstsq(input, b, rcond, driver))
-    return stored("linalg_lstsq", out, result)
+    return result if out is None else store("linalg_lstsq", out, result)
 
 
 def _check(A, b, A_name: str, b_name: str) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 
 from impl.core.dims import require_dims, wrap_dims
-from impl.core.dtypes import BY_NUMPY, FLOATING
+from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import copy_out
+from impl.dispatch.out import copy_out, store_exactly
 from impl.operators.linalg.norms import (
     matrix_norm,
     norm_backward,
     norm_tangent,
     raw_norm,
 )
+from impl.tensor.tensor import Tensor
 
 
 def require_real_or_complex(kind) -> None:
@@ -66,7 +67,7 @@ def _left_for_jit(name: str, instead: str) -> None:
     )
 
 
-@function(method=False, out="norm")
+@function(method=False, out="norm", storing=store_exactly)
 def frobenius_norm(input, dim, keepdim=False):
     """The root of the sum of squares over at most two dimensions (torch.frobenius_norm,
     deprecated)."""
@@ -79,17 +80,23 @@ def frobenius_norm(input, dim, keepdim=False):
     return norm_dims(input, 2, dims, keepdim)
 
 
-@function(method=False, out=True, derived=False, storing=copy_out)
-def nuclear_norm(input, dim=None, keepdim=False):
+@function(method=False)
+def nuclear_norm(input, dim=None, keepdim=False, *, out=None):
     """The sum of the singular values of matrices over two dimensions (torch.nuclear_norm,
-    deprecated)."""
+    deprecated). Raises RuntimeError for an `out=` of another dtype."""
     _left_for_jit("nuclear_norm", "matrix_norm(A, 'nuc', dim, keepdim)")
     if isinstance(dim, bool):
         dim, keepdim = None, dim
     if dim is None:
         dim = (-2, -1)
+    if isinstance(out, Tensor) and out.dtype is not (expected := real_of(input.dtype)):
+        raise RuntimeError(
+            f"linalg.matrix_norm expected out tensor dtype {expected.legacy} but got: "
+            f"{out.dtype.legacy}"
+        )
     dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
-    return matrix_norm(input, "nuc", dims, keepdim)
+    result = matrix_norm(input, "nuc", dims, keepdim)
+    return result if out is None else copy_out("nuclear_norm", out, result)
 
 
 @function(method=False)

@@ -11,14 +11,17 @@ import warnings
 
 import numpy as np
 
+from impl.core.dims import existing_dim
 from impl.core.dtypes import int32
 from impl.core.return_types import return_type
+from impl.core.state import STATE
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, function, native, operator
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.out import check_dtypes, named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.triangular_systems import solution
+from impl.tensor.tensor import requires_grad
 
 
 def factored(A, pivot=True):
@@ -165,7 +168,7 @@ linalg_lu_plu.differentiable("L", "U").gradient(
 Factors = return_type("linalg_lu", "P", "L", "U")
 
 
-@named_out("linalg_lu")
+@named_out("linalg_lu", outputs=(1, 2))
 def lu(A, *, pivot=True, out=None):
     """P, L and U with A = P L U (torch.linalg.lu).
 
@@ -224,7 +227,7 @@ Packed = return_type("linalg_lu_factor", "LU", "pivots")
 PackedEx = return_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 
 
-@named_out("linalg_lu_factor_ex")
+@named_out("linalg_lu_factor_ex", outputs=(0,))
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """The factors in one matrix (the ones of L's diagonal left out), the row exchanges, and error
     codes (torch.linalg.lu_factor_ex).
@@ -241,7 +244,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     return stored("linalg_lu_factor_ex", out, result)
 
 
-@named_out("linalg_lu_factor_ex")
+@named_out("linalg_lu_factor_ex", outputs=(0,))
 def lu_factor(A, *, pivot=True, out=None):
     """`lu_factor_ex` that raises RuntimeError for a zero on the diagonal of U
     (torch.linalg.lu_factor)."""
@@ -326,13 +329,16 @@ lu_unpack_all.differentiable("L", "U").gradient(
 
 
 @function(method=False)
-@named_out("lu_unpack")
+@named_out("lu_unpack", outputs=(1, 2), constants=("LU_pivots",))
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
     """P, L and U from the result of `lu_factor` (torch.lu_unpack); those not requested are empty.
 
     Raises RuntimeError for less than two dimensions, and for pivots that are no int32 or out of
     range.
     """
+    if STATE.enabled and requires_grad(LU_data):
+        for dim in (-1, -2):
+            existing_dim(dim, LU_data._raw.ndim)  # whose size torch saves first
     if LU_data._raw.ndim < 2:
         raise RuntimeError(
             "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "

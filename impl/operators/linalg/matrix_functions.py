@@ -9,7 +9,7 @@ from impl.core.memory_formats import contiguous_format
 from impl.core.registry import array_ops, tensor_ops
 from impl.dispatch import not_implemented
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.out import check_castable, copy_out, store_resized
+from impl.dispatch.out import check_castable, copy_out, fit, refuse_links, store_resized
 from impl.operators.linalg import lapack
 from impl.operators.linalg.linear_systems import inv
 from impl.operators.products.products import matmul
@@ -92,15 +92,19 @@ def matrix_power(input, n, *, out=None):
     negative `n`.
     """
     lapack.check_square("linalg.matrix_power", input._raw)
-    result = _power(input, n)
     if out is None:
-        return result
-    check_castable("matrix_power", out, result)
+        return _power(input, n)
+    check_castable("matrix_power", out, input)
+    if isinstance(out, Tensor):
+        fit(out, input._raw.shape)
     if n == 0:
-        return copy_out("eye", out, result.detach())
-    if n == 1:
-        return copy_out("linalg_matrix_power", out, input)
-    return store_resized("linalg_inv_ex" if n < 0 else "matmul", out, result.contiguous())
+        return copy_out("eye", out, _power(input, n).detach())
+    # A power of two is the last of the squares, none of which is written to `out`.
+    if n == 1 or (abs(n) > 2 and not n & (abs(n) - 1)):
+        return copy_out("linalg_matrix_power", out, _power(input, n))
+    name = "linalg_inv_ex" if n == -1 else "matmul"
+    refuse_links(name, input, out)
+    return store_resized(name, out, _power(input, n).contiguous())
 
 
 def _power(A: Tensor, n: int):

@@ -13,7 +13,7 @@ from impl.dispatch import not_implemented
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array
 from impl.dispatch.formula_helpers import summed
-from impl.dispatch.out import stored
+from impl.dispatch.out import named_out, stored
 from impl.operators.linalg import lapack
 from impl.operators.linalg.eigenvalues import linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd
@@ -89,6 +89,7 @@ linalg_polar.differentiable("U", "H").forward(
 Polar = return_type("linalg_polar", "U", "H")
 
 
+@named_out("linalg_polar")
 def polar(A, *, out=None):
     """U with orthonormal columns and a Hermitian positive-semidefinite H with A = U H
     (torch.linalg.polar).

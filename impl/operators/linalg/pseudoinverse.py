@@ -10,13 +10,23 @@ import math
 
 import numpy as np
 
+from impl.core.dims import existing_dim
 from impl.core.dtypes import COMPLEX, FLOATING, REDUCED, real_of
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.autocast import fp32, lowering
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import refuse_gradient
-from impl.dispatch.out import check_castable, check_out, copy_out, fit, store, warn_resized
+from impl.dispatch.out import (
+    check_castable,
+    check_out,
+    copy_out,
+    fit,
+    refuse_links,
+    store,
+    warn_resized,
+)
+from impl.dispatch.record import check_write
 from impl.operators.linalg import lapack
 from impl.operators.linalg.eigenvalues import eigvalsh, linalg_eigh
 from impl.operators.linalg.singular_values import linalg_svd, svdvals
@@ -55,6 +65,13 @@ def _tolerances(name: str, A: Tensor, atol, rtol) -> tuple:
         if absolute is not None:
             relative = np.where(absolute > 0, kind.type(0), relative)
     return np.zeros((), kind) if absolute is None else absolute, relative
+
+
+def _require_sizes(A: Tensor, atol, rtol) -> None:
+    """Raise IndexError for less than two dimensions where a number for `atol` alone is given: ATen
+    computes the other tolerance from the sizes before it looks at the dimensions."""
+    if isinstance(atol, float | int) and rtol is None:
+        existing_dim(-2, A._raw.ndim)
 
 
 def _threshold(values, atol, rtol):
@@ -143,9 +160,17 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     (once `rcond`) times the largest, count as zero. Raises RuntimeError for integers and for less
     than two dimensions; LinAlgError for infinities and NaN.
     """
+    # Tolerances that are numbers are those of a composite, whose result is copied.
+    numbers = rcond is not None or any(isinstance(t, float | int) for t in (atol, rtol))
+    if out is not None:
+        if not numbers:
+            refuse_links("linalg_pinv", A, atol, rtol, out)
+        check_castable("linalg.pinv", out, A)
     for label, tolerance in (("atol", atol), ("rtol", rtol if rcond is None else rcond)):
         if isinstance(tolerance, Tensor):
             refuse_gradient("linalg_pinv", label, tolerance)
+    if rcond is None:
+        _require_sizes(A, atol, rtol)
     if A._raw.ndim < 2 or A.dtype.category < FLOATING or A._raw.dtype in REDUCED:
         sizes = ", ".join(map(str, A._raw.shape))
         raise RuntimeError(
@@ -159,9 +184,6 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     result = linalg_pinv(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
     if out is None:
         return result
-    check_castable("linalg.pinv", out, result)
-    # Tolerances that are numbers are those of a composite, whose result is copied.
-    numbers = rcond is not None or any(isinstance(t, float | int) for t in (atol, rtol))
     return (copy_out if numbers else store)("linalg_pinv", out, result)
 
 
@@ -181,7 +203,6 @@ def _warn_of_tolerances(batch, shape, out) -> None:
     if shape == batch:
         return
     if out is not None:
-        check_out("linalg_matrix_rank", out, False)
         fit(out, batch)
     elif math.prod(batch):
         warn_resized(batch, shape)
@@ -195,6 +216,10 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     Raises RuntimeError as `pinv`.
     """
     name = "torch.linalg.matrix_rank"
+    if out is not None:
+        if tol is None:
+            _require_sizes(A, atol, rtol)
+        check_castable(name, out, new(np.int64(0)))
     lapack.check_matrices(name, A._raw, "input")
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -210,6 +235,11 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     result = new(np.asarray(ranks))
     _warn_of_tolerances(A._raw.shape[:-2], result._raw.shape, out)
     if out is not None:
+        fit(out, result._raw.shape)
+        if A._raw.size:
+            check_out("sum", out, False)
+        else:  # which ATen fills
+            check_write(out)
         return store("linalg_matrix_rank", out, result)
     result._storage.version = 1  # torch writes the sum into it
     return result

@@ -32,6 +32,8 @@ def tensorinv(A, ind=2, *, out=None):
     Raises RuntimeError for `ind` below 1 and tensors that are no square matrix, LinAlgError for a
     singular one.
     """
+    if out is not None:
+        check_castable("tensorinv", out, A)
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     if ind > A._raw.ndim:
@@ -54,6 +56,8 @@ def tensorsolve(A, B, dims=None, *, out=None):
     `dims` of A are moved to its end first. Raises RuntimeError unless A is then a square matrix
     whose rows are B's elements, LinAlgError for a singular one.
     """
+    if out is not None:
+        check_castable("tensorsolve", out, A)
     if dims is not None:
         ndim = A._raw.ndim
         A = FUNCTIONS["movedim"](A, tuple(dims), tuple(range(ndim - len(dims), ndim)))
@@ -63,10 +67,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
         "prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])", count, B._raw.size
     )
     result = solve(A.reshape((count, count)), B.flatten()).reshape(sizes)
-    if out is None:
-        return result
-    check_castable("tensorsolve", out, result)
-    return copy_out("linalg_tensorsolve", out, result)
+    return result if out is None else copy_out("linalg_tensorsolve", out, result)
 
 
 def vander(x, *, N=None):

@@ -26,8 +26,11 @@ FIRST = {**SECOND, "promote": "arithmetic"}
 
 
 def reduced(values, reduction: int):
-    """The mean or sum of an array; half precision accumulates in float32."""
-    if reduction == NONE:
+    """The mean or sum of an array; half precision accumulates in float32.
+
+    Any other number leaves it as it is (apply_loss_reduction).
+    """
+    if reduction not in (MEAN, SUM):
         return values
     wide = accumulate_dtype(values.dtype)
     total = values.mean(dtype=wide) if reduction == MEAN and values.size else values.sum(dtype=wide)
@@ -112,7 +115,7 @@ def reduced_gradient(values, like, reduction):
 
 
 def _reduced_gradient(values, like, reduction):
-    if reduction == NONE:
+    if reduction not in (MEAN, SUM):
         return values
     return values.mean() if reduction == MEAN else values.sum()
 

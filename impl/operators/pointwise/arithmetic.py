@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import blas
 
@@ -101,6 +103,8 @@ def add_scalar(self: Array, other) -> Array:
 @operator(node="SubBackward1", function=False, method=False, elementwise=True, takes_real_part=True)
 @rounded_once
 def sub_scalar(self: Array, other) -> Array:
+    if self.dtype.kind == "b":
+        raise NotImplementedError(SUBTRACT_BOOL)
     return self - other
 
 
@@ -247,6 +251,16 @@ def _check_subtraction(self, other, alpha) -> None:
     _check_alpha(self, other, alpha)
 
 
+@formula_operation
+def difference(value, other):
+    """value - other, which refuses bools. Raises NotImplementedError."""
+    _check_subtraction(value, other, 1)
+    return value - other
+
+
+tensor_ops.difference = lambda value, other: value - other
+
+
 # Of floats there is nothing else to refuse.
 sub.in_memory(lambda self, other, alpha=1: _accumulate(self, other, -alpha))
 sub.gradient(
@@ -256,16 +270,18 @@ sub.gradient(
 sub.forward(lambda F, self_t, other_t, alpha: self_t - times(F, other_t, alpha))
 
 
-@operator(
-    node="SubBackward1",
-    promote="arithmetic",
-    elementwise=True,
-    function=False,
-    method=False,
-    torch_name="sub",
-    validated_numbers=("alpha",),
-    takes_real_part=True,
-)
+_WITH_ALPHA: dict[str, Any] = {
+    "promote": "arithmetic",
+    "elementwise": True,
+    "function": False,
+    "method": False,
+    "validated_numbers": ("alpha",),
+    "takes_real_part": True,
+}
+"""Facts of subtractions that are reached through another name (`sub`, `rsub`, and operators)."""
+
+
+@operator(node="SubBackward1", torch_name="sub", **_WITH_ALPHA)
 def sub_number(self: Array, other: Array, *, alpha=1) -> Array:
     return _sub(self, other, alpha=alpha)
 
@@ -289,28 +305,12 @@ _subtracting("subtract", FUNCTIONS["sub"], sub_number)
 _subtracting("subtract_", FUNCTIONS["sub_"], sub_number.inplace)
 
 
-@operator(
-    promote="arithmetic",
-    elementwise=True,
-    function=False,
-    method=False,
-    validated_numbers=("alpha",),
-    takes_real_part=True,
-)
+@operator(**_WITH_ALPHA)
 def rsub(self: Array, other: Array, *, alpha=1) -> Array:
     return other - self if alpha == 1 else other - _multiple(self, alpha, other)
 
 
-@operator(
-    node="RsubBackward1",
-    promote="arithmetic",
-    elementwise=True,
-    function=False,
-    method=False,
-    torch_name="rsub",
-    validated_numbers=("alpha",),
-    takes_real_part=True,
-)
+@operator(node="RsubBackward1", torch_name="rsub", **_WITH_ALPHA)
 def rsub_scalar(self: Array, other: Array, *, alpha=1) -> Array:
     return other - self if alpha == 1 else other - _multiple(self, alpha, other)
 

@@ -123,11 +123,16 @@ for _op in (conj_physical_copy, conj_physical_inplace, conj_physical_of_real):
 def conj_physical(input, *, out=None):
     """The conjugate in new memory; a real tensor is returned itself (torch.conj_physical)."""
     if out is not None:
-        if isinstance(out, Tensor):
-            same_dtype_out(out._raw.dtype, input._raw)
-        copy = conj_physical_copy(input.detach())
-        return store_underived("aten::conj_physical", (input,), out, copy)
+        return store_underived(
+            "aten::conj_physical", (input,), out, lambda: conj_physical_copy(input), _store_copy
+        )
     return conj_physical_copy(input) if _is_complex(input) else input
+
+
+def _store_copy(name: str, out, result: Tensor):
+    if isinstance(out, Tensor):
+        same_dtype_out(out._raw.dtype, result._raw)
+    return store(name, out, result)
 
 
 @function()

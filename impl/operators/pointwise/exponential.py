@@ -65,22 +65,30 @@ def _log_of_complex_sum(a, b):
 
 
 logaddexp.gradient(
-    self=lambda F, grad, self, other: grad / F.conj(F.add_scalar(F.exp(other - self), 1)),
-    other=lambda F, grad, self, other: grad / F.conj(F.add_scalar(F.exp(self - other), 1)),
+    self=lambda F, grad, self, other: (
+        grad / F.conj(F.add_scalar(F.exp(F.difference(other, self)), 1))
+    ),
+    other=lambda F, grad, self, other: (
+        grad / F.conj(F.add_scalar(F.exp(F.difference(self, other)), 1))
+    ),
 )
 logaddexp.forward(
     lambda F, self_t, self, other_t, other: (
-        self_t / F.add_scalar(F.exp(other - self), 1)
-        + other_t / F.add_scalar(F.exp(self - other), 1)
+        self_t / F.add_scalar(F.exp(F.difference(other, self)), 1)
+        + other_t / F.add_scalar(F.exp(F.difference(self, other)), 1)
     )
 )
 logaddexp2.gradient(
-    self=lambda F, grad, self, other: grad / F.add_scalar(F.power_of_two(other - self), 1),
-    other=lambda F, grad, self, other: grad / F.add_scalar(F.power_of_two(self - other), 1),
+    self=lambda F, grad, self, other: (
+        grad / F.add_scalar(F.power_of_two(F.difference(other, self)), 1)
+    ),
+    other=lambda F, grad, self, other: (
+        grad / F.add_scalar(F.power_of_two(F.difference(self, other)), 1)
+    ),
 )
 logaddexp2.forward(
     lambda F, self_t, self, other_t, other: (
-        self_t / F.add_scalar(F.power_of_two(other - self), 1)
-        + other_t / F.add_scalar(F.power_of_two(self - other), 1)
+        self_t / F.add_scalar(F.power_of_two(F.difference(other, self)), 1)
+        + other_t / F.add_scalar(F.power_of_two(F.difference(self, other)), 1)
     )
 )

@@ -66,7 +66,7 @@ tensor_ops.exp2_of_integers = lambda value: tensor_ops.exp2(value)
 
 
 @function()
-@named_out("frexp")
+@named_out("frexp", outputs=(0,))
 def frexp(input, *, out=None):
     """The mantissa, in [1/2, 1), and the exponent of 2 (int32) of each number (torch.frexp).
 
@@ -79,7 +79,7 @@ def frexp(input, *, out=None):
         return result
     if isinstance(out, Tensor):
         raise TypeError("frexp(): argument 'out' must be tuple of Tensors, not Tensor")
-    if out[1].dtype is int32 and out[0].dtype is not input.dtype:
+    if out[0].dtype is not input.dtype:
         raise RuntimeError(
             f"torch.frexp() expects mantissa to have dtype {input.dtype.c_name} but got "
             f"{out[0].dtype.c_name}"

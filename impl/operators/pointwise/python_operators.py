@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import impl.operators.pointwise.comparison  # noqa: F401  defines eq, bitwise_and and their like
-from impl.core.dtypes import BY_NUMPY, python_number
+from impl.core.dtypes import BY_NUMPY, NUMPY_NUMBERS, python_number
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.dispatch import fast_path
@@ -41,13 +41,14 @@ def binary(call, name: str, operands=_OPERANDS):
     """Define a dunder method that returns NotImplemented for operands of an unknown type, and where
     the classes of the operands do so (`__torch_function__`)."""
 
-    usual = _USUAL if operands is _OPERANDS else {Tensor}
+    numbers = operands is not Tensor
+    usual = _USUAL if numbers else {Tensor}
 
     def dunder(self, other):
         if type(other) not in usual or type(self) is not Tensor:
             if STATE.torch_function and (asked := overriding((self, other))):
                 return _asked(name, asked, self, other)
-            if isinstance(other, np.generic) and operands is _OPERANDS:
+            if numbers and isinstance(other, NUMPY_NUMBERS):
                 other = python_number(other)
             if not isinstance(other, operands):
                 return NotImplemented

@@ -17,7 +17,7 @@ from impl.operators.pointwise.unary import unary
 from impl.tensor.tensor import Tensor
 
 
-@operator(elementwise=True, inplace=True, out=True, writes=1)
+@operator(elementwise=True, inplace=True, out=True, writes=1, written_by="abs")
 def abs_(self: Array) -> Array:
     """The absolute value; its slope at 0 and at NaN is 0 (torch.abs)."""
     refuse_bool(self, "abs_cpu")
@@ -296,13 +296,13 @@ def _check_same(self, values) -> None:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
-@heaviside.checks_out
 def _check_heaviside_out(out, self, values) -> None:
     _check_same(self, values)
     if out != self.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
 
 
+heaviside.checks_out(_check_heaviside_out, first=True)
 for _op, _name in ((heaviside, "heaviside"), (heaviside_into, "heaviside_")):
     _op.checked(_check_same)
     _op.gradients("self", "values")(no_derivative(_name))

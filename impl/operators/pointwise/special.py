@@ -11,6 +11,7 @@ from impl.core.dtypes import bfloat16
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import require_floating
+from impl.dispatch.out import named_out
 from impl.kernels.casting import element
 from impl.kernels.reduced_precision import at_least_float32, rounded_once, rounded_once_in
 from impl.operators.pointwise.unary import unary
@@ -114,6 +115,7 @@ def polygamma(n, self: Array) -> Array:
 
 
 @function("polygamma", method=False)
+@named_out("polygamma")
 def polygamma_(n, input, *, out=None):
     """The n-th derivative of digamma (torch.polygamma). Raises RuntimeError for a negative n."""
     if n < 0:

@@ -20,8 +20,17 @@ from impl.tensor.tensor import Tensor
 
 @operator(node="WhereBackward0", elementwise=True, function=False, method=False)
 def where(condition: Array, self: Array, other: Array) -> Array:
+    _require_condition(condition.dtype)
     target = result_dtype([self, other]).numpy
     return np.where(condition, _cast(self, target), _cast(other, target))
+
+
+def _require_condition(d: np.dtype) -> None:
+    if d.kind != "b" and d != np.uint8:
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{BY_NUMPY[d].legacy}"
+        )
 
 
 def _cast(value, target):
@@ -54,7 +63,7 @@ def _cast_layouts(args):
     return layouts
 
 
-where.checks_out(_same_as_promoted)
+where.checks_out(_same_as_promoted, first=True)
 where.gradient(
     self=lambda F, grad, condition: F.where(condition, grad, 0),
     other=lambda F, grad, condition: F.where(condition, 0, grad),
@@ -80,11 +89,7 @@ array_ops.where = _where
 def _check_condition(d: np.dtype) -> None:
     if d == np.uint8:
         warnings.warn(messages.UINT8_CONDITION, UserWarning, stacklevel=4)
-    elif d.kind != "b":
-        raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{BY_NUMPY[d].legacy}"
-        )
+    _require_condition(d)
 
 
 def _select(condition, self, other, out):

@@ -22,7 +22,6 @@ from impl.dispatch.out import (
     copy_out,
     exact_dtype_out,
     inner_product_out,
-    store,
     write_out,
 )
 from impl.operators.pointwise.python_operators import binary
@@ -185,8 +184,8 @@ binary(lambda right, left: matmul(left, right), "__rmatmul__", Tensor)
 array_ops.outer = lambda left, right: left[:, None] * right
 
 
-@function(out="mul")
-def outer(input, vec2):
+@function()
+def outer(input, vec2, *, out=None):
     """The products of every two elements of two vectors (torch.outer).
 
     Raises RuntimeError unless both are 1-D.
@@ -194,7 +193,7 @@ def outer(input, vec2):
     for name, value in (("self", input), ("vec2", vec2)):
         if value._raw.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {value._raw.ndim}-D")
-    return tensor_ops.reshape(input, (input.shape[0], 1)) * vec2
+    return FUNCTIONS["mul"](tensor_ops.reshape(input, (input.shape[0], 1)), vec2, out=out)
 
 
 tensor_ops.outer = outer
@@ -210,7 +209,7 @@ def ger(input, vec2, *, out=None):
         "instead.",
         stacklevel=2,
     )
-    return store("ger", out, outer(input, vec2))
+    return outer(input, vec2, out=out)
 
 
 @function()

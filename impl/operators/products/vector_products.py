@@ -6,14 +6,22 @@ import warnings
 
 import numpy as np
 
-from impl.core.dims import wrap_dim
+from impl.core.dims import existing_dim, wrap_dim
 from impl.core.registry import FUNCTIONS, tensor_ops
 from impl.core.sizes import broadcast_shapes
 from impl.core.strides import element_strides
 from impl.dispatch.autocast import lower_precision_fp
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.not_implemented import check_floating, refuse_bool, require_scalar_type
-from impl.dispatch.out import exact_dtype_out, named_out, refusing_gradients, store, store_exactly
+from impl.dispatch.out import (
+    exact_dtype_out,
+    fit,
+    named_out,
+    refuse_links,
+    refusing_gradients,
+    store,
+    store_exactly,
+)
 from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.allocation import preserved
@@ -60,7 +68,7 @@ def cross_along(input, other, *, dim=-1, out=None):
     one, two = input._raw.shape, other._raw.shape
     if len(one) != len(two):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    axis = wrap_dim(dim, len(one))
+    axis = existing_dim(dim, len(one))
     lengths = one[axis], two[axis]
     if lengths != (3, 3):
         raise RuntimeError(
@@ -151,6 +159,11 @@ def kron(input, other, *, out=None):
     one, two = ((1,) * (ndim - t._raw.ndim) + t._raw.shape for t in (input, other))
     left = kron_view(input, tuple(n for size in one for n in (size, 1)))
     right = kron_view(other, tuple(n for size in two for n in (1, size)))
-    result = kron_view(left * right, tuple(a * b for a, b in zip(one, two, strict=True)))
+    sizes = tuple(a * b for a, b in zip(one, two, strict=True))
+    if out is None:
+        return kron_view(left * right, sizes)
     # ATen writes through a view with a version counter of its own.
-    return result if out is None else store("mul", out, result, writes=0)
+    fit(out, sizes)
+    refuse_links("mul", input, other, out)
+    product = (left.detach() * right.detach()).contiguous()
+    return store("mul", out, product.reshape(sizes), writes=0)

@@ -22,12 +22,9 @@ def _check(weights: Tensor, count: int, replacement: bool) -> None:
             "multinomial only supports floating-point dtypes for input, got: "
             + weights.dtype.legacy
         )
-    shape = weights._raw.shape
-    if len(shape) not in (1, 2):
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
     if count <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and count > shape[-1]:
+    if not replacement and count > weights._raw.shape[-1]:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
@@ -83,7 +80,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples
     than classes without replacement.
     """
-    if input._raw.ndim in (1, 2) and out is not None and out.dtype is not int64:
+    if input._raw.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.legacy}")
     _check(input, num_samples, replacement)
     draw = _put_back if replacement and num_samples > 1 else _races

@@ -15,6 +15,7 @@ from impl.core import dtypes
 from impl.core.sizes import broadcast_shapes
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.not_implemented import no_derivative, not_implemented, require_full_precision
+from impl.dispatch.out import same_dtype_out, warn_resized
 from impl.factories.generator import default_generator
 
 _DOUBLE = np.dtype(np.float64)
@@ -93,11 +94,19 @@ binomial_drawn.gradients("count", "prob")(no_derivative("binomial"))
 def binomial(count, prob, generator=None):
     """Samples of binomial distributions of `count` trials with probability `prob`, which broadcast
     (torch.binomial). Not differentiable."""
-    for value in (count._raw, prob._raw):
-        require_full_precision(value, "binomial_cpu")
+    for name, value in (("count", count), ("prob", prob)):
+        if value.dtype.category != dtypes.FLOATING:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: "
+                f"{value.dtype.legacy}"
+            )
     kind = count._raw.dtype
     source = generator or default_generator
     shape = broadcast_shapes(count._raw.shape, prob._raw.shape)
+    same_dtype_out(prob._raw.dtype, count._raw)
+    require_full_precision(count._raw, "binomial_cpu")
+    if shape != count._raw.shape and count._raw.size:  # ATen's result begins with that shape
+        warn_resized(count._raw.shape, shape)
     pairs = (np.broadcast_to(v._raw, shape).ravel().astype(_DOUBLE) for v in (count, prob))
     found = [_binomial(n, p, source) for n, p in zip(*map(np.ndarray.tolist, pairs), strict=True)]
     drawn = np.array(found, _DOUBLE).astype(kind).reshape(shape)
@@ -113,6 +122,8 @@ def _binomial(count: float, p: float, source) -> float:
         return count - _binomial(count, 1 - p, source)
     if math.isnan(p):
         return p
+    if math.isinf(count):
+        return count
     return _large_binomial(count, p, source) if count * p >= 10 else _gaps(count, p, source)
 
 

@@ -170,7 +170,7 @@ bernoulli_of.gradient(self=lambda F, grad: F.zeros_like(grad))
     complex=NoComplex("bernoulli_tensor_cpu_self_"),
 )
 def bernoulli_fill(self: Array, p: Array, generator) -> Array:
-    wide = np.broadcast_to(p, self.shape)
+    wide = np.broadcast_to(p, self.shape) if self.size else np.empty(self.shape, p.dtype)
     order = elementwise_strides(self.shape, [(self.shape, element_strides(self))])
     return _trials(wide, generator, order).astype(self.dtype)
 

@@ -20,7 +20,7 @@ from impl.dispatch.not_implemented import (
     refuse_integer_result,
     refuse_integers,
 )
-from impl.dispatch.out import named_out, stored, storing_same, working_dtype
+from impl.dispatch.out import named_out, stored, typed_out, working_dtype
 from impl.dispatch.record import check_write
 from impl.kernels.reduced_precision import widened
 from impl.operators.reductions.reductions import accumulate, in_dtype
@@ -269,7 +269,7 @@ def cumprod(input, dim, *, dtype=None, out=None):
     return stored("cumprod", out, cumprod_along(input, dim, dtype))
 
 
-@function(out=True, storing=storing_same("expected scalar_type {0.legacy} but found {1.legacy}"))
+@function(out=True, before=typed_out("expected scalar_type {0.legacy} but found {1.legacy}"))
 def logcumsumexp(input, dim):
     """log(cumsum(exp(x))), computed stably (torch.logcumsumexp).
 

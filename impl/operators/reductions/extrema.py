@@ -26,7 +26,7 @@ from impl.dispatch.definition import (
     written,
 )
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.out import store, store_exactly, stored
+from impl.dispatch.out import named_out, refusing_gradients, store, store_exactly, stored
 from impl.operators.pointwise.halved_ties import (
     larger,
     larger_before_nan,
@@ -172,7 +172,7 @@ def _of_dims(name: str, reduction, words: str):
     facts["complex"] = NoComplex({"amax": "max_values_cpu", "amin": "min_values_cpu"}[name])
     node = f"{name.capitalize()}Backward0"
     op = operator(node=node, function=False, method=False, **facts)(kernel)
-    op.checks_out(_same_dtype)
+    op.checks_out(_same_dtype, first=True)
     op.gradient(self=_shared).forward(_tied_mean)
 
     def extremum(input, dim=(), keepdim=False, *, out=None):
@@ -324,6 +324,11 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
 
     pair = indexed(name)
 
+    @refusing_gradients
+    @named_out(name, outputs=(0,))
+    def of_dim(input, dim, keepdim, *, out=None):
+        return stored(name, out, pair(dim_op(input, dim, keepdim)))
+
     def extremum(input, dim=None, keepdim=False, *, other=None, out=None):
         other = dim if isinstance(dim, Tensor) else other
         if other is not None:
@@ -331,7 +336,7 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
                 return elementwise(input, other)
             return elementwise.call_out(out, (input, other))
         if dim is not None:
-            return stored(name, out, pair(dim_op(input, dim, keepdim)))
+            return of_dim(input, dim, keepdim, out=out)
         if out is None:
             return all_op(input)
         kernel = all_op if input._raw.size else functools.partial(_identity, name)

@@ -153,19 +153,21 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     smallest to the largest element. With `density` the histogram's integral is 1. Raises
     RuntimeError for edges, weights and outputs of other dtypes, NotImplementedError for integers.
     """
-    if isinstance(bins, Tensor):
+
+    def compute():
         edges = bins
-    else:
-        _check_number_of_bins(bins)
+        if not isinstance(bins, Tensor):
+            _check_number_of_bins(bins)
         _check_histogram_out(input, out)
-        low, high = _outer_edges(np.asarray(input._raw), range)
-        edges = FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
-    found = histogram_within(input, edges, weight, density)
+        if not isinstance(bins, Tensor):
+            low, high = _outer_edges(np.asarray(input._raw), range)
+            edges = FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
+        return Histogram(histogram_within(input, edges, weight, density))
+
     if out is None:
-        return Histogram(found)
-    _check_histogram_out(input, out)
+        return compute()
     inputs = [value for value in (input, bins, weight) if isinstance(value, Tensor)]
-    return store_underived("aten::histogram", inputs, out, Histogram(found))
+    return store_underived("aten::histogram", inputs, out, compute)
 
 
 def _check_number_of_bins(bins: int) -> None:

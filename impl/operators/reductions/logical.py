@@ -23,6 +23,11 @@ def _check_out(name: str, out) -> None:
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype.legacy}")
 
 
+def _as_stored(input, out):
+    """The input; in uint8, where ATen reduces in the dtype of an `out=`."""
+    return input.detach().to(uint8) if out is not None and out.dtype is uint8 else input
+
+
 @operator(function=False, method=False, writes=1)
 def all_dim(self: Array, dim=None, keepdim=False) -> Array:
     return _logical(np.all, self, dim, keepdim)
@@ -37,7 +42,7 @@ def any_dim(self: Array, dim=None, keepdim=False) -> Array:
 def all_(input, dim=None, keepdim=False, *, out=None):
     """Whether every element is true (torch.all)."""
     _check_out("all", out)
-    result = all_dim(input, dim, keepdim)
+    result = all_dim(_as_stored(input, out), dim, keepdim)
     return result if out is None else store("all", out, result)
 
 
@@ -45,7 +50,7 @@ def all_(input, dim=None, keepdim=False, *, out=None):
 def any_(input, dim=None, keepdim=False, *, out=None):
     """Whether some element is true (torch.any)."""
     _check_out("any", out)
-    result = any_dim(input, dim, keepdim)
+    result = any_dim(_as_stored(input, out), dim, keepdim)
     return result if out is None else store("any", out, result)
 
 

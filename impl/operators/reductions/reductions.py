@@ -126,6 +126,7 @@ def sum_(input, dim=_UNSTATED, keepdim=False, *, dtype=None, out=None):
     function=False,
     method=False,
     writes=2,
+    written_by="sum",
     saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel")),
 )
 def mean_all(self: Array, dtype=None) -> Array:
@@ -156,6 +157,7 @@ mean_all.forward("linear")
     function=False,
     method=False,
     writes=2,
+    written_by="sum",
     saved_as=SavedAs(parts=("_sym_sizes", "_sym_strides", "_dim", "_sym_numel"), dim_as_tuple=True),
 )
 def mean_dim(self: Array, dim=None, keepdim=False, dtype=None) -> Array:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from impl.core.dims import wrap_dim
 from impl.core.dtypes import int32, int64
 from impl.core.registry import FUNCTIONS
 from impl.dispatch.definition import Array, function, operator
@@ -142,16 +143,16 @@ def segment_reduce(
     `initial` is the initial value of each reduction. Raises RuntimeError for lengths that are
     negative or, unless `unsafe`, do not sum to the size of the axis. No second derivative.
     """
+    axis = wrap_dim(axis, data._raw.ndim)
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    given, name = (offsets, "offsets") if lengths is None else (lengths, "lengths")
+    if given is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if reduce not in _REDUCTIONS:
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
-    given, name = (offsets, "offsets") if lengths is None else (lengths, "lengths")
-    if given is None:
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    axis = axis + data._raw.ndim if axis < 0 else axis
     if data._raw.ndim < given._raw.ndim:
         raise RuntimeError(
             f"Expected data.dim() >= {name}_value.dim() to be true, but got false.  (Could this "

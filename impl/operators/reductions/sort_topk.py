@@ -16,7 +16,7 @@ from impl.core.dims import wrap_dim
 from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import NoComplex
 from impl.dispatch.not_implemented import refuse_bool
-from impl.dispatch.out import named_out, store_exactly, storing_same
+from impl.dispatch.out import named_out, store_exactly, storing_same, typed_out
 from impl.kernels import introsort, selection
 from impl.operators.reductions.extrema import (
     evenly,
@@ -106,7 +106,7 @@ Sorted, Largest = indexed("sort"), indexed("topk")
 _UNSTATED = object()
 
 
-@function(out=True, storing=store_exactly)
+@function(out=True, storing=store_exactly, derived=(0,))
 def sort(input, dim=-1, descending=False, *, stable=_UNSTATED):
     """The elements in order along `dim`, with their indices (torch.sort).
 
@@ -129,7 +129,7 @@ def msort(input):
     return sort_default(input, 0, False)[0]
 
 
-@function(out=True, storing=store_exactly)
+@function(out=True, storing=store_exactly, derived=(0,))
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """The k largest (or smallest) elements along `dim`, in order (torch.topk)."""
     return Largest(topk_dim(input, int(k), dim, largest, sorted))
@@ -243,7 +243,7 @@ def _define_median(name: str, skip_nan: bool, words: str) -> None:
         "Expected tensor for argument #1 'indices' to have scalar type {0.legacy}; but got "
         "torch.{1.legacy}Tensor instead (while checking arguments for median)",
     )
-    function(name, out=True, storing=storing_same(*wrong, order=(1, 0)))(median)
+    function(name, out=True, storing=storing_same(*wrong, order=(1, 0)), derived=(0,))(median)
 
 
 _define_median("median", False, "; without `dim` its gradient is shared by ties")
@@ -301,7 +301,7 @@ _STORE_RANKED = storing_same(
 
 
 @function()
-@named_out("kthvalue")
+@named_out("kthvalue", outputs=(0,))
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """The k-th smallest element along `dim` and its index, k counted from 1 (torch.kthvalue)."""
     for tensor in out or ():
@@ -314,7 +314,9 @@ _WRONG_MODE = "expected scalar type '{0.legacy}' but got '{1.legacy}' for "
 
 
 @function(
-    out=True, storing=storing_same(_WRONG_MODE + "values output", _WRONG_MODE + "indices output")
+    out=True,
+    before=typed_out(_WRONG_MODE + "values output", _WRONG_MODE + "indices output"),
+    derived=(0,),
 )
 def mode(input, dim=-1, keepdim=False):
     """The most frequent value along `dim`, the smallest of several (torch.mode)."""
@@ -324,8 +326,10 @@ def mode(input, dim=-1, keepdim=False):
 # -- running extrema --------------------------------------------------------------------------
 
 
-def _running(self, dim, better):
+def _running(name: str, self, dim, better):
     array = np.asarray(self)
+    if not array.ndim and dim not in (-1, 0):
+        raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
     dim = wrap_dim(dim, array.ndim)
     if array.ndim == 0:
         return array[()].copy(), np.int64(0)
@@ -355,7 +359,7 @@ def _define_running(name: str, better, words: str) -> None:
     """Define and publish `cummax` or `cummin`."""
 
     def kernel(self: Array, dim) -> Array:
-        return _running(self, dim, better)
+        return _running(name, self, dim, better)
 
     kernel.__name__ = f"{name}_dim"
     node, outputs = f"{name.capitalize()}Backward0", ("values", "indices")
@@ -373,7 +377,7 @@ def _define_running(name: str, better, words: str) -> None:
         f"The running {words} and where it is; an equal later element takes over (torch.{name})."
     )
     wrong = "expected scalar_type {0.legacy} but found {1.legacy}"
-    function(name, out=True, storing=storing_same(wrong, wrong))(running)
+    function(name, out=True, before=typed_out(wrong, wrong), derived=(0,))(running)
 
 
 _define_running("cummax", np.greater_equal, "maximum")

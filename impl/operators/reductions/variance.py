@@ -63,7 +63,19 @@ def variance(raw, dim, correction, keepdim):
     return variance_and_mean(raw, dim, correction, keepdim)[0]
 
 
-@operator(node="VarBackward0", function=False, method=False, layout_sensitive=True)
+def _written_by(args) -> str | None:
+    """ATen's kernel for all elements takes their mean, which is a sum with `out=`."""
+    return "sum" if args[1] is None else None
+
+
+@operator(
+    node="VarBackward0",
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    writes=1,
+    written_by=_written_by,
+)
 def var_correction(self: Array, dim, correction, keepdim) -> Array:
     return variance(self, dim, correction, keepdim).astype(real_dtype(self.dtype))
 
@@ -87,7 +99,14 @@ def var_backward(F, grad, self, dim, correction, keepdim):
 var_correction.gradient(self=var_backward)
 
 
-@operator(node="StdBackward0", function=False, method=False, layout_sensitive=True)
+@operator(
+    node="StdBackward0",
+    function=False,
+    method=False,
+    layout_sensitive=True,
+    writes=1,
+    written_by=_written_by,
+)
 def std_correction(self: Array, dim, correction, keepdim) -> Array:
     return np.sqrt(variance(self, dim, correction, keepdim)).astype(real_dtype(self.dtype))
 

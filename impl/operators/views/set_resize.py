@@ -13,7 +13,7 @@ from impl.core.strides import contiguous_strides, extent, strided
 from impl.dispatch.definition import function
 from impl.dispatch.record import check_write, edges_of, record_undifferentiable
 from impl.tensor import forward_grad, resize_storage, write
-from impl.tensor.geometry import Geometry, elements, geometry
+from impl.tensor.geometry import Geometry, elements, geometry, out_of_bounds
 from impl.tensor.lazy_conj import conj_neg_bits
 from impl.tensor.tensor import Tensor, requires_grad
 
@@ -91,7 +91,12 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         same = shape == self._raw.shape  # then it keeps its strides
         strides = tuple(stride) if stride else self.stride() if same else contiguous_strides(shape)
         target = Geometry(shape, strides, offset)
-        _make_room(memory, (offset + extent(shape, strides)) * self._raw.dtype.itemsize)
+        itemsize = self._raw.dtype.itemsize
+        needed, room = (offset + extent(shape, strides)) * itemsize, memory.nbytes()
+        if same and strides == self.stride() and needed > room:  # ATen does not resize it then
+            stated = target._replace(strides=stride or ())
+            raise out_of_bounds(stated, itemsize, needed, room)
+        _make_room(memory, needed)
     self._raw = strided(elements(memory, self._raw.dtype), *target)
     self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides
     self._offset = target.offset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.core.dims import existing_dim, wrap_dim
+from impl.core.dims import require_dims, wrap_dim
 from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
@@ -194,7 +194,8 @@ def unbind(self: Geometry, dim=0) -> list[Geometry]:
 
     Multi-output views, which may not be modified in place while recorded. Raises IndexError.
     """
-    dim = existing_dim(dim, len(self.shape))
+    dim = wrap_dim(dim, len(self.shape))
+    require_dims(dim, len(self.shape))
     shape = (*self.shape[:dim], *self.shape[dim + 1 :])
     strides = (*self.strides[:dim], *self.strides[dim + 1 :])
     return [
@@ -231,6 +232,11 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                 f"{how.dtype.legacy}"
+            )
+        if how._raw.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {how._raw.ndim} dims"
             )
         how = how.tolist()
     if isinstance(how, int):

@@ -79,13 +79,15 @@ def _published(copies):
     def call(*args, out=None, **named):
         if out is None:
             return copies(*args, **named)
-        with no_grad():
-            result = copies(*args, **named)
-        if isinstance(result, tuple):
-            _store_several(name, out, result)
+        if name in _OVERLOADS:
+            if name == "unbind_copy":  # the only one of these that refuses what requires grad
+                for part in out:
+                    check_out(name, part, False)
+            with no_grad():
+                _store_several(name, out, copies(*args, **named))
             return None
-        input = args[0] if args else named[first]
-        return store_underived(f"aten::{name}", (input,), out, result, store_resized)
+        input, compute = args[0] if args else named[first], lambda: copies(*args, **named)
+        return store_underived(f"aten::{name}", (input,), out, compute, store_resized)
 
     return function(method=False)(call)
 
@@ -94,19 +96,14 @@ _OVERLOADS = {"split_with_sizes_copy": "out", "unbind_copy": "int_out", "split_c
 
 
 def _store_several(name: str, out, results: tuple[Tensor, ...]) -> None:
-    """Store copies in the tensors of `out`; as in ATen, only unbind_copy refuses those that
-    require grad."""
+    """Store copies in the tensors of `out`."""
     if len(out) != len(results):
         raise RuntimeError(
             f"{name}_{_OVERLOADS[name]} expected an out= argument of size {len(results)}, got "
             f"size {len(out)}"
         )
-    if name == "unbind_copy":
-        for part in out:
-            check_out(name, part, False)
-    with no_grad():
-        for one, result in zip(out, results, strict=True):
-            store_resized(name, one, result)
+    for one, result in zip(out, results, strict=True):
+        store_resized(name, one, result)
 
 
 _alias, _as_strided = ViewCopy(alias_), ViewCopy(as_strided)
@@ -235,7 +232,6 @@ def narrow_copy(self: Array, dim, start, length) -> Array:
     return np.array(array_ops.narrow(self, dim, start, length), order="C")
 
 
-@narrow_copy.checks_out
 def _check_narrow_out(out, self, dim, start, length) -> None:
     if out != self.dtype:
         raise RuntimeError(
@@ -244,6 +240,7 @@ def _check_narrow_out(out, self, dim, start, length) -> None:
         )
 
 
+narrow_copy.checks_out(_check_narrow_out, first=True)
 narrow_copy.gradient(self="F.slice_backward(grad, self_shape, dim, start, start + length, 1)")
 narrow_copy.forward("linear")
 

@@ -1,0 +1,163 @@
+"""Worth of the causes of a run: each mutant of a catalogue as a backend, against the history.
+
+    python benchmarks/causes.py [--catalogue mutants.catalogue] [--part K/N] [--keep FILE]
+
+A mutant has one mistake, and names the rules that it breaks. So the first cause of its run should
+show one of these rules, by a short program; and among the divergences of several mutants at once a
+cause should have those of one of them. Prints both, and each mutant whose first cause shows another
+rule. The programs of all rules run on each mutant, which takes some seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance import backends
+from conformance.compare.compare import compare
+from conformance.execution.execute import trace
+from conformance.isolation.forked import Answer, fork
+from conformance.isolation.process import IsolationError
+from conformance.mutation.examine import RULES, stage_of
+from conformance.mutation.ground import ground
+from conformance.mutation.mutant import Mutant, find_catalogue
+from conformance.run.judge import blank_line
+from conformance.run_files.causes import Cause, causes
+from conformance.settings.settings import Settings
+from conformance.suite.shard import Shard, shard
+from conformance.suite.suite import read_suite
+
+SHORT = 8
+"""Lines of a program up to its divergence, beside the import, that are short."""
+
+POOL = 5
+"""Mutants whose divergences are put together to measure how pure causes are."""
+
+POOLS = 200
+
+
+class Bench:
+    """The programs of rules, and their lines on mutants."""
+
+    def __init__(self, timeout: float = 300) -> None:
+        self.timeout = timeout
+        settings = Settings(backend="impl", oracle="recorded:torch-2.15")
+        self.ground, _ = ground(settings, read_suite(None, None), every=True, samples=False)
+        programs = self.ground.programs.values()
+        self.programs = [p for p in programs if stage_of(p) == RULES]
+        unchanged = {line["id"] for line in self.lines(backends.find("impl", ()))}
+        self.programs = [p for p in self.programs if p.id not in unchanged]
+        self.areas = {p.rule: p.area for p in self.programs}
+
+    def lines(self, backend: backends.Backend) -> Iterator[dict[str, Any]]:
+        """The lines of programs that diverge."""
+        for program in self.programs:
+            expected = self.ground.expected[program.id]
+            verdict = compare(expected, trace(program, backend), program, stated=False)
+            if verdict.outcome == "diverges":
+                yield {**blank_line(program), **verdict.to_json()}
+
+    def of_mutant(self, mutant: Mutant) -> list[dict[str, Any]]:
+        """The lines of a mutant, which runs in a forked process; raises IsolationError."""
+
+        def begin() -> Answer:
+            def answer(request: dict[str, Any]) -> dict[str, Any]:
+                return {"lines": list(self.lines(backends.from_object("mutant", mutant.apply())))}
+
+            return answer
+
+        process = fork(begin)
+        try:
+            answer = process.ask({}, self.timeout)
+        finally:
+            process.close()
+        return list(answer.get("lines", ()))
+
+    def run(self, lines: Sequence[dict[str, Any]]) -> list[Cause]:
+        """The causes of a run with these lines, in which all else conforms."""
+        every = {p.id: {**blank_line(p), "outcome": "conforms"} for p in self.programs}
+        return causes((every | {line["id"]: line for line in lines}).values())
+
+
+def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]) -> None:
+    """Print how often the first cause is right, its program short, and how pure causes are."""
+    right = chapter = short = groups = 0
+    for mutant in mutants:
+        found = bench.run(lines[mutant.name])
+        first = found[0]
+        rule, area = first.shown["rule"], first.shown["area"]
+        named = {rule, area} & set(mutant.breaks)
+        right += bool(named)
+        chapter += area in {bench.areas.get(name, name) for name in mutant.breaks}
+        short += _length(first) <= SHORT
+        groups += len(found)
+        if not named:
+            told = f"{first.shown['id']}: {first.words}"
+            print(f"{mutant.name} (breaks {', '.join(mutant.breaks)}): {told}")
+    number = len(mutants)
+    print(f"{number} mutants that rules notice, {groups / number:.1f} causes each")
+    print(f"the first cause shows a rule that the mutant breaks: {right / number:.1%}")
+    print(f"... or a rule of the same chapter: {chapter / number:.1%}")
+    print(f"its program has at most {SHORT} lines up to the divergence: {short / number:.1%}")
+    pure, causes_of_pool = _purity(bench, lines, mutants)
+    print(
+        f"{POOL} mutants at once: {causes_of_pool:.1f} causes, {pure:.1%} of programs by one mutant"
+    )
+
+
+def _length(cause: Cause) -> int:
+    source = cause.shown["source"].splitlines()
+    at = cause.place[1]["line"] if cause.place else len(source)
+    return sum(bool(text.strip()) and text != "import torch" for text in source[:at])
+
+
+def _purity(
+    bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]
+) -> tuple[float, float]:
+    """The share of a cause's programs that its commonest mutant explains, and causes per pool."""
+    drawn = random.Random(0)
+    shares, number = [], 0
+    for _ in range(POOLS):
+        of: dict[str, str] = {}
+        pool: dict[str, dict[str, Any]] = {}
+        for mutant in drawn.sample(mutants, min(POOL, len(mutants))):
+            for line in lines[mutant.name]:
+                of.setdefault(line["id"], mutant.name)
+                pool.setdefault(line["id"], line)
+        found = bench.run(list(pool.values()))
+        counted = [Counter(of[line["id"]] for line in cause.lines) for cause in found]
+        shares.append(sum(c.most_common(1)[0][1] for c in counted) / len(pool))
+        number += len(found)
+    return sum(shares) / POOLS, number / POOLS
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--catalogue", default="mutants.catalogue")
+    parser.add_argument("--part", type=shard, default=Shard(1, 1), metavar="K/N")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="write what mutants show here")
+    options = parser.parse_args()
+    bench = Bench()
+    gc.collect()
+    gc.freeze()  # or a collection in each forked process would copy all memory
+    chosen = options.part.take(list(find_catalogue(options.catalogue)))
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for mutant in chosen:
+        try:
+            lines[mutant.name] = bench.of_mutant(mutant)
+        except IsolationError as error:
+            print(f"{mutant.name}: {str(error).splitlines()[0]}")
+    if options.keep:
+        options.keep.write_text(json.dumps(lines), "utf-8")
+    measured(bench, lines, [mutant for mutant in chosen if lines.get(mutant.name)])
+
+
+if __name__ == "__main__":
+    main()

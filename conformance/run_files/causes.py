@@ -1,0 +1,185 @@
+"""Causes: the divergences of a run in groups, each of which one mistake may explain.
+
+A mistake of a backend shows in many programs as the same difference, at the first statement of each
+that diverges. So that is the key: the level, the field, and the kind of difference, without the
+values of the program. Differences that are seen in samples of only a few operators are apart, one
+cause for each operator.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from conformance.base.levels import LEVELS
+from conformance.compare.differences import Difference, difference, earliest
+from conformance.program.operations import operator_of
+from conformance.run_files.totals import is_failing
+
+Line = Mapping[str, Any]
+
+FEW = 6
+"""Operators whose samples show a difference, up to which each of them is a cause of its own."""
+
+FINDINGS = "findings"
+"""The area of the chapter whose rules are single observations of the fuzzer."""
+
+ABOUT = 3
+"""Programs whose lengths up to the divergence differ by less than this are about as short."""
+
+_SPECIFICATION = Difference("specification", "comment", "not what the oracle does")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Programs that diverge in the same way; `operator` where only its programs do.
+
+    `lines` are their lines of the run file in the suite's order; `shown` is the line of the program
+    that shows the cause best.
+    """
+
+    difference: Difference
+    operator: str | None
+    lines: Sequence[Line]
+    shown: Line
+
+    @property
+    def key(self) -> str:
+        """A text that is the same in every run with this cause."""
+        return self.difference.key + (f": {self.operator}" if self.operator else "")
+
+    @property
+    def words(self) -> str:
+        """The cause as a clause: `cumsum: a tensor has other values`."""
+        before = f"{self.operator}: " if self.operator else ""
+        return before + self.difference.words
+
+    @cached_property
+    def areas(self) -> dict[str, int]:
+        """The areas of its programs with their numbers, the largest first."""
+        return dict(Counter(line["area"] for line in self.lines).most_common())
+
+    @property
+    def place(self) -> tuple[str, Mapping[str, Any]] | None:
+        """The level and the divergence of the first statement of `shown` that diverges; None where
+        only a comment is not met."""
+        return earliest(self.shown["divergences"], LEVELS)
+
+    @property
+    def follows(self) -> str | None:
+        """The convention that the backend follows instead, where most of the programs show one."""
+        shown = Counter(_followed(line) for line in self.lines)
+        best, number = shown.most_common(1)[0]
+        return best if best and 2 * number >= len(self.lines) else None
+
+
+def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]:
+    """The causes of the divergences among a run's lines, those of most programs first.
+
+    Known divergences are left out, and levels other than these.
+    """
+    lines = list(lines)
+    groups: dict[Difference, list[Line]] = {}
+    for line in lines:
+        if is_failing(line):
+            groups.setdefault(seen(line, levels), []).append(line)
+    examples = Counter(line["rule"] for line in lines)
+    found = [
+        Cause(key, operator, members, _best(members, examples))
+        for key, group in groups.items()
+        for operator, members in _by_operator(group).items()
+    ]
+    order = {id(line): position for position, line in enumerate(lines)}
+    return sorted(found, key=lambda cause: (-len(cause.lines), order[id(cause.lines[0])]))
+
+
+_PLACE = re.compile(r"\bline \d+: (?:the backend lacks )?")
+
+
+def reasons(lines: Iterable[Line], outcome: str) -> list[tuple[str, list[Line]]]:
+    """The reasons for which programs ended with an outcome (`unsupported`, `error`, `not_run`),
+    each with their lines, those of most programs first; the number of a line is no part of one."""
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        if line["outcome"] == outcome:
+            reason = _PLACE.sub("", line["reason"] or "no reason given")
+            groups.setdefault(reason, []).append(line)
+    return sorted(groups.items(), key=lambda item: -len(item[1]))
+
+
+def seen(line: Line, levels: Sequence[str] = LEVELS) -> Difference:
+    """The difference at the first statement of a diverging program."""
+    first = earliest(line["divergences"], levels) or earliest(line["divergences"], LEVELS)
+    if first is None:
+        return _SPECIFICATION
+    level, divergence = first
+    found = difference(level, divergence)
+    if found.field == "value" and (read := operator_of(_statement(line, divergence))):
+        return Difference(level, read, found.kind)
+    return found
+
+
+def _statement(line: Line, divergence: Mapping[str, Any]) -> str:
+    """The source of the statement that diverges; empty where the program does not parse."""
+    try:
+        tree = ast.parse(line["source"])
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    at = divergence["line"] or 0
+    for statement in tree.body:
+        if statement.lineno <= at <= (statement.end_lineno or 0):
+            return ast.unparse(statement)
+    return ""
+
+
+def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
+    """The lines by operator, if samples of a few operators are among them; otherwise under None.
+
+    Programs of rules belong to the operator that they name, or to None.
+    """
+    operators = {line["operator"] for line in group if line["operator"]}
+    if not 0 < len(operators) <= FEW:
+        return {None: list(group)}
+    found: dict[str | None, list[Line]] = {}
+    for line in group:
+        named = [
+            name for name in operators if re.search(rf"\b{re.escape(name)}_?\b", line["source"])
+        ]
+        operator = line["operator"] or (named[0] if len(named) == 1 else None)
+        found.setdefault(operator, []).append(line)
+    return found
+
+
+def _best(group: Sequence[Line], examples: Counter[str | None]) -> Line:
+    """The line that shows the cause best: of a rule of which at least half of the examples are in
+    the group; of these one that diverges after the fewest lines, and of those about as short the
+    first in the suite's order. ``examples`` are the numbers of examples of each rule.
+
+    Findings and samples come last: a rule of a chapter says more than they do.
+    """
+    told = Counter(line["rule"] for line in group)
+
+    def rank(item: tuple[int, Line]) -> tuple[Any, ...]:
+        position, line = item
+        rule = line["rule"]
+        partly = 2 * told[rule] < examples[rule]
+        return rule is None, line["area"] == FINDINGS, partly, _length(line) // ABOUT, position
+
+    return min(enumerate(group), key=rank)[1]
+
+
+def _length(line: Line) -> int:
+    """The lines of a program up to the first statement that diverges."""
+    first = earliest(line["divergences"], LEVELS)
+    at = first[1]["line"] if first else None
+    return at or line["source"].count("\n")
+
+
+def _followed(line: Line) -> str | None:
+    shown = line.get("convention") or {}
+    return shown["backend"] if shown and shown["oracle"] != shown["backend"] else None

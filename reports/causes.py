@@ -1,0 +1,73 @@
+"""The causes of a run's divergences for its page: each with the program that shows it best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.output.causes import excerpt
+from conformance.run_files.causes import Cause
+from reports.attention import place, sides
+from reports.text import count, listed, visible
+
+OPEN = 5
+"""Causes that are shown with their program; further ones are folded."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One cause as text: `number` programs diverge; `program` is the ID of the one shown.
+
+    `lines` are its lines up to the divergence, with their numbers.
+    """
+
+    key: str
+    level: str
+    words: str
+    number: int
+    areas: str
+    program: str
+    rule: str
+    sentence: str
+    lines: list[tuple[str, str]]
+    where: str
+    expected: str
+    got: str
+    follows: str
+
+
+def shown(found: Sequence[Cause]) -> list[Shown]:
+    """The causes, the largest first."""
+    return [_shown(cause) for cause in found]
+
+
+def _shown(cause: Cause) -> Shown:
+    line = cause.shown
+    where = expected = got = ""
+    if cause.place is not None:
+        where = place(*cause.place)
+        expected, got = sides(cause.place[1])
+    elif line["specification"]:
+        failed = line["specification"][0]
+        where, expected, got = f"line {failed['line']}", str(failed["expected"]), str(failed["got"])
+    return Shown(
+        key=cause.key,
+        level=cause.difference.level,
+        words=visible(cause.words),
+        number=len(cause.lines),
+        areas=visible(listed([f"{area} {number:,}" for area, number in cause.areas.items()])),
+        program=line["id"],
+        rule=visible(line["rule"] or line["operator"] or line["area"]),
+        sentence=visible(line["sentence"] or ""),
+        lines=[(str(number or ""), visible(text)) for number, text in excerpt(cause)],
+        where=visible(where),
+        expected=visible(expected),
+        got=visible(got),
+        follows=visible(cause.follows or ""),
+    )
+
+
+def title(found: Sequence[Cause]) -> str:
+    """The heading: `3 causes of 1,551 divergences`."""
+    programs = sum(len(cause.lines) for cause in found)
+    return f"{count(len(found), 'cause')} of {count(programs, 'divergence')}"

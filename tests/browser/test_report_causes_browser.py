@@ -1,0 +1,89 @@
+"""The causes of a run's divergences in its report, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import made_runs
+import pytest
+from report_page import address, all_of, keys, one, ready, report, shows, texts, urgent, wait
+
+pytestmark = pytest.mark.browser
+
+
+def made(folder: Path) -> str:
+    lines = [made_runs.diverging(f"SEED-{n:02}.1", "seeds", "graph") for n in range(1, 6)]
+    lines += [made_runs.diverging(f"ALIAS-{n:02}.1", "aliasing", "memory") for n in range(1, 4)]
+    lines += [made_runs.line(f"TIES-{n:02}.1", "ties") for n in range(1, 4)]
+    return report(folder, lines)
+
+
+def test_causes_stand_above_everything_but_the_verdict(opened: Any, tmp_path: Path) -> None:
+    page = opened(made(tmp_path))
+    assert one(page, "#causes-title").text.startswith("2 causes of 8 divergences")
+    assert texts(page, ".cause h3 b") == ["5", "3"]
+    causes = one(page, ".causes").location["y"]
+    assert one(page, "h1").location["y"] < causes < one(page, ".facts").location["y"]
+
+
+def test_the_program_of_a_cause_is_one_click_away(opened: Any, tmp_path: Path) -> None:
+    page = opened(made(tmp_path))
+    assert "SEED-01.1" in texts(page, ".cause .row-id")
+    marked = texts(page, ".cause li.marked")
+    assert len(marked) == 2
+    one(page, ".cause .row-id").click()
+    shows(page, "SEED-01.1")
+
+
+def test_a_cause_is_a_list_with_an_address_and_takes_the_focus(opened: Any, tmp_path: Path) -> None:
+    page = opened(made(tmp_path))
+    all_of(page, ".cause h3 a")[1].click()
+    wait(lambda: urgent(page) == ["ALIAS-01.1", "ALIAS-02.1", "ALIAS-03.1"])
+    assert "cause=" in page.current_url
+    wait(lambda: page.switch_to.active_element.get_attribute("id") == "programs-title")
+    again = opened(page.current_url)
+    ready(again)
+    assert urgent(again) == ["ALIAS-01.1", "ALIAS-02.1", "ALIAS-03.1"]
+    assert "of the cause" in one(again, "#found").text
+
+
+def test_next_walks_what_diverges(opened: Any, tmp_path: Path) -> None:
+    page = opened(made(tmp_path), "#SEED-05.1")
+    shows(page, "SEED-05.1")
+    assert "5 of 8" in one(page, ".crumbs").text
+    keys(page, "j")
+    shows(page, "ALIAS-01.1")
+    keys(page, "j")
+    keys(page, "j")
+    shows(page, "ALIAS-03.1")
+    assert not all_of(page, ".crumbs a[rel=next]")
+    assert address(page).startswith("#ALIAS-03.1")
+
+
+def test_later_statements_follow_from_the_first_that_diverges(opened: Any, tmp_path: Path) -> None:
+    line = made_runs.diverging("SEED-01.1", "seeds", "values")
+    first = line["divergences"]["values"]
+    line["divergences"]["memory"] = {
+        **first,
+        "step": first["step"] - 1,
+        "line": first["line"] - 1,
+        "name": "x",
+        "field": "version",
+        "expected": 1,
+        "got": 0,
+    }
+    line["levels"]["memory"] = "diverges"
+    page = opened(report(tmp_path, [line]))
+    assert texts(page, ".cause h3 .muted") == ["memory"]
+    page = opened(report(tmp_path, [line]), "#SEED-01.1")
+    shows(page, "SEED-01.1")
+    rows = texts(page, ".divergences tbody tr")
+    assert rows[0].startswith("✗ memory")
+    assert f"follows from line {first['line'] - 1}" in rows[1]
+
+
+def test_a_run_that_conforms_has_no_causes(opened: Any, tmp_path: Path) -> None:
+    page = opened(report(tmp_path, [made_runs.line("SEED-01.1", "seeds")]))
+    ready(page)
+    assert not all_of(page, ".causes")

@@ -1,0 +1,238 @@
+"""Causes: divergences grouped by the difference that one mistake makes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from conformance.base.levels import LEVELS
+from conformance.compare.differences import difference, earliest, kind
+from conformance.output.causes import cause_lines, excerpt
+from conformance.run_files.causes import causes
+from conformance.settings.settings import Settings
+
+SOURCE = (
+    "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = x * 2\ny.sum().backward()\n"
+)
+
+
+def divergence(step: int, name: str | None, field: str, expected: Any, got: Any) -> dict[str, Any]:
+    return {
+        "step": step,
+        "line": step + 2,
+        "name": name,
+        "field": field,
+        "expected": expected,
+        "got": got,
+    }
+
+
+def line(identifier: str, area: str, **fields: Any) -> dict[str, Any]:
+    rule = identifier.rpartition(".")[0] or None
+    return {
+        "id": identifier,
+        "area": area,
+        "rule": rule,
+        "operator": None,
+        "sentence": f"The rule {rule}",
+        "source": SOURCE,
+        "outcome": "diverges" if fields.get("divergences") else "conforms",
+        "known": None,
+        "specification": [],
+        "divergences": {},
+        **fields,
+    }
+
+
+def lower(step: int = 1) -> dict[str, Any]:
+    return {"memory": divergence(step, "y", "version", 1, 0)}
+
+
+def doubled(step: int = 2) -> dict[str, Any]:
+    return {"values": divergence(step, "x", "grad.values", [2.0, 2.0], [4.0, 4.0])}
+
+
+def sample(operator: str, number: int, **fields: Any) -> dict[str, Any]:
+    source = f"import torch\nx = torch.ones(2)\ny = torch.{operator}(x)\n"
+    identifier = f"op/{operator}/plain/{number}"
+    return line(identifier, "operators", rule=None, operator=operator, source=source, **fields)
+
+
+def test_earliest_statement_comes_before_the_first_level():
+    found = {**doubled(2), **lower(1)}
+    assert earliest(found, LEVELS)[0] == "memory"
+    assert earliest(found, ("values",))[0] == "values"
+    assert earliest({}, LEVELS) is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "said"),
+    [
+        (1, 0, "lower"),
+        (0, 1, "higher"),
+        (True, False, "True became False"),
+        (None, "tensor", "None became tensor"),
+        ([1.0], [2.0], "other values"),
+        (
+            {"type": "RuntimeError", "message": "size 3 of 'x'"},
+            None,
+            "RuntimeError: size N of '...' became None",
+        ),
+        (
+            ["MulBackward0(#1)", "AccumulateGrad x"],
+            ["DivBackward0(#1)", "AccumulateGrad x"],
+            "MulBackward0 became DivBackward0",
+        ),
+        (
+            ["MulBackward0(#1)", "AccumulateGrad x"],
+            ["MulBackward0(-)", "AccumulateGrad x"],
+            "other edges",
+        ),
+    ],
+)
+def test_kind_leaves_out_the_values_of_a_program(expected, got, said):
+    assert kind(expected, got) == said
+
+
+def test_field_of_an_element_or_a_result_is_the_field_itself():
+    for field in ("version", "result.version", "result[0].version", "[1]['a'].version"):
+        assert difference("memory", divergence(0, None, field, 1, 0)).field == "version"
+
+
+def test_divergences_of_one_kind_are_one_cause_and_the_largest_is_first():
+    run = [line(f"SEED-0{n}.1", "seeds", divergences=lower()) for n in (1, 2, 3)]
+    run += [
+        line("ACCUM-02.1", "accumulation", divergences=doubled()),
+        line("ACCUM-01.1", "accumulation"),
+    ]
+    first, second = causes(run)
+    assert (len(first.lines), first.key) == (3, "memory: version: lower")
+    assert (len(second.lines), second.key) == (1, "values: grad.values: other values")
+    assert second.words == "`.grad` has other values"
+    assert first.areas == {"seeds": 3}
+
+
+def test_rule_shown_is_one_of_which_most_examples_diverge():
+    run = [line(f"LEAF-01.{n}", "leaves") for n in range(4)]
+    run[3] = line("LEAF-01.3", "leaves", divergences=lower())
+    run += [line(f"VERSION-02.{n}", "versions", divergences=lower()) for n in range(3)]
+    (only,) = causes(run)
+    assert only.shown["id"] == "VERSION-02.0"
+
+
+def test_finding_is_shown_only_where_no_rule_of_another_chapter_tells_it():
+    run = [line("FIND-01.1", "findings", divergences=lower())]
+    assert causes(run)[0].shown["id"] == "FIND-01.1"
+    run.append(line("SEED-01.1", "seeds", divergences=lower(2)))
+    assert causes(run)[0].shown["id"] == "SEED-01.1"
+
+
+def test_example_shown_is_a_short_one():
+    long = "import torch\n" + "x = torch.ones(2)\n" * 9 + "y = x * 2\n"
+    late = {"memory": {**lower(9)["memory"], "line": 11}}
+    run = [
+        line("SEED-01.1", "seeds", source=long, divergences=late),
+        line("SEED-01.2", "seeds", divergences=lower(1)),
+    ]
+    (only,) = causes(run)
+    assert only.shown["id"] == "SEED-01.2"
+    assert excerpt(only) == list(enumerate(SOURCE.splitlines()[:3], 1))
+
+
+def test_samples_of_few_operators_are_apart_and_take_rules_that_name_them():
+    run = [sample(name, n, divergences=doubled()) for name in ("cumsum", "amax") for n in range(3)]
+    named = "import torch\nx = torch.ones(2)\ny = x.amax()\n"
+    run.append(line("TIES-01.1", "ties", source=named, divergences=doubled()))
+    run.append(line("LEAF-01.1", "leaves", divergences=doubled()))
+    found = {cause.operator: [one["id"] for one in cause.lines] for cause in causes(run)}
+    assert set(found) == {"cumsum", "amax", None}
+    assert "TIES-01.1" in found["amax"]
+    assert found[None] == ["LEAF-01.1"]
+
+
+def test_samples_of_many_operators_are_one_cause():
+    run = [sample(f"op{n}", 0, divergences=lower()) for n in range(10)]
+    (only,) = causes(run)
+    assert only.operator is None
+    assert len(only.lines) == 10
+
+
+def test_known_divergences_and_levels_that_do_not_count_are_left_out():
+    known = {"reason": "as it is", "link": None}
+    run = [
+        line("SEED-01.1", "seeds", divergences=lower(), known=known),
+        line("SEED-02.1", "seeds", divergences={**lower(1), **doubled(2)}),
+    ]
+    (only,) = causes(run, ("values",))
+    assert only.difference.level == "values"
+
+
+def test_comment_that_the_oracle_does_not_meet_is_a_cause_of_its_own():
+    unmet = {"line": 2, "expected": "1", "got": "2"}
+    run = [line("SEED-01.1", "seeds", outcome="diverges", specification=[unmet])]
+    (only,) = causes(run)
+    assert only.difference.level == "specification"
+    assert only.place is None
+    assert "SEED-01" in "\n".join(cause_lines([only], Settings()))
+
+
+def test_attribute_that_a_statement_reads_is_the_field():
+    source = "import torch\nx = torch.ones(2)\nx._version\n"
+    at = {"values": divergence(1, None, "result.value", 1, 0)}
+    at["values"]["line"] = 3
+    (only,) = causes([line("SEED-01.1", "seeds", source=source, divergences=at)])
+    assert only.difference.field == "_version"
+
+
+def test_convention_of_most_programs_is_said():
+    shown = {"situation": "tie", "oracle": "shared", "backend": "the first"}
+    run = [
+        line(f"op/max/{n}", "conventions", divergences=doubled(), convention=shown)
+        for n in range(2)
+    ]
+    (only,) = causes(run)
+    assert only.follows == "the first"
+    assert "it follows another convention: the first" in "\n".join(cause_lines([only], Settings()))
+
+
+def test_lines_tell_the_program_the_place_and_the_next_command():
+    run = [
+        line(f"SEED-{n:02}.1", "seeds", divergences=lower(), source=SOURCE + "#" * n)
+        for n in range(12)
+    ]
+    run += [sample("amax", 0, divergences=doubled())]
+    text = "\n".join(cause_lines(causes(run), Settings(backend="port", oracle="torch")))
+    assert text.startswith("2 causes of 13 divergences, the largest first:")
+    assert "12 x memory: a version counter is lower than expected (seeds 12)" in text
+    assert "line 3, y.version: expected 1, got 0" in text
+    assert "conform show SEED-00.1 --backend port --oracle torch" in text
+    assert list(cause_lines([], Settings())) == []
+
+
+def test_many_causes_are_cut_and_counted():
+    run = []
+    for n in range(14):
+        at = {"values": divergence(1, "y", f"field{chr(97 + n)}", 1.0, 2.0)}
+        run.append(line(f"SEED-{n:02}.1", "seeds", divergences=at))
+    text = "\n".join(cause_lines(causes(run), Settings()))
+    assert "... and 4 more causes of 4 divergences" in text
+
+
+def test_text_of_a_backend_is_escaped():
+    at = {
+        "values": divergence(
+            1, None, "error", None, {"type": "E\x1b[31m", "message": "\x1b]0;x\n::error::"}
+        )
+    }
+    text = "\n".join(cause_lines(causes([line("SEED-01.1", "seeds", divergences=at)]), Settings()))
+    assert "\x1b" not in text
+    assert not any(one.startswith("::") for one in text.splitlines())
+
+
+def test_every_divergence_is_in_exactly_one_cause():
+    run = [sample(f"op{n % 3}", n, divergences=doubled()) for n in range(9)]
+    run += [line(f"SEED-{n:02}.1", "seeds", divergences=lower()) for n in range(9)]
+    counted = Counter(one["id"] for cause in causes(run) for one in cause.lines)
+    assert counted == Counter(one["id"] for one in run)
