@@ -202,19 +202,31 @@ def _parser() -> argparse.ArgumentParser:
             metavar="N",
             help="spread over this many processes, or `auto` for one per core (default: 0, none)",
         )
-        added.set_defaults(machines=[])
+        added.set_defaults(machines=[], folders=[])
+
+    def reach_out(added: argparse.ArgumentParser) -> None:
+        added.add_argument(
+            "--tx",
+            dest="machines",
+            action="append",
+            metavar="SPEC",
+            help="spread over this interpreter, here or elsewhere, as pytest-xdist names it, such "
+            "as 4*popen, ssh=HOST or socket=HOST:PORT; repeatable",
+        )
+        added.add_argument(
+            "--rsyncdir",
+            dest="folders",
+            action="append",
+            metavar="DIR",
+            help="send this folder, such as the suite's checkout, to the machines of --tx, and "
+            "import from it there; repeatable",
+        )
 
     running.add_argument("-x", dest="maxfail", action="store_const", const=1, help="--maxfail 1")
     spread_over(running)
-    running.add_argument(
-        "--tx",
-        dest="machines",
-        action="append",
-        metavar="SPEC",
-        help="spread over this interpreter, here or elsewhere, as pytest-xdist names it, such as "
-        "4*popen or socket=HOST:PORT; repeatable",
-    )
+    reach_out(running)
     spread_over(drawing)
+    reach_out(drawing)
     mutating = command(
         "mutants", "mutants:mutants", "put mistakes into a backend, and see which rules notice them"
     )
@@ -240,10 +252,10 @@ def _parser() -> argparse.ArgumentParser:
     merged = command(
         "merge",
         "merge:merge_runs",
-        "put the run files of shards together into one run, and fold reruns of failures back",
+        "put run files of shards together into one run, fold reruns back, or merge campaigns",
     )
-    merged.add_argument("run_files", metavar="RUNFILE", type=Path, nargs="+")
-    merged.add_argument("-o", dest="output", metavar="FILE", type=Path, required=True)
+    merged.add_argument("run_files", metavar="RUNFILE|DIR", type=Path, nargs="+")
+    merged.add_argument("-o", dest="output", metavar="FILE|DIR", type=Path, required=True)
     add_options(merged.add_argument, (*ENDING, *SUITE))
     written = command(
         "export",

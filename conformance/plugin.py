@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from conformance.base.escapes import harmless
-from conformance.fuzz.crew import Here, SearchFailed, Zygote, worker
+from conformance.base.release import differences, versions
 from conformance.fuzz.findings import folder
 from conformance.fuzz.options import DRAWING
 from conformance.fuzz.report import Finding, finding
 from conformance.fuzz.share import Share, shares
+from conformance.fuzz.workers import SearchFailed, Worker, local
 from conformance.output.failure import failure
 from conformance.program.program import Program
 from conformance.run.breaker import Limits, listen
@@ -41,7 +42,7 @@ _SETTINGS = pytest.StashKey[Settings]()
 _JUDGE = pytest.StashKey[Judge]()
 _COLLECTOR = pytest.StashKey[Collector]()
 _LINE = pytest.StashKey[str]()
-_WORKER = pytest.StashKey[Zygote | Here]()
+_WORKER = pytest.StashKey[Worker]()
 
 
 class RunHooks:
@@ -74,6 +75,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     try:
         settings = read_settings(config.option, PREFIX)
         if (asked := getattr(config, "workerinput", None)) is not None:
+            if differ := differences(asked["conform_versions"], versions()):
+                raise WrongInput(differ)
             # A worker ends when the controlling process ends it, which heeds the interruption.
             signal.signal(signal.SIGINT, lambda *_: None)
             suite, programs = select_named(settings, asked["conform_programs"])
@@ -183,7 +186,7 @@ def conform_search(request: pytest.FixtureRequest, conform_share: Share) -> list
     if judge.unavailable:
         pytest.skip(judge.unavailable)
     if _WORKER not in config.stash:
-        config.stash[_WORKER] = worker(config.stash[_SETTINGS], known=judge.known.of_calls)
+        config.stash[_WORKER] = local(config.stash[_SETTINGS], known=judge.known.of_calls)
     mine, options = config.stash[_WORKER], config.option
     keep_in = Path(options.conform_keep_in) if options.conform_keep_in else folder()
     place = None if options.conform_no_keep else keep_in

@@ -11,12 +11,12 @@ from conformance import backends
 from conformance.execution.execute import quiet, silent, trace
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.choices import Choices
-from conformance.fuzz.crew import Zygote
 from conformance.fuzz.drawn import drawn
 from conformance.fuzz.examiner import Examiner
 from conformance.fuzz.programs import Source, named
 from conformance.fuzz.setup import search_of
 from conformance.fuzz.share import Share
+from conformance.fuzz.workers import Zygote
 from conformance.program.program import ProgramError
 from conformance.settings.settings import Settings
 from conformance.suite.suite import Selection
@@ -44,7 +44,7 @@ def test_what_a_program_leaves_is_compared_and_then_each_statement():
     zeros = ["x = torch.zeros(2, requires_grad=True)", *LEFT[1:]]
     assert examiner.examine_at_end(LEFT).outcome == "conforms"
     assert examiner.examine_at_end(zeros) == examiner.examine(zeros)
-    assert examiner.examine(zeros).cause == Cause("backward of relu", "grad.values", "other values")
+    assert examiner.examine(zeros).cause == Cause("gradient of relu", "values", "other values")
     assert examiner.examine_at_end(["def ("]).outcome == "malformed"
 
 
@@ -68,7 +68,7 @@ def test_what_shows_only_without_observations_is_found():
     examiner = Examiner(*seen, levels=("values",), at_end=(unseen[0], unseen[1]))
     statements = ["x = torch.zeros(2, requires_grad=True)", "torch.relu(x).sum().backward()"]
     found = examiner.examine_at_end(statements)
-    assert found.cause == Cause("at the end", "grad.values", "other values")
+    assert found.cause == Cause("at the end", "values", "other values")
 
 
 def test_observed_at_the_end_are_the_names_and_before_it_results_and_errors():

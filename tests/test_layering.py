@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "impl": {"numpy", "scipy", "ml_dtypes"},
     "reference": {"conformance", "numpy"},
     "conformance": {
+        "execnet",
         "hypothesis",
         "jsonschema",
         "markdown_it",

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 from conformance.base.outputs import writing
+from conformance.commands.campaigns import merge_campaigns
 from conformance.output.terminal import Terminal
 from conformance.run.ending import ended, written
 from conformance.run.plan import alone_with, check_writable, known_divergences, one_paragraph
@@ -20,7 +21,9 @@ from conformance.suite.suite import Selection, read_suite
 
 
 def merge_runs(options: argparse.Namespace) -> int:
-    """Put run files together into one; returns the exit code of the whole run."""
+    """Put run files or campaigns together into one; returns the exit code of the whole."""
+    if any(path.is_dir() for path in options.run_files):
+        return merge_campaigns(options.run_files, options.output)
     with alone_with(options.output):
         return _merge(options)
 

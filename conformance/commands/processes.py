@@ -14,6 +14,9 @@ PROCESSES = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
 
+EXCLUDED = "-n and --tx exclude each other: --tx 4*popen is -n 4."
+"""The message about a command line with both."""
+
 
 def prepare_processes() -> None:
     """Set the variables of PROCESSES that are not set, and remember interruptions from now on."""

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import execnet
 import pytest
 from rich.text import Text
 
 from conformance.base.outputs import writing
-from conformance.commands.processes import PROCESSES, prepare_processes
+from conformance.commands.processes import EXCLUDED, PROCESSES, prepare_processes
+from conformance.fuzz.machines import FIRST, IGNORED, NO_MACHINES, folders, specifications
 from conformance.isolation import keeper
 from conformance.output.terminal import terminal
 from conformance.run.ending import Result, ended, written
@@ -28,7 +30,8 @@ def run(options: argparse.Namespace) -> int:
     prepare_processes()
 
     if options.processes and options.machines:
-        raise WrongInput("-n and --tx exclude each other: --tx 4*popen is -n 4.")
+        raise WrongInput(EXCLUDED)
+    reached = Reached(options.machines, options.folders)
     settings = read_settings(options)
     # An interrupted run is read after the run file is locked: another process may be at its end.
     with ExitStack() as stack:
@@ -47,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
         watcher = Watcher(made, console)
         keeper.start()  # before the processes of -n, which it is to end, too
         try:
-            code = _pytest("test_programs", _forwarded(options, RUN), options, watcher)
+            plugins = [watcher, reached]
+            code = _pytest("test_programs", _forwarded(options, RUN), options, plugins)
         finally:
             watcher.stop()
         if watcher.result is None:
@@ -70,7 +74,7 @@ def _ended_before(made: Plan) -> Result:
 
 
 def _pytest(
-    module: str, forwarded: Sequence[str], options: argparse.Namespace, watcher: Any
+    module: str, forwarded: Sequence[str], options: argparse.Namespace, plugins: Sequence[Any]
 ) -> int:
 
     # Other machines receive these arguments unchanged, so they contain no path.
@@ -88,19 +92,38 @@ def _pytest(
     environment = {**_PYTEST_ENVIRONMENT, **{name: os.environ[name] for name in PROCESSES}}
     elsewhere = "".join(f"//env:{name}={value}" for name, value in environment.items())
     arguments += [f"--tx={machine}{elsewhere}" for machine in options.machines]
+    arguments += [f"--rsyncdir={folder}" for folder in options.folders]
+    arguments += [f"--rsyncignore={pattern}" for pattern in IGNORED]
     if options.processes or options.machines:
         arguments += ["--dist=worksteal", "--max-worker-restart=1000000"]
     arguments += forwarded
     kept = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:
-        return int(pytest.main(arguments, plugins=[watcher]))
+        return int(pytest.main(arguments, plugins=plugins))
     finally:
         for name, value in kept.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+class Reached:
+    """The pytest plugin that prepares the interpreters of `--tx` for the folders sent to them."""
+
+    def __init__(self, machines: Sequence[str], asked: Sequence[str]) -> None:
+        """Raises WrongInput for a machine or folder that is none."""
+        specifications(machines)
+        self.names = [folder.name for folder in folders(asked)]
+        if self.names and not machines:
+            raise WrongInput(NO_MACHINES)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_newgateway(self, gateway: execnet.Gateway) -> None:
+        """Import from the folders first; the rest is pytest-xdist's work."""
+        if not gateway.spec.popen or gateway.spec.chdir:
+            gateway.remote_exec(f"folders = {self.names!r}\n{FIRST}").waitclose()
 
 
 _PYTEST_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}

@@ -18,6 +18,9 @@ from conformance.program.program import Program, ProgramError
 Run = Callable[[Program], Trace]
 EMPTY: Mapping[str, Sequence[str]] = {}
 
+AT_END = "at the end"
+"""The operator of a difference that shows only without observations after each statement."""
+
 
 @dataclass(frozen=True)
 class Examined:
@@ -75,7 +78,7 @@ class Examiner:
         detailed = self.examine(statements, known=known)
         if detailed.outcome != "conforms":
             return detailed
-        return replace(found, cause=replace(found.cause, operator="at the end"))
+        return replace(found, cause=replace(found.cause, operator=AT_END))
 
     def examine(
         self,

@@ -20,6 +20,12 @@ from conformance.samples.operator import Operator, Shape
 
 # Reductions that raise for a dimension of size zero.
 WITHOUT_IDENTITY = ("max", "min", "amax", "amin")
+# Half of the operators that are drawn are of these.
+COMMON = (
+    *("exp", "log", "sqrt", "abs", "neg", "relu", "sigmoid", "tanh", "sin", "square", "clamp"),
+    *("add", "sub", "mul", "div", "pow", "maximum", "minimum"),
+    *("sum", "mean", "max", "min", "amax", "cumsum", "softmax", "log_softmax", "norm"),
+)
 _ONE = [o for o in OPERATORS if o.pointwise and len(o.inputs) == 1 and not o.unlinked]
 _TWO = [o for o in OPERATORS if o.pointwise and len(o.inputs) == 2 and not o.unlinked]
 _ALONG = [o for o in OPERATORS if o.along]
@@ -36,6 +42,12 @@ TWO = _by_simplicity(_TWO, ("add", "mul", "sub", "maximum"))
 ALONG = _by_simplicity(_ALONG, ("sum", "amax", "max", "cumsum"))
 
 
+def _operator(builder: ProgramBuilder, fitting: Sequence[Operator]) -> Operator:
+    """One of the operators, a common one more often than others."""
+    common = [o for o in fitting if o.name in COMMON] if builder.pick((True, False)) else []
+    return builder.pick(common or fitting)
+
+
 def wider(a: LiveTensor, b: LiveTensor) -> str:
     """The type of a result of both: a 0-dim tensor does not widen one that has dimensions."""
     if bool(a.shape) != bool(b.shape):
@@ -49,7 +61,7 @@ def one_tensor(builder: ProgramBuilder, x: LiveTensor) -> bool:
     fitting = [o for o in ONE if builder.fits(o, scale, x.dtype)]
     if not fitting:
         return False
-    operator = builder.pick(fitting)
+    operator = _operator(builder, fitting)
     after = EXACT[operator.name](scale) if operator.name in EXACT else scale.rounded()
     builder.result(operator.call.format(x=x.name), x.shape, [x], after)
     return True
@@ -95,7 +107,7 @@ def two_tensors(builder: ProgramBuilder, x: LiveTensor) -> bool:
     ]
     if shape is None or not fitting:
         return False
-    operator = builder.pick(fitting)
+    operator = _operator(builder, fitting)
     after = EXACT_PAIRS[operator.name](*scales) if operator.name in EXACT_PAIRS else joint.rounded()
     builder.result(
         operator.call.format(a=x.name, b=other.name), shape, [x, other], after, dtype=dtype
@@ -122,7 +134,7 @@ def along(builder: ProgramBuilder, x: LiveTensor) -> bool:
     fitting = [o for o in ALONG if builder.fits(o, scale, x.dtype)]
     if not fitting or not x.shape:
         return False
-    operator = builder.pick(fitting)
+    operator = _operator(builder, fitting)
     dim = builder.choices.integer(0, len(x.shape) - 1)
     size = x.shape[dim]
     if not math.prod(x.shape) and operator.name in WITHOUT_IDENTITY:
@@ -222,6 +234,7 @@ def copy(builder: ProgramBuilder, x: LiveTensor) -> bool:
             found += [
                 (f"{n}[[1, 0, 1]]", (3, *s[1:])),
                 (f"torch.index_select({n}, 0, torch.tensor([1, 1]))", (2, *s[1:])),
+                (f"torch.gather({n}, 0, torch.ones_like({n}, dtype=torch.int64))", s),
             ]
         if len(s) == 2:
             found += [(f"torch.tril({n})", s), (f"{n}.t().contiguous()", (s[1], s[0]))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from conformance.fuzz.themes import EXAMPLES, THEMES
 from conformance.settings.options import BACKENDS, COUNTED, MANY, Option, count, duration
 from conformance.suite.shard import shard
@@ -39,6 +41,12 @@ SEARCHING = (
         "corpus",
         "replay the programs in this folder first, and add those that reach new lines",
         {"default": None, "metavar": "DIR"},
+    ),
+    Option(
+        "campaign",
+        "write all that was found and reached to this folder; `conform merge` puts those of shards "
+        "together",
+        {"type": Path, "default": None, "metavar": "DIR"},
     ),
     Option(
         "shard",

@@ -35,6 +35,18 @@ TRIES = 7
 REFUSED = 0.05
 """The share of calls that the oracle refuses, and that are compared for it."""
 
+COMMON = (
+    *("add", "sub", "mul", "div", "pow", "exp", "log", "sqrt", "abs", "neg", "sum", "mean", "prod"),
+    *("max", "min", "amax", "amin", "var", "norm", "cumsum", "softmax", "log_softmax", "logsumexp"),
+    *("relu", "sigmoid", "tanh", "clamp", "where", "maximum", "minimum", "matmul", "bmm", "einsum"),
+    *("cat", "stack", "expand", "reshape", "transpose", "permute", "index_select", "gather"),
+    *("scatter", "masked_fill", "sort", "topk"),
+)  # fmt: skip
+"""Operators that most programs consist of; there are thousands of others."""
+
+COMMON_SHARE = 0.15
+"""The share of calls that are of a common operator."""
+
 KINDS = {
     "call": 11.0, "binary": 2.0, "unary": 0.8, "read": 1.2, "view": 2.0, "write": 1.6,
     "indexed": 1.0, "assigned": 1.2, "part": 1.0, "hook": 1.3, "dual": 0.4, "functional": 0.8,
@@ -57,6 +69,8 @@ class Source:
             )
             for kind in ("operators", "modules", "optimisers")
         )
+        names = {f"torch.{name}" for name in COMMON}
+        self.common = tuple(s for s in self.operators if not names.isdisjoint(s.spellings))
 
     def draw(self, theme: str, choices: Choices, pool: Sequence[Sequence[str]] = ()) -> list[str]:
         """The statements of a program of the theme; raises KeyError for an unknown theme.
@@ -109,7 +123,8 @@ class Source:
         """Add one statement of any kind that the oracle accepts, or now and then refuses."""
         choices = draft.choices
         kind = choices.weighted(KINDS)
-        signature = choices.pick(self.operators)
+        often = self.common and choices.chance(COMMON_SHARE)
+        signature = choices.pick(self.common if often else self.operators)
         for _ in range(TRIES):
             if kind == "call":
                 statement = calls.statement(draft, signature)

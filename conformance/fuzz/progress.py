@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.fuzz.causes import Cause
-from conformance.fuzz.crew import SearchFailed
 from conformance.fuzz.report import Finding
-from conformance.fuzz.share import Found, Report, Share
+from conformance.fuzz.share import Found, Report, Share, Turn
+from conformance.fuzz.workers import SearchFailed
 from conformance.run.plan import Plan
 from conformance.run.progress import PERIOD, Bar, named
 from conformance.run_files.totals import is_known
@@ -24,9 +24,9 @@ SETTLED = ("conforms", "diverges", "rounding", "known", "malformed")
 class Tally:
     """The sum of the reports of a search's shares so far, and its output."""
 
-    def __init__(self, made: Plan, console: Console, total: int | None) -> None:
+    def __init__(self, console: Console, total: int | None) -> None:
         """``total`` is the number of programs; None for a search that ends with its time."""
-        self.plan, self.console, self.total = made, console, total
+        self.console, self.total = console, total
         self.outcomes: Counter[str] = Counter()
         self.lacking: Counter[str] = Counter()
         self.causes: dict[Cause, tuple[Share, Found]] = {}
@@ -35,39 +35,56 @@ class Tally:
         self.faults: list[str] = []
         self.reached: list[tuple[list[str], list[tuple[str, int]]]] = []
         self.lines: set[tuple[str, int]] = set()
+        self.seconds: dict[str, float] = {}
         self.drawn = 0
+        self._waiting: dict[int, tuple[Share, Report | SearchFailed]] = {}
+        self._added = 0
         self.complete = False
         self._begun = self._shown = time.monotonic()
         self._bar = Bar(console, total or 0)
 
-    def announce(self, themes: Iterable[str]) -> None:
+    def announce(self, made: Plan, themes: Iterable[str]) -> None:
         """Print the backend, the oracle, and how many programs are drawn."""
-        settings = self.plan.settings
+        settings = made.settings
         count = "" if self.total is None else f"{self.total} "
         text = (
-            f"{named(self.plan.backend)} against {named(self.plan.oracle)}: "
+            f"{named(made.backend)} against {named(made.oracle)}: "
             f"{count}random programs ({', '.join(themes)}), seed {settings.seed}, "
             f"levels {', '.join(settings.selection.levels)}"
         )
         self.console.print(Text(text), soft_wrap=True)
 
-    def ended(self, share: Share, report: Report | SearchFailed) -> None:
+    def ended(self, turn: Turn, report: Report | SearchFailed) -> None:
+        """Take the report of a share.
+
+        Reports are added in the order in which shares were handed out, whichever comes first, so
+        that a search has the same result in any number of processes.
+        """
+        self._waiting[turn.place] = (turn.share, report)
+        while self._added in self._waiting:
+            self._add(*self._waiting.pop(self._added))
+            self._added += 1
+
+    def _add(self, share: Share, report: Report | SearchFailed) -> None:
         """Add a share's report; a cause that is new is named at once."""
         if isinstance(report, SearchFailed):
             self.faults.append(f"{share}: {report}")
-            self._print(f"not compared: {share}: {report}", "magenta")
+            self.print(f"not compared: {share}: {report}", "magenta")
             return
         self.drawn += report.programs
+        self.seconds[share.theme] = self.seconds.get(share.theme, 0.0) + report.seconds
         self.outcomes.update(report.outcomes)
         self.lacking.update(report.lacking)
-        self.reached += report.reached
-        self.lines.update(line for _, lines in report.reached for line in lines)
+        for statements, lines in report.reached:
+            if not self.lines.issuperset(lines):
+                self.lines.update(lines)
+                self.reached.append((statements, lines))
         for statements, reason in report.lost:
             self.lost.append((share, statements, reason))
         # All are kept before one is named: an interruption may come with the first line printed.
         new = [found.cause for found in report.found if self._enter(share, found)]
         for cause in new:
-            self._print(f"new: {cause}")
+            self.print(f"new: {cause}")
         self._progress()
 
     def add(self, found: Finding, cause: object) -> None:
@@ -79,7 +96,7 @@ class Tally:
             return
         if found.line["outcome"] == "conforms":
             self.outcomes["unsteady"] += 1
-            self._print(f"only after other programs: {cause}: {found.line['id']}")
+            self.print(f"only after other programs: {cause}: {found.line['id']}")
             return
         self.findings.append(found)
         line, text = found.line, found.message.encode("utf-8", "backslashreplace").decode()
@@ -103,37 +120,38 @@ class Tally:
 
     def summarise(self, lines: int) -> None:
         """Print how many programs had which outcome, the rate, the coverage, and the exit code."""
-        seconds = max(self._drawing, 1e-6)
-        text = (
-            f"{self.drawn} programs: {self._counts()}; {self.drawn / seconds:.0f} programs a second"
-        )
-        self._print(text if self.drawn else "no program was compared")
+        text = f"{self.drawn} programs: {self._counts()}"
+        if self._drawing:
+            text += f"; {self.drawn / self._drawing:.0f} programs a second"
+        self.print(text if self.drawn else "no program was compared")
         if lines:
             share = len(self.lines) / lines
-            self._print(f"coverage: {len(self.lines)} of {lines} lines in functions ({share:.0%})")
+            self.print(f"coverage: {len(self.lines)} of {lines} lines in functions ({share:.0%})")
+        if self.seconds:
+            most = sorted(self.seconds.items(), key=lambda one: -one[1])
+            times = ", ".join(f"{theme} {took:.1f}" for theme, took in most)
+            self.print(f"seconds of work: {sum(self.seconds.values()):.1f} ({times})")
         if self.lacking:
             names = ", ".join(f"{name} ({n})" for name, n in self.lacking.most_common(8))
-            self._print(f"lacking: {names}")
+            self.print(f"lacking: {names}")
         style = "red" if self.exit else "green"
-        self._print(f"exit code {self.exit}: {self._meaning()}", style)
+        self.print(f"exit code {self.exit}: {self._meaning()}", style)
 
     def drawing_ends(self) -> None:
-        """Note the time: shrinking does not count for the rate."""
+        """Note the time: shrinking does not count for the rate. Add reports that are waiting."""
+        for place in sorted(self._waiting):
+            self._add(*self._waiting.pop(place))
         self._drawing = time.monotonic() - self._begun
 
     _drawing = 0.0
 
     def _enter(self, share: Share, found: Found) -> bool:
         """Keep the cause, with the program of the share that comes first; whether it is new."""
-        there = self.causes.get(found.cause)
-        if there is not None:
-            found.count += there[1].count
-            first = (share.number, share.theme) < (there[0].number, there[0].theme)
-            if not first:
-                there[1].count = found.count
-                return False
-        self.causes[found.cause] = (share, found)
-        return there is None
+        _, there = self.causes.setdefault(found.cause, (share, found))
+        if there is found:
+            return True
+        there.count += found.count
+        return False
 
     def _progress(self) -> None:
         seconds = max(time.monotonic() - self._begun, 1e-6)
@@ -142,9 +160,10 @@ class Tally:
         if not self._bar.drawn and time.monotonic() - self._shown >= PERIOD:
             self._shown = time.monotonic()
             of = "" if self.total is None else f" of {self.total}"
-            self._print(f"{self.drawn}{of}: {status}")
+            self.print(f"{self.drawn}{of}: {status}")
 
-    def _print(self, text: str, style: str = "") -> None:
+    def print(self, text: str, style: str = "") -> None:
+        """Print a line of text, which may be a backend's."""
         self.console.print(Text(text, style=style), soft_wrap=True)
 
     def _counts(self) -> str:

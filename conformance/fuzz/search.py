@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 
@@ -9,8 +10,9 @@ from conformance.execution.execute import quiet, silent
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.choices import Choices
 from conformance.fuzz.coverage import Coverage
-from conformance.fuzz.examiner import Examined, Examiner
-from conformance.fuzz.programs import Source
+from conformance.fuzz.examiner import AT_END, Examined, Examiner
+from conformance.fuzz.origins import located, spread
+from conformance.fuzz.programs import Source, named
 from conformance.fuzz.share import CORPUS, Entry, Report, Share
 from conformance.fuzz.shrinking import shrunk
 from conformance.fuzz.themes import DATABASE, THEMES
@@ -37,14 +39,16 @@ class Search:
         coverage: Coverage,
         seed: int = 0,
         corpus: Sequence[Sequence[str]] = (),
+        version: str = "unknown",
     ) -> None:
+        """``version`` is the backend's."""
         self.source, self.examiner, self.coverage = source, examiner, coverage
-        self.seed = seed
+        self.seed, self.version = seed, version
         self.corpus = [list(statements) for statements in corpus]
 
     def share(self, share: Share) -> Report:
         """Draw and examine all programs of the share, in this process."""
-        return Report.of(self.entries(share))
+        return Report.of(self.entries(share), time.monotonic())
 
     def entries(
         self,
@@ -120,16 +124,19 @@ class Search:
         Of a divergence in a pass the operator is a guess until the program is small.
         """
         last = cause
+        at_end = cause.operator == AT_END
+        examine = self.examiner.examine_at_end if at_end else self.examiner.examine
 
         def still(tried: list[str]) -> bool:
             nonlocal last
-            found = self.examiner.examine(tried).cause
+            found = examine(tried).cause
             if found is None or not found.resembles(cause):
                 return False
             last = found
             return True
 
-        return shrunk(statements, still), last
+        small = shrunk(statements, still)
+        return small, located(last, self.examiner.oracle(named(spread(small), "")))
 
 
 def _lacking(examined: Examined) -> str:

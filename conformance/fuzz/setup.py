@@ -34,10 +34,12 @@ def search_of(
     at_end: tuple[Run, Run] | None = None
     if is_port(settings.backend):
         process = child(settings)
-        run, claimed, backend = process.trace, process.identity().levels, None
+        run, backend = process.trace, None
+        version, claimed = process.identity().version, process.identity().levels
     else:
         backend = _found(settings.backend, settings)
-        run, claimed = partial(trace, backend=backend), backend.levels
+        run = partial(trace, backend=backend)
+        version, claimed = backend.version, backend.levels
         sides = (partial(trace, backend=side, at_end=True) for side in (oracle, backend))
         at_end = (next(sides), next(sides))
     coverage = Coverage(settings.backend)
@@ -46,7 +48,8 @@ def search_of(
             run(named(statements, ""))
     expected = partial(trace, backend=oracle)
     examiner = Examiner(expected, run, settings.selection.levels, claimed, at_end, known)
-    return Search(Source(oracle, backend), examiner, coverage, settings.seed, corpus)
+    source = Source(oracle, backend)
+    return Search(source, examiner, coverage, settings.seed, corpus, version)
 
 
 def _found(name: str, settings: Settings) -> backends.Backend:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,17 @@ class Share:
 
     def __str__(self) -> str:
         return self.theme if self.total == self.examples else f"{self.theme}-{self.number}"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A share and its place in the order in which a search hands shares out, from 0 on."""
+
+    place: int
+    share: Share
+
+    def __str__(self) -> str:
+        return str(self.share)
 
 
 def shares(themes: Sequence[str] = (), examples: int = EXAMPLES) -> list[Share]:
@@ -76,7 +88,7 @@ class Entry:
     def from_json(cls, data: dict[str, Any]) -> Entry:
         """Return the entry that `to_json` wrote."""
         read = {**data, "lines": [(name, line) for name, line in data.get("lines", ())]}
-        return cls(**{**read, "cause": Cause(**data["cause"])} if "cause" in data else read)
+        return cls(**{**read, "cause": Cause.from_json(data["cause"])} if "cause" in data else read)
 
 
 @dataclass
@@ -94,10 +106,12 @@ class Report:
     """The report of a share: its outcomes, divergences, new lines and lost programs.
 
     `reached` are programs that reached lines which no earlier one had, with those lines;
-    `lost` are the programs that ended the process, with the reason.
+    `lost` are the programs that ended the process, with the reason. `seconds` are those that the
+    share took where it was drawn.
     """
 
     programs: int = 0
+    seconds: float = 0.0
     outcomes: Counter[str] = field(default_factory=Counter)
     found: list[Found] = field(default_factory=list)
     reached: list[tuple[list[str], list[tuple[str, int]]]] = field(default_factory=list)
@@ -105,8 +119,8 @@ class Report:
     lacking: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> Report:
-        """The report of a share with these entries."""
+    def of(cls, entries: Iterable[Entry], begun: float) -> Report:
+        """The report of a share with these entries, which was begun then (`time.monotonic`)."""
         report, found = cls(), dict[Cause, Found]()
         for index, entry in enumerate(entries):
             if entry.lost:
@@ -120,21 +134,23 @@ class Report:
                 report.reached.append((entry.statements, entry.lines))
             if entry.cause is not None:
                 _enter(found, entry.cause, entry.statements, index)
-        report.found = list(found.values())
+        report.found, report.seconds = list(found.values()), time.monotonic() - begun
         return report
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object, to send between processes."""
-        return {**vars(self), "found": [{**vars(f), "cause": vars(f.cause)} for f in self.found]}
+        found = [{**vars(f), "cause": vars(f.cause)} for f in self.found]
+        reached = [(statements, by_file(lines)) for statements, lines in self.reached]
+        return {**vars(self), "found": found, "reached": reached}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Report:
         """Return the report that `to_json` wrote."""
-        found = [Found(**{**f, "cause": Cause(**f["cause"])}) for f in data["found"]]
-        reached = [(s, [(name, line) for name, line in lines]) for s, lines in data["reached"]]
+        found = [Found(**{**f, "cause": Cause.from_json(f["cause"])}) for f in data["found"]]
+        reached = [(statements, places(lines)) for statements, lines in data["reached"]]
         lost = [(statements, reason) for statements, reason in data["lost"]]
-        counted = {name: Counter(data[name]) for name in ("outcomes", "lacking")}
-        return cls(data["programs"], found=found, reached=reached, lost=lost, **counted)
+        counted = (Counter(data[name]) for name in ("outcomes", "lacking"))
+        return cls(data["programs"], data["seconds"], next(counted), found, reached, lost, *counted)
 
 
 def _enter(found: dict[Cause, Found], cause: Cause, statements: list[str], index: int) -> None:
@@ -146,6 +162,19 @@ def _enter(found: dict[Cause, Found], cause: Cause, statements: list[str], index
     earlier.count += 1
     if sum(map(len, statements)) < sum(map(len, earlier.statements)):
         earlier.statements, earlier.index = statements, index
+
+
+def places(lines: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
+    """Lines by file as pairs."""
+    return [(name, number) for name, numbers in lines.items() for number in numbers]
+
+
+def by_file(lines: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Pairs of a file and a line by file, which take a fraction of the room."""
+    found: dict[str, list[int]] = {}
+    for name, number in lines:
+        found.setdefault(name, []).append(number)
+    return found
 
 
 def program_of(found: Found) -> Program:

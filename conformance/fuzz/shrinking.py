@@ -23,6 +23,7 @@ class _Shrinking:
         self.left = BUDGET
 
     def run(self, statements: list[str]) -> list[str]:
+        statements = self._plain(statements)
         size = None
         while size != (size := _size(statements)) and self.left:
             statements = self._without(statements)
@@ -34,6 +35,16 @@ class _Shrinking:
             return False
         self.left -= 1
         return self.still(statements)
+
+    def _plain(self, statements: list[str]) -> list[str]:
+        """Replace each pass by one of ones from its root, which fits a leaf of any shape."""
+        for at in range(len(statements) - 1, -1, -1):
+            for plain in plain_passes(statements[at]):
+                tried = [*statements[:at], plain, *statements[at + 1 :]]
+                if plain != statements[at] and self._holds(tried):
+                    statements = tried
+                    break
+        return statements
 
     def _without(self, statements: list[str]) -> list[str]:
         """Drop statements, the last first."""
@@ -59,6 +70,34 @@ class _Shrinking:
 
 def _size(statements: Sequence[str]) -> int:
     return sum(len(s) + 10 for s in statements)
+
+
+def plain_passes(statement: str) -> Iterator[str]:
+    """Passes of ones in the place of one, first those from the tensor that its root sums."""
+    try:
+        call = getattr(ast.parse(statement).body[0], "value", None)
+    except (SyntaxError, ValueError, IndexError):
+        return
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return
+    if call.func.attr not in ("backward", "grad"):
+        return
+    root: ast.expr | None = call.func.value
+    if ast.unparse(call.func.value) == "torch.autograd":
+        first = call.args[0] if call.args else None
+        root = first.elts[0] if isinstance(first, ast.List | ast.Tuple) and first.elts else first
+    while isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute):
+        if root.func.attr != "sum" or root.args:
+            break
+        yield _pass_of(root.func.value)
+        root = root.func.value
+    if root is not None:
+        yield _pass_of(root)
+
+
+def _pass_of(root: ast.expr) -> str:
+    text = ast.unparse(root)
+    return f"{text}.backward(torch.ones_like({text}))"
 
 
 def simpler(statement: str) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ SHARE = 500
 
 MOVED: dict[str, tuple[str, ...]] = {
     "pointwise": ("one tensor", "two tensors", "one tensor", "two tensors", "choice"),
-    "reductions": ("along", "two tensors", "copy"),
+    "reductions": ("along", "along", "two tensors", "copy"),
     "views": ("view", "copy", "joined", "one tensor"),
     "writes": ("write", "view", "two tensors", "one tensor"),
     "products": ("product", "view", "along"),

@@ -24,6 +24,7 @@ from typing import Any
 
 from conformance.backends import BackendError
 from conformance.base.levels import LEVELS
+from conformance.base.release import versions
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.search import Search
 from conformance.fuzz.setup import search_of
@@ -62,25 +63,27 @@ def main(arguments: list[str]) -> int:
             return 1
         forks = _Forks(search, settings.timeout)
         forks.warm()
-        _answer(answers, {"ready": True, "lines": search.coverage.total()})
+        made = {**versions(), settings.backend: search.version}
+        _answer(answers, {"ready": True, "lines": search.coverage.total(), "versions": made})
         for line in requests:
             _answer(answers, forks.answered(json.loads(line)))
     return 0
 
 
 def settings_to(
-    settings: Settings, corpus: list[list[str]], known: Mapping[str, Sequence[str]]
+    settings: Settings, corpus: Sequence[Sequence[str]], known: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """The settings of a zygote, as JSON."""
-    names = ("backend", "oracle", "imports", "seed", "default_dtype", "timeout")
+    names = ("backend", "oracle", "imports", "seed", "default_dtype", "timeout", "start_timeout")
     asked = {name: getattr(settings, name) for name in names}
     levels = settings.selection.levels
-    return {**asked, "levels": levels, "corpus": corpus, "known": {**known}}
+    programs = [list(statements) for statements in corpus]
+    return {**asked, "levels": levels, "corpus": programs, "known": {**known}}
 
 
 def settings_from(data: dict[str, Any]) -> Settings:
     """The settings that `settings_to` wrote."""
-    names = ("backend", "oracle", "seed", "default_dtype", "timeout")
+    names = ("backend", "oracle", "seed", "default_dtype", "timeout", "start_timeout")
     return Settings(
         **{name: data[name] for name in names},
         imports=tuple(data["imports"]),
@@ -129,7 +132,7 @@ class _Forks:
         """The answer to a request for a share, or for a smaller program."""
         if "shrink" in request:
             return self._shrunk(request)
-        share = Share(**request["share"])
+        share, begun = Share(**request["share"]), time.monotonic()
         if share.theme == DATABASE and self.search.source.database.load():
             _settle()
         done: list[Entry] = []
@@ -144,10 +147,10 @@ class _Forks:
                 return {"failed": f"{share}: {ended}, again and again"}
             _, phase = _STATE.unpack(self.state[:])
             ending = f"{_PHASES[phase]}: {ended}"
-        return {"report": Report.of(done).to_json()}
+        return {"report": Report.of(done, begun).to_json()}
 
     def _shrunk(self, request: dict[str, Any]) -> dict[str, Any]:
-        statements, cause = request["shrink"], Cause(**request["cause"])
+        statements, cause = request["shrink"], Cause.from_json(request["cause"])
 
         def shrink() -> Iterator[Entry]:
             yield Entry("diverges", *self.search.shrink(statements, cause))

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.base.escapes import harmless
 from conformance.base.outputs import reason
+from conformance.base.release import versions
 from conformance.run.ending import Result, ended, summary_lines, written
 from conformance.run.judge import lost_line
 from conformance.run.plan import Plan
@@ -45,6 +46,7 @@ class Collector:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput["conform_unavailable"] = self.plan.unavailable
+        node.workerinput["conform_versions"] = versions()
         node.workerinput["conform_programs"] = list(self._programs)
 
     @pytest.hookimpl(optionalhook=True)
