@@ -16,7 +16,7 @@ QUESTIONS = {
     "why does max give zeros and None": "TIES-",
     "what do the numbers in y.backward(torch.FloatTensor([0.1, 1.0, 0.0001])) mean": "SEED-",
     "why did the gradient come out doubled": "ACCUM-",
-    "variables needed for gradient computation has been modified by an inplace operation": "INPLACE-",
+    "needed for gradient computation has been modified by an inplace operation": "INPLACE-",
     "Trying to backward through the graph a second time": "ACCUM-",
     "grad can be implicitly created only for scalar outputs": "SEED-",
     "a leaf Variable that requires grad is being used in an in-place operation": "INPLACE-",
