@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conformance.output.causes import excerpt
 from conformance.run_files.causes import Cause
 from reports.attention import place, sides
-from reports.text import count, listed, visible
+from reports.text import areas, count, visible
 
 OPEN = 5
 """Causes that are shown with their program; further ones are folded."""
@@ -55,7 +55,7 @@ def _shown(cause: Cause) -> Shown:
         level=cause.difference.level,
         words=visible(cause.words),
         number=len(cause.lines),
-        areas=visible(listed([f"{area} {number:,}" for area, number in cause.areas.items()])),
+        areas=visible(areas(cause.areas)),
         program=line["id"],
         rule=visible(line["rule"] or line["operator"] or line["area"]),
         sentence=visible(line["sentence"] or ""),

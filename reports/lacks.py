@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.run_files.causes import reasons
 from conformance.run_files.run import Run
-from reports.text import listed, visible
+from reports.text import areas, visible
 
 OPEN = 12
 """Reasons that are shown at once; further ones are folded."""
@@ -29,13 +29,8 @@ def lacks(run: Run) -> list[Lack]:
         Lack(
             visible(reason),
             len(lines),
-            visible(_areas(Counter(line["area"] for line in lines))),
+            visible(areas(dict(Counter(line["area"] for line in lines).most_common()))),
             lines[0]["id"],
         )
         for reason, lines in reasons(run.programs, "unsupported")
     ]
-
-
-def _areas(counted: Counter[str]) -> str:
-    told = [f"{area} {number:,}" for area, number in counted.most_common(3)]
-    return listed(told) if len(counted) <= 3 else ", ".join([*told, "..."])

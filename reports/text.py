@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 _CONTROLS = re.compile(
@@ -39,6 +40,13 @@ def listed(words: list[str]) -> str:
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def areas(numbers: Mapping[str, int], most: int = 6) -> str:
+    """The first `most` areas with their numbers of programs: `ties 3, seeds 1 and 2 more`."""
+    told = [f"{area} {number:,}" for area, number in list(numbers.items())[:most]]
+    rest = len(numbers) - most
+    return listed(told if rest <= 0 else [*told, f"{rest} more"])
 
 
 def spelled(number: int) -> str:
