@@ -149,3 +149,22 @@ def test_remainders_by_quotients(bits):
     for span in (1, 2, 3, 10, 2**28 - 1, 2 ** (bits - 1) + 1, 2**bits - 1):
         expected = [draw % span for draw in draws.tolist()]
         assert _remainders(draws.copy(), span).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rounds_once", [True, False])
+def test_fused_takes_factor_and_term_in_the_dtype_of_the_array(monkeypatch, dtype, rounds_once):
+    """Whether or not the processor's BLAS fuses: 0.3 is another number in float32."""
+    once = fused_multiply_add._axpy_rounds_once(np.dtype(dtype)) and rounds_once
+    monkeypatch.setattr(fused_multiply_add, "_axpy_rounds_once", lambda _: once)
+    a = np.random.default_rng(0).normal(size=1000).astype(dtype)
+    exact = [Fraction(float(x)) * Fraction(float(dtype(0.3))) - 1 for x in a.tolist()]
+    expected = [_nearest(value, dtype) for value in exact]
+    assert fused(a, 0.3, -1.0).tolist() == expected
+
+
+def _nearest(value: Fraction, dtype: type) -> float:
+    """The number of the dtype that is nearest to a fraction."""
+    about = dtype(float(value))
+    around = [np.nextafter(about, dtype(-np.inf)), about, np.nextafter(about, dtype(np.inf))]
+    return float(min(around, key=lambda one: abs(Fraction(float(one)) - value)))

@@ -26,6 +26,7 @@ def fused(a: np.ndarray, b, c, out: np.ndarray | None = None) -> np.ndarray:
     that is given: other memory in one piece, of the same dtype."""
     if out is None:
         out = np.empty_like(a)
+    b, c = a.dtype.type(b), a.dtype.type(c)
     if b == 1:
         return np.add(a, c, out=out)
     if b == 0 or c == 0:  # one of product and sum is exact
