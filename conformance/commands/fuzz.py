@@ -191,7 +191,7 @@ def _campaign(
         asked.selection.levels,
         tuple(themes),
         options.examples,
-        options.time,
+        None if options.time is None else float(options.time),
     )
     reached = [(statements, by_file(lines)) for statements, lines in tally.reached]
     return Campaign(
