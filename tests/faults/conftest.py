@@ -38,7 +38,7 @@ class Table:
         name = item.nodeid.partition("[")[0]
         mark = item.get_closest_marker("fault")
         title = name.partition("::test_")[2].replace("_", " ")
-        before = "not tried"
+        before = "–"
         if mark is not None:
             title, before = mark.args
         self.about[name] = title, before
