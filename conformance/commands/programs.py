@@ -71,10 +71,10 @@ def show_program(options: argparse.Namespace) -> int:
 
 def _program(identifier: str, suite: Suite, judge: Judge) -> Program:
     try:
-        address(identifier)
-    except LookupError:
-        return judge.written(suite[identifier])
-    try:
+        try:
+            address(identifier)
+        except LookupError:
+            return judge.written(suite[identifier])
         return judge.sample(identifier)
     except IsolationError as error:
         raise WrongInput(f"{identifier}: {error}") from None
