@@ -18,7 +18,8 @@ from command import MINIATURE, conform, environment, heed_interruption, judge
 from conformance.base.levels import LEVELS
 from conformance.run_files.reading import read_run
 from conformance.run_files.run import schema
-from conformance.settings.options import RECORDING, default_oracle
+from conformance.settings.options import RECORDING
+from conformance.settings.settings import default_oracle
 
 
 def outcomes(path) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,11 +20,6 @@ PREFIX = "conform-"
 
 RECORDING = f"recorded:torch-{BASELINE}"
 """The oracle whose traces `conform spec` shows, unless another is given."""
-
-
-def default_oracle() -> str:
-    """The oracle unless another is given: torch, or where it is not installed its traces."""
-    return "torch" if importlib.util.find_spec("torch") else RECORDING
 
 
 def seconds(text: str) -> float:
@@ -130,7 +124,7 @@ BACKENDS = (
         "oracle",
         "right by definition: torch, torch:DEVICE, recorded:torch-2.15 (needs no torch), or none "
         f"(only the programs' own comments); torch where it is installed, else {RECORDING}",
-        {"default": default_oracle(), "metavar": "NAME"},
+        {"default": None, "metavar": "NAME"},
     ),
     Option(
         "import",

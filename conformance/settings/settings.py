@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.isolation.child import START_TIMEOUT
-from conformance.settings.options import GIVE_UP, MEMORY, TIMEOUT
+from conformance.settings.options import GIVE_UP, MEMORY, RECORDING, TIMEOUT
 from conformance.suite.suite import Selection
 
 
@@ -56,6 +57,11 @@ class Settings:
         return [path for path in (self.report, self.junit, self.summary) if path is not None]
 
 
+def default_oracle() -> str:
+    """The oracle unless another is given: torch, or where it is not installed its traces."""
+    return "torch" if importlib.util.find_spec("torch") else RECORDING
+
+
 def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
     """The settings in a parsed command line whose options have that prefix.
 
@@ -73,7 +79,7 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
 
     return Settings(
         backend=value("backend", "impl"),
-        oracle=value("oracle", "torch"),
+        oracle=value("oracle") or default_oracle(),
         imports=many("import"),
         timeout=value("timeout", TIMEOUT),
         start_timeout=value("start-timeout", START_TIMEOUT),
