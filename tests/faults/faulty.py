@@ -118,7 +118,7 @@ _POISONS = {
     "chdir": lambda: os.chdir("/"),
     "stdout": lambda: setattr(sys, "__stdout__", None) or os.environ.pop("PATH", None),
     "recursion limit": lambda: sys.setrecursionlimit(5000),
-    "signal handler": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    "signal handler": lambda: signal.signal(signal.SIGINT, lambda *_: None),
     "thread": lambda: threading.Thread(target=hang, daemon=True).start(),
     "environment": lambda: os.environ.__setitem__("PATH", "/nowhere"),
     "path": lambda: sys.path.insert(0, "/nowhere"),

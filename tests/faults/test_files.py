@@ -51,6 +51,7 @@ def parsed(path) -> list[dict]:
     return [{k: v for k, v in line.items() if k not in ("crc", "sha256")} for line in lines]
 
 
+@pytest.mark.fault("flipped bytes of a run file", "1,221 of 6,000 went unnoticed")
 def test_every_flipped_byte_of_a_run_file_is_found(real, tmp_path):
     whole, path, draw = (real / "run.jsonl").read_bytes(), tmp_path / "run.jsonl", random.Random(0)
     line_of = [number for number, line in enumerate(whole.split(b"\n"), 1) for _ in line + b"\n"]
@@ -64,6 +65,7 @@ def test_every_flipped_byte_of_a_run_file_is_found(real, tmp_path):
     assert named > 1450
 
 
+@pytest.mark.fault("an edited line, compressed or not", "swapped outcomes read as complete")
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
 def test_an_edited_line_is_named_in_a_compressed_file_too(real, tmp_path, pack):
     whole, path = (real / "run.jsonl").read_bytes(), tmp_path / "run.jsonl.packed"
@@ -76,6 +78,7 @@ def test_an_edited_line_is_named_in_a_compressed_file_too(real, tmp_path, pack):
     assert caught.value.line == 1 + outcomes.index("diverges")
 
 
+@pytest.mark.fault("lines that were moved", "they read as complete")
 def test_lines_that_were_moved_are_found(real, tmp_path):
     lines = (real / "run.jsonl").read_bytes().split(b"\n")
     lines[1], lines[2] = lines[2], lines[1]
@@ -84,6 +87,7 @@ def test_lines_that_were_moved_are_found(real, tmp_path):
         read_run(tmp_path / "run.jsonl")
 
 
+@pytest.mark.fault("a line without its checksum", "there were no checksums")
 def test_a_line_without_its_checksum_is_not_taken(real, tmp_path):
     lines = (real / "run.jsonl").read_bytes().split(b"\n")
     lines[2] = lines[2][:-18] + b"}"
@@ -125,6 +129,7 @@ def mutated(line: dict, draw: random.Random) -> dict:
     return line
 
 
+@pytest.mark.fault("wrong fields of a run file", "tracebacks in 13 places")
 def test_no_field_of_a_run_file_ends_in_another_exception(real, tmp_path):
     """Thousands of run files, each with one wrong field: read for all purposes, or refused."""
     lines, path, draw = parsed(real / "run.jsonl"), tmp_path / "run.jsonl", random.Random(0)
@@ -180,6 +185,7 @@ def test_the_reader_refuses_what_the_published_schema_refuses(real, tmp_path):
     assert both > 100
 
 
+@pytest.mark.fault("wrong fields of a recording", "tracebacks in 13 places")
 def test_no_field_of_a_recording_ends_in_another_exception(real, tmp_path):
     lines, path, draw = parsed(real / "traces.jsonl"), tmp_path / "traces.jsonl", random.Random(0)
     refused = 0
@@ -199,6 +205,7 @@ def test_no_field_of_a_recording_ends_in_another_exception(real, tmp_path):
     assert 800 < refused < 2400
 
 
+@pytest.mark.fault("a wrong field of a header", "a traceback, or accepted")
 @pytest.mark.parametrize(
     ("header", "message"),
     [
@@ -219,6 +226,9 @@ def test_a_wrong_field_of_a_header_is_named(tmp_path, header, message):
         read_run(path)
 
 
+@pytest.mark.fault(
+    "numbers that are none, or too large", "an OverflowError, or *the harness failed*"
+)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -239,6 +249,7 @@ def test_numbers_that_are_none(tmp_path, text, message):
         read_run(path)
 
 
+@pytest.mark.fault("an empty last line", "it was called cut")
 def test_an_empty_line_is_called_so(tmp_path):
     path = made_runs.run_file(tmp_path / "run.jsonl", [made_runs.line("A.1", "leaves")])
     path.write_bytes(path.read_bytes() + b"\n")
@@ -246,6 +257,7 @@ def test_an_empty_line_is_called_so(tmp_path):
         read_run(path)
 
 
+@pytest.mark.fault("a small file that unpacks to gigabytes", "900 MB of 920 KB, 1.5 GB of 229 KB")
 @pytest.mark.parametrize(("module", "ending"), [(gzip, "gz"), (lzma, "xz")], ids=["gzip", "xz"])
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch, module, ending):
     oracle = {"name": "impl", "version": None, "device": None}

@@ -46,6 +46,7 @@ def special(request, tmp_path):
             os.close(other)
 
 
+@pytest.mark.fault("an output that is no file", "/dev/null was destroyed, exit 0")
 def test_what_is_no_file_is_neither_replaced_nor_written(special):
     path, kind = special
     before = stat.S_IFMT(path.stat().st_mode)
@@ -56,6 +57,7 @@ def test_what_is_no_file_is_neither_replaced_nor_written(special):
     assert os.listdir(path.parent) == ["special"]
 
 
+@pytest.mark.fault("a run with an output that is no file", "/dev/null was destroyed, exit 0")
 @pytest.mark.parametrize("option", OUTPUTS)
 def test_a_run_does_not_begin_where_an_output_is_no_file(tmp_path, option):
     os.mkfifo(tmp_path / "pipe")
@@ -65,6 +67,7 @@ def test_a_run_does_not_begin_where_an_output_is_no_file(tmp_path, option):
     assert done.stdout == ""
 
 
+@pytest.mark.fault("a command with an output that is a pipe", "it was replaced, exit 0")
 @pytest.mark.parametrize(
     "command",
     [
@@ -86,6 +89,7 @@ def test_no_command_replaces_a_pipe(tmp_path, command):
     assert stat.S_ISFIFO((tmp_path / "pipe.jsonl").stat().st_mode)
 
 
+@pytest.mark.fault("an output that is a link", "it was replaced by a file")
 def test_a_link_is_followed_to_a_file_that_need_not_be_there(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "there" / "target")
@@ -144,6 +148,7 @@ def file_size_limit(size: int):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.fault("a disk that is full for a while", "a traceback with exit code 1")
 def test_lines_that_a_full_disk_refuses_are_written_later(tmp_path):
     lines = [made_runs.line(f"A.{number}", "leaves") for number in range(6)]
     path = tmp_path / "run.jsonl"
@@ -179,6 +184,7 @@ def limited(limit: str, *arguments: str, cwd) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.fault("a disk that fills up in a run", "a traceback with exit code 1, and no report")
 def test_a_disk_that_fills_up_in_a_run(tmp_path):
     asked = ("--run-file", "r.jsonl", "--report", "r.html", "--junit", "r.xml")
     suite = ("run", "--backend", "impl", "--oracle", "impl", "--area", "leaves")
@@ -196,6 +202,7 @@ def test_a_disk_that_fills_up_in_a_run(tmp_path):
     assert read_run(tmp_path / "r.jsonl").complete
 
 
+@pytest.mark.fault("too few descriptors", "a traceback with exit code 1")
 @pytest.mark.parametrize("descriptors", [9, 14, 20])
 def test_too_few_descriptors(tmp_path, descriptors):
     suite = ("run", "--backend", "impl", "--oracle", "impl", *MINIATURE)

@@ -88,6 +88,7 @@ def hostile_run(path, **fields):
     return made_runs.run_file(path, lines, stale=(text,), backend=backend, oracle=backend)
 
 
+@pytest.mark.fault("text of a backend that acts in a terminal or a CI log", "it acted")
 def test_no_command_prints_what_acts(tmp_path):
     hostile_run(tmp_path / "run.jsonl")
     hostile_run(tmp_path / "other.jsonl", outcome="error", reason="::error::\x1b")
@@ -101,6 +102,7 @@ def test_no_command_prints_what_acts(tmp_path):
     assert shown > 9
 
 
+@pytest.mark.fault("the same under pytest", "it acted")
 def test_pytest_prints_nothing_that_acts(tmp_path):
     options = (f"--conform-backend={HOSTILE_PORT}", "--conform-oracle=impl", "-k", "LEAF", "-rA")
     done = pytest_suite(*options, cwd=tmp_path)
@@ -120,6 +122,7 @@ def started(*command, **options) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.fault("a full standard output", "a traceback with exit code 1")
 @pytest.mark.parametrize("command", [("list", *MINIATURE), ("--help",), RUN])
 def test_full_standard_output_is_told(tmp_path, command):
     with open("/dev/full", "w") as full:
@@ -130,6 +133,9 @@ def test_full_standard_output_is_told(tmp_path, command):
     )
 
 
+@pytest.mark.fault(
+    "a run with a full standard output", "a traceback with exit code 1, and no report"
+)
 def test_a_run_whose_output_is_full_still_writes_its_files(tmp_path):
     with open("/dev/full", "w") as full:
         options = ("--run-file", "r.jsonl", "--report", "r.html", "--junit", "r.xml")
@@ -139,6 +145,7 @@ def test_a_run_whose_output_is_full_still_writes_its_files(tmp_path):
     assert "footer" in (tmp_path / "r.jsonl").read_text().splitlines()[-1]
 
 
+@pytest.mark.fault("closed descriptors", "a traceback with exit code 1")
 @pytest.mark.parametrize("closed", [(1,), (0, 1), (0, 1, 2)])
 def test_closed_descriptors(tmp_path, closed):
     shut = " ".join(f"{descriptor}>&-" for descriptor in closed)
@@ -159,6 +166,7 @@ def test_closed_descriptors(tmp_path, closed):
     assert '"type":"header"' in (tmp_path / "r.jsonl").read_text().splitlines()[0]
 
 
+@pytest.mark.fault("a reader that closes the pipe", "a traceback with exit code 1")
 @pytest.mark.parametrize("command", [("list",), RUN])
 def test_a_reader_that_has_enough_ends_nothing(tmp_path, command):
     reading, writing = os.pipe()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from command import MINIATURE, environment, heed_interruption
 
 from conformance.run_files.reading import read_run
@@ -19,6 +20,7 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in done.stdout.split()]
 
 
+@pytest.mark.fault("SIGINT of the workers", "it ended the run")
 def test_an_interrupted_worker_ends_no_run(tmp_path):
     path = tmp_path / "run.jsonl"
     command = [sys.executable, "-m", "conformance.cli", "run", *MINIATURE, "--oracle", "impl"]
