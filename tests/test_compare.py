@@ -450,3 +450,19 @@ def test_storages_are_compared_as_a_partition_of_names():
     assert (divergence.name, divergence.expected, divergence.got) == ("z", "y", "x")
     renamed.steps[2].changed["z"]["storage"] = "s9"
     assert compare(made, renamed, program(source)).divergences["memory"].got == "s9"
+
+
+def test_a_trace_that_ends_where_the_backend_lacks_something_is_unsupported():
+    """torch refuses the statement, too, and goes on; a port need not."""
+    source = "x = torch.ones(2)\nx.refused()\ny = x + 1"
+    expected, got = observed(source), observed(source)
+    lacking = {"type": "NotImplementedError", "message": "", "lacks": "method.refused"}
+    expected.steps[1].error = {"type": "NotImplementedError", "message": "no", "lacks": "no"}
+    got.steps[1].error = lacking
+    assert compare(expected, got, program(source)).outcome == "diverges"  # in the message
+    del got.steps[2:]
+    made = compare(expected, got, program(source))
+    assert (made.outcome, made.reason) == (
+        "unsupported",
+        "line 3: the backend lacks method.refused",
+    )
