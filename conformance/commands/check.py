@@ -17,8 +17,8 @@ from conformance.execution.recorded import history
 from conformance.history import check
 from conformance.program.expectations import looks_literal
 from conformance.program.program import Program, ProgramError, trailing_prose
-from conformance.run.judge import NONE
 from conformance.run.plan import WrongInput, one_paragraph
+from conformance.run.sides import NONE
 from conformance.suite.chapters import Chapter, chapter_with_problems, read_spec, spec_directory
 
 

@@ -84,7 +84,7 @@ def _pytest(
         *(f"--config-file={os.devnull}", "--noconftest"),
         "--import-mode=importlib",
         *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:warnings"),
-        *("-p", "no:logging"),
+        *("-p", "no:logging", "-p", "no:unraisableexception", "-p", "no:threadexception"),
         *("-p", "xdist.plugin", "-p", "conformance.plugin"),
     ]
     if options.processes:

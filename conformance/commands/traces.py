@@ -20,7 +20,7 @@ from conformance.output import notes
 from conformance.output.terminal import Terminal
 from conformance.program.program import Program
 from conformance.run.export import PROGRAMS, export
-from conformance.run.judge import NONE, Judge
+from conformance.run.judge import Judge
 from conformance.run.plan import (
     WrongInput,
     check_folder,
@@ -29,7 +29,7 @@ from conformance.run.plan import (
     oracle_identity,
     select_programs,
 )
-from conformance.run.sides import Sides, child
+from conformance.run.sides import NONE, Sides, child
 from conformance.run_files import differences as diff
 from conformance.run_files.reading import read_run
 from conformance.settings.settings import Settings, read_settings

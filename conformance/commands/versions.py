@@ -18,9 +18,8 @@ from conformance.history.fit import Fit, Question, fit, questions
 from conformance.output.display import cut
 from conformance.output.terminal import Terminal
 from conformance.program.program import Program
-from conformance.run.judge import NONE
 from conformance.run.plan import WrongInput, check_writable, one_paragraph, select_programs
-from conformance.run.sides import child
+from conformance.run.sides import NONE, child
 from conformance.settings.settings import Settings, read_settings
 
 AREAS = ("sweep", "docstrings", "laws", "signatures")

@@ -16,8 +16,9 @@ from conformance.base.tolerances import TOLERANCES
 from conformance.compare.known import KnownDivergences
 from conformance.neutral.compile import FORM, NotNeutral, neutral
 from conformance.program.program import Program
-from conformance.run.judge import NONE, Judge
+from conformance.run.judge import Judge
 from conformance.run.plan import WrongInput, oracle_identity
+from conformance.run.sides import NONE
 from conformance.settings.settings import Settings
 from conformance.suite.docstrings import is_made_by_torch
 

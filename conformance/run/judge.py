@@ -27,15 +27,12 @@ from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.run.breaker import Breaker
 from conformance.run.past import Past
-from conformance.run.sides import Shown, Sides, child
+from conformance.run.sides import NONE, Shown, Sides, child
 from conformance.settings.settings import Settings
 from conformance.suite import docstrings
 from conformance.suite.conventions import convention_of
 from conformance.sweep.sample import AREA, is_entry
 from conformance.sweep.verdict import add_first_sample, settle
-
-NONE = "none"
-"""The oracle of a run without one: programs are judged by their comments."""
 
 SIDES = ("oracle", "backend")
 

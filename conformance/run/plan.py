@@ -19,8 +19,7 @@ from conformance.compare.known import KnownDivergences, KnownError, default_path
 from conformance.isolation import container
 from conformance.isolation.port import is_port, missing
 from conformance.program.program import Program, ProgramError
-from conformance.run.judge import NONE
-from conformance.run.sides import Read, Side, Sides, isolation
+from conformance.run.sides import NONE, Read, Side, Sides, isolation
 from conformance.run_files.lock import Locked, locked
 from conformance.run_files.reading import read_run
 from conformance.run_files.resume import check_same, failed, taken_over
@@ -165,14 +164,19 @@ def known_divergences(settings: Settings, suite: Suite) -> KnownDivergences:
 
 def plan(settings: Settings) -> Plan:
     """Return the plan of a run; raises WrongInput for any error in the input."""
-    suite, programs, selected = _selected(settings)
-    known = known_divergences(settings, suite)
-    for path in (settings.run_file, *settings.outputs):
-        check_writable(path)
     sides = Sides(settings)
-    described = identities(sides)
-    made = Plan(settings, suite, tuple(programs), known, *described, sides, selected)
-    return _resuming(made, settings.resume) if settings.resume else made
+    try:
+        sides.launch()  # they start while the suite is read
+        suite, programs, selected = _selected(settings)
+        known = known_divergences(settings, suite)
+        for path in (settings.run_file, *settings.outputs):
+            check_writable(path)
+        described = identities(sides)
+        made = Plan(settings, suite, tuple(programs), known, *described, sides, selected)
+        return _resuming(made, settings.resume) if settings.resume else made
+    except BaseException:
+        sides.close()
+        raise
 
 
 def _resuming(made: Plan, path: Path) -> Plan:

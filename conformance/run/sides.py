@@ -21,6 +21,9 @@ from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.settings.settings import Settings
 
+NONE = "none"
+"""The oracle of a run without one: programs are judged by their comments."""
+
 
 class Here:
     """A backend in this process, for a debugger; with the methods of `Child`."""
@@ -158,6 +161,17 @@ class Sides:
         if role not in self._sides:
             self._sides[role] = side(getattr(self.settings, role), self.settings)
         return self._sides[role]
+
+    def launch(self) -> None:
+        """Start the processes that there are to be, without waiting for them.
+
+        A side that cannot be started says so when it is asked for.
+        """
+        for role in ("oracle", "backend"):
+            name = getattr(self.settings, role)
+            if name != NONE and not (role == "oracle" and is_port(name)):
+                with suppress(Exception):
+                    self[role].launch()
 
     @property
     def are_processes(self) -> bool:
