@@ -53,10 +53,10 @@ def test_next_walks_what_diverges(opened: Any, tmp_path: Path) -> None:
     shows(page, "SEED-05.1")
     assert "5 of 8" in one(page, ".crumbs").text
     keys(page, "j")
-    shows(page, "ALIAS-01.1")
-    keys(page, "j")
-    keys(page, "j")
-    shows(page, "ALIAS-03.1")
+    for name in ("ALIAS-01.1", "ALIAS-02.1", "ALIAS-03.1"):
+        shows(page, name)
+        if name != "ALIAS-03.1":
+            keys(page, "j")
     assert not all_of(page, ".crumbs a[rel=next]")
     assert address(page).startswith("#ALIAS-03.1")
 
