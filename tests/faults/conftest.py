@@ -70,6 +70,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "fault(title, before): the fault that a test injects")
     config.stash[_KEY] = Table()
+    if config.getoption("--faults-page", None) and getattr(config.option, "tx", None):
+        raise pytest.UsageError("--faults-page counts the tests of one process: leave out -n")
 
 
 @pytest.hookimpl(trylast=True)
