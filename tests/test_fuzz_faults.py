@@ -18,6 +18,10 @@ FAULTS = (
 )
 """Operators of `miniature.planted`, but for the one that is tried each time."""
 
+ASTRAY = {"div": "gradient of Log", "mul": "gradient of Add, AsStrided, CopySlices"}
+"""Faults of which one program more shows only in the graph of another operator, where that
+operator's own backward is differentiated: the beginning of its cause."""
+
 
 def found_in(name: str) -> list[Origin]:
     """The findings of a search through so many programs, in equal parts of every theme."""
@@ -40,7 +44,8 @@ def found_in(name: str) -> list[Origin]:
     "name", ["relu", *(pytest.param(name, marks=pytest.mark.slow) for name in FAULTS)]
 )
 def test_a_fault_in_a_common_operator_is_found_as_one_cause(name):
-    causes = [(str(one.found.cause), one.found.count) for one in found_in(name)]
+    causes = {str(one.found.cause): one.found.count for one in found_in(name)}
+    astray = [cause for cause in causes if cause.startswith(ASTRAY.get(name, "nothing"))]
+    assert [causes.pop(cause) for cause in astray] == [1] * len(astray)
     assert len(causes) == 1, causes
-    assert causes[0][0].startswith("gradient of ")
-    print(*causes)
+    assert next(iter(causes)).startswith("gradient of ")
