@@ -54,6 +54,7 @@ class Bench:
         unchanged = {line["id"] for line in self.lines(backends.find("impl", ()))}
         self.programs = [p for p in self.programs if p.id not in unchanged]
         self.areas = {p.rule: p.area for p in self.programs}
+        self.conforming = {p.id: {**blank_line(p), "outcome": "conforms"} for p in self.programs}
 
     def lines(self, backend: backends.Backend) -> Iterator[dict[str, Any]]:
         """The lines of programs that diverge."""
@@ -81,8 +82,7 @@ class Bench:
 
     def run(self, lines: Sequence[dict[str, Any]]) -> list[Cause]:
         """The causes of a run with these lines, in which all else conforms."""
-        every = {p.id: {**blank_line(p), "outcome": "conforms"} for p in self.programs}
-        return causes((every | {line["id"]: line for line in lines}).values())
+        return causes((self.conforming | {line["id"]: line for line in lines}).values())
 
 
 def measured(bench: Bench, lines: dict[str, list[dict[str, Any]]], mutants: list[Mutant]) -> None:

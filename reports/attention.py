@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.base.levels import LEVELS
-from conformance.compare.differences import earliest
 from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.causes import first_divergence
 from reports.text import brief_pair, visible
 from reports.versions import shown_versions
 
@@ -41,7 +41,7 @@ def attended(line: dict[str, Any], levels: Sequence[str] = LEVELS) -> Attention:
     """One entry of the list of failures, each side in one line of text: the divergence of the first
     statement that diverges at one of the levels, or at any."""
     where = expected = got = ""
-    found = earliest(line["divergences"], levels) or earliest(line["divergences"], LEVELS)
+    found = first_divergence(line, levels)
     if found is not None:
         where = place(*found)
         expected, got = sides(found[1])

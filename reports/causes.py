@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.output.causes import excerpt
+from conformance.run_files.categories import topic
 from conformance.run_files.causes import Cause
 from reports.attention import place, sides
 from reports.text import areas, count, visible
@@ -57,7 +58,7 @@ def _shown(cause: Cause) -> Shown:
         number=len(cause.lines),
         areas=visible(areas(cause.areas)),
         program=line["id"],
-        rule=visible(line["rule"] or line["operator"] or line["area"]),
+        rule=visible(topic(line)),
         sentence=visible(line["sentence"] or ""),
         lines=[(str(number or ""), visible(text)) for number, text in excerpt(cause)],
         where=visible(where),

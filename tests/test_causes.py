@@ -236,3 +236,15 @@ def test_every_divergence_is_in_exactly_one_cause():
     run += [line(f"SEED-{n:02}.1", "seeds", divergences=lower()) for n in range(9)]
     counted = Counter(one["id"] for cause in causes(run) for one in cause.lines)
     assert counted == Counter(one["id"] for one in run)
+
+
+def test_place_and_excerpt_are_those_of_the_levels_that_count():
+    run = [line("SEED-01.1", "seeds", divergences={**lower(1), **doubled(2)})]
+    (only,) = causes(run, ("values",))
+    assert only.place is not None
+    assert only.place[0] == "values"
+    assert [number for number, _ in excerpt(only)] == [1, 2, 3, 4]
+    (every,) = causes(run)
+    assert every.place is not None
+    assert every.place[0] == "memory"
+    assert [number for number, _ in excerpt(every)] == [1, 2, 3]

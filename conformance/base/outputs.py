@@ -52,8 +52,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
     """
     target = regular(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own: that of the target may be as long as names can be.
-    part = target.with_name(f".conform-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    part = _part(target)
     try:
         with open(part, "xb") as file:
             yield file
@@ -93,9 +92,14 @@ def try_writing(path: str | os.PathLike[str]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    part = target.with_name(f".conform-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    part = _part(target)
     try:
         with open(part, "xb") as file:
             file.write(bytes(_PROBE))
     finally:
         part.unlink(missing_ok=True)
+
+
+def _part(target: Path) -> Path:
+    """A new file beside the target, whose own name may be as long as names can be."""
+    return target.with_name(f".conform-{os.getpid()}-{secrets.token_hex(4)}.tmp")

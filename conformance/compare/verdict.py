@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.base.levels import LEVELS
+from conformance.compare.differences import earliest
 from conformance.compare.unmet import Unmet
 
 
@@ -53,6 +55,12 @@ class Verdict:
     ulp: dict[str, float] = field(default_factory=dict)
     reason: str | None = None
     specification: list[Unmet] = field(default_factory=list)
+
+    def earliest(self, levels: Collection[str] = LEVELS) -> tuple[str, Divergence] | None:
+        """The level and the divergence of the first statement that diverges at one of the levels;
+        None where none does."""
+        found = earliest({level: vars(one) for level, one in self.divergences.items()}, levels)
+        return None if found is None else (found[0], self.divergences[found[0]])
 
     @classmethod
     def without_comparison(cls, outcome: str, reason: str) -> Verdict:

@@ -6,7 +6,6 @@ for each program, for `conform fuzz --corpus` and for `conform run --findings`.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from conformance.base.outputs import replacing
 from conformance.fuzz.causes import Cause
 from conformance.fuzz.corpus import write_corpus
 from conformance.fuzz.findings import keep
@@ -80,10 +80,8 @@ class Campaign:
     def write(self, folder: Path) -> None:
         """Write the folder; raises WrongInput where that cannot be done."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            beside = folder / f"{FILE}.part"
-            beside.write_bytes(msgspec.json.encode(self) + b"\n")
-            os.replace(beside, folder / FILE)
+            with replacing(folder / FILE) as file:
+                file.write(msgspec.json.encode(self) + b"\n")
             write_corpus(folder / "corpus", ((s, places(lines)) for s, lines in self.reached))
             for one in self.findings:
                 if one.line["outcome"] != "conforms":

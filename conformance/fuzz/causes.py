@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.base.levels import LEVELS
 from conformance.compare.differences import kind as difference
-from conformance.compare.verdict import Divergence, Verdict
+from conformance.compare.verdict import Verdict
 from conformance.program.operations import operator_of
 from conformance.program.program import Program, Statement
 
@@ -70,9 +69,9 @@ class Cause:
 
 def cause_of(program: Program, verdict: Verdict, levels: Sequence[str]) -> Cause | None:
     """The cause of a program's divergence at one of the levels; None where there is none."""
-    first = _first(verdict, levels)
-    if first is None:
+    if (found := verdict.earliest(levels)) is None:
         return None
+    _, first = found
     statement = program.statements[min(first.step, len(program.statements) - 1)]
     field = re.sub(r"\[[^\]]*\]", "[]", first.field)
     kind = difference(first.expected, first.got)
@@ -104,9 +103,3 @@ def _operator(program: Program, statement: Statement) -> str:
             if earlier.source.startswith(f"{operator} = "):
                 return operator_of(earlier.source) or operator
     return operator
-
-
-def _first(verdict: Verdict, levels: Sequence[str]) -> Divergence | None:
-    found = [d for level, d in verdict.divergences.items() if level in levels]
-    order = {id(d): LEVELS.index(level) for level, d in verdict.divergences.items()}
-    return min(found, key=lambda d: (d.step, order[id(d)]), default=None)

@@ -115,12 +115,9 @@ def _difference(program: Program, expected: Trace, got: Trace) -> dict[str, Any]
     verdict = compare(expected, got, program, stated=False)
     if verdict.outcome == "conforms":
         return None
-    if not verdict.divergences:
+    if (found := verdict.earliest()) is None:
         return {"level": verdict.outcome, "line": None, "shown": str(verdict.reason)}
-    order = list(verdict.levels)
-    level, first = min(
-        verdict.divergences.items(), key=lambda found: (found[1].step, order.index(found[0]))
-    )
+    level, first = found
     expected_text, got_text = pair(first.expected, first.got, 80)
     place = where(first.to_json())
     shown = f"line {first.line}, {place}: expected {expected_text}, got {got_text}"

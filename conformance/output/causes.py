@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.output.display import cut, pair, where
+from conformance.run_files.categories import topic
 from conformance.run_files.causes import Cause
 from conformance.settings.settings import Settings, command
 
@@ -39,7 +40,7 @@ def _told(number: int, cause: Cause, settings: Settings, program: bool) -> Itera
     more = ", ..." if len(cause.areas) > 4 else ""
     yield f"{number}. {len(cause.lines):,} x {level}: {cut(cause.words)} ({areas}{more})"
     if line["sentence"]:
-        yield f"   {line['rule'] or line['operator'] or line['area']}: {cut(line['sentence'])}"
+        yield f"   {topic(line)}: {cut(line['sentence'])}"
     if cause.follows:
         yield f"   it follows another convention: {cut(cause.follows, 100)}"
     if program:

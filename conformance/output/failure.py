@@ -8,6 +8,7 @@ from typing import Any
 from conformance.base.escapes import printable
 from conformance.base.torch_versions import ranges
 from conformance.output.display import cut, divergence_lines, marked_source, pair, where
+from conformance.run_files.categories import topic
 from conformance.settings.settings import Settings, command
 
 _WHY = {
@@ -25,7 +26,7 @@ def failure(line: Mapping[str, Any], settings: Settings, again: str | None = Non
     counted = settings.selection.levels
     parts = [_headline(line, settings)]
     if line["sentence"]:
-        parts.append(f"  {line['rule'] or line['operator'] or line['area']}: {line['sentence']}")
+        parts.append(f"  {topic(line)}: {line['sentence']}")
     parts += ["", *marked_source(line["source"], marks(line)), ""]
     if line["outcome"] in _WHY:
         parts.append(f"  {_WHY[line['outcome']]}: {cut(line['reason'] or 'no reason given', 600)}")

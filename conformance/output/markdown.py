@@ -13,7 +13,7 @@ from conformance.base.torch_versions import ranges
 from conformance.output.causes import excerpt
 from conformance.output.display import cut
 from conformance.output.failure import headline
-from conformance.run_files.categories import CATEGORIES, category
+from conformance.run_files.categories import CATEGORIES, category, topic
 from conformance.run_files.causes import causes, reasons
 from conformance.run_files.resume import header_text
 from conformance.run_files.run import Run
@@ -143,11 +143,10 @@ def _causes(run: Run, settings: Settings) -> list[str]:
     for cause in found[:FIRST]:
         line = cause.shown
         about = f": {plain(line['sentence'])}" if line["sentence"] else ""
-        named = line["rule"] or line["operator"] or line["area"]
         areas = ", ".join(f"{plain(area)} {number:,}" for area, number in cause.areas.items())
         blocks += [
             f"#### {len(cause.lines):,}: {cause.difference.level}: {plain(cause.words)}",
-            f"{plain(named)}{about} (in {areas})",
+            f"{plain(topic(line))}{about} (in {areas})",
             _fenced("\n".join(text for _, text in excerpt(cause)), "python"),
             _fenced(cut(headline(line, run.levels), 600), "text"),
             _fenced(command(settings, line["id"]), "sh"),

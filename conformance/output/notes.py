@@ -16,6 +16,7 @@ from conformance.compare.verdict import Divergence, Verdict
 from conformance.execution.recorded import Recorded
 from conformance.output.display import cut, field_value, pair, where
 from conformance.program.program import Program
+from conformance.run_files.categories import topic
 from conformance.run_files.causes import causes
 from conformance.run_files.changes import Change, Changes
 from conformance.run_files.differences import Differences
@@ -213,11 +214,10 @@ def _by_cause(group: Sequence[Change], run: Run) -> Iterator[str]:
     for cause in causes(run.programs, run.levels):
         if number := sum(line["id"] in changed for line in cause.lines):
             line = cause.shown
-            rule = line["rule"] or line["operator"] or line["area"]
             yield (
                 f"**{number:,} of {_count(len(cause.lines), 'divergence')}**: "
                 f"{cause.difference.level}: {printable(cause.words)} "
-                f"({rule}, such as {line['id']})\n"
+                f"({topic(line)}, such as {line['id']})\n"
             )
 
 

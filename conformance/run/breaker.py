@@ -46,7 +46,7 @@ class Breaker:
         """The seconds that the run may still take; None without a limit."""
         return None if self._until is None else self._until - time.monotonic()
 
-    def note(self, error: Exception | None, reason: str) -> None:
+    def note(self, error: Exception | None = None, reason: str = "") -> None:
         """Count a program that cost a process, or begin again after one that did not."""
         lost = isinstance(error, IsolationError | BackendError) and not isinstance(error, Failed)
         self._lost = self._lost + 1 if lost else 0

@@ -27,14 +27,12 @@ from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.run.breaker import Breaker
 from conformance.run.past import Past
-from conformance.run.sides import NONE, Shown, Sides, child
+from conformance.run.sides import NONE, SIDES, Shown, Sides, child
 from conformance.settings.settings import Settings
 from conformance.suite import docstrings
 from conformance.suite.conventions import convention_of
 from conformance.sweep.sample import AREA, is_entry
 from conformance.sweep.verdict import add_first_sample, settle
-
-SIDES = ("oracle", "backend")
 
 # An entry of the sweep has hundreds of samples: it may take this many times a program's timeout.
 SWEEP_TIMEOUT = 10
@@ -121,7 +119,7 @@ class Judge:
                 add_first_sample(line, self._traced(blank_line(sample), sample))
         except Exception as error:
             return {**line, **self._backend_fault(error), "got": None}
-        self.breaker.note(None, "")
+        self.breaker.note()
         line["known"] = self.known.known_divergence(line, self.settings.selection.levels)
         return line
 
@@ -137,7 +135,7 @@ class Judge:
             verdict = stated(program, got).to_json()
         except Exception as error:
             return {**line, **self._backend_fault(error), "got": None}
-        self.breaker.note(None, "")
+        self.breaker.note()
         line["got"] = got.to_json()
         for name in ("levels", "divergences", "reason"):
             line[name] = verdict.get(name) or line[name]
@@ -165,7 +163,7 @@ class Judge:
             got = shown.result()
         except Exception as error:
             return {**line, **self._backend_fault(error), "got": None}
-        self.breaker.note(None, "")
+        self.breaker.note()
         return self._compared(line, program, expected, got)
 
     def close(self) -> None:
@@ -237,7 +235,7 @@ class Judge:
     def _backend_fault(self, error: Exception) -> dict[str, Any]:
         """The outcome of a program of which the backend gave no trace, and the reason."""
         if isinstance(error, Unsupported):
-            self.breaker.note(None, "")
+            self.breaker.note()
             return {"outcome": "unsupported", "reason": str(error)}
         return self._fault("the backend", error)
 

@@ -205,9 +205,8 @@ def identities(sides: Sides) -> tuple[dict[str, Any], dict[str, Any], str | None
     settings = sides.settings
     try:
         with one_paragraph():
-            if settings.oracle != NONE:
-                _checked(settings.oracle)
-                sides["oracle"].launch()
+            _checked(settings.oracle)
+            sides.launch()
             backend, no_backend = _backend(sides)
         oracle, no_oracle = oracle_identity(sides)
     except BaseException:

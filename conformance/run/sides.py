@@ -21,6 +21,8 @@ from conformance.observe.trace import Trace
 from conformance.program.program import Program
 from conformance.settings.settings import Settings
 
+SIDES = ("oracle", "backend")
+
 NONE = "none"
 """The oracle of a run without one: programs are judged by their comments."""
 
@@ -167,7 +169,7 @@ class Sides:
 
         A side that cannot be started says so when it is asked for.
         """
-        for role in ("oracle", "backend"):
+        for role in SIDES:
             name = getattr(self.settings, role)
             if name != NONE and not (role == "oracle" and is_port(name)):
                 with suppress(Exception):

@@ -21,6 +21,11 @@ CATEGORIES = (
 `specification` a program of which only a comment fails: there the oracle is at fault."""
 
 
+def topic(line: Mapping[str, Any]) -> str:
+    """The rule that a program is about, or else its operator, or its area."""
+    return str(line["rule"] or line["operator"] or line["area"])
+
+
 def category(line: Mapping[str, Any]) -> str:
     """A program's category: its outcome, with known divergences and failed comments apart."""
     if is_known(line):

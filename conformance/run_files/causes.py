@@ -40,13 +40,14 @@ class Cause:
     """Programs that diverge in the same way; `operator` where only its programs do.
 
     `lines` are their lines of the run file in the suite's order; `shown` is the line of the program
-    that shows the cause best.
+    that shows the cause best, and `place` its first divergence (`first_divergence`).
     """
 
     difference: Difference
     operator: str | None
     lines: Sequence[Line]
     shown: Line
+    place: tuple[str, Mapping[str, Any]] | None
 
     @property
     def key(self) -> str:
@@ -63,12 +64,6 @@ class Cause:
     def areas(self) -> dict[str, int]:
         """The areas of its programs with their numbers, the largest first."""
         return dict(Counter(line["area"] for line in self.lines).most_common())
-
-    @property
-    def place(self) -> tuple[str, Mapping[str, Any]] | None:
-        """The level and the divergence of the first statement of `shown` that diverges; None where
-        only a comment is not met."""
-        return earliest(self.shown["divergences"], LEVELS)
 
     @property
     def follows(self) -> str | None:
@@ -89,11 +84,12 @@ def causes(lines: Iterable[Line], levels: Sequence[str] = LEVELS) -> list[Cause]
         if is_failing(line):
             groups.setdefault(seen(line, levels), []).append(line)
     examples = Counter(line["rule"] for line in lines)
-    found = [
-        Cause(key, operator, members, _best(members, examples))
-        for key, group in groups.items()
-        for operator, members in _by_operator(group).items()
-    ]
+    found = []
+    for key, group in groups.items():
+        for operator, members in _by_operator(group).items():
+            shown = _best(members, examples, levels)
+            place = first_divergence(shown, levels)
+            found.append(Cause(key, operator, members, shown, place))
     order = {id(line): position for position, line in enumerate(lines)}
     return sorted(found, key=lambda cause: (-len(cause.lines), order[id(cause.lines[0])]))
 
@@ -112,9 +108,17 @@ def reasons(lines: Iterable[Line], outcome: str) -> list[tuple[str, list[Line]]]
     return sorted(groups.items(), key=lambda item: -len(item[1]))
 
 
+def first_divergence(
+    line: Line, levels: Sequence[str] = LEVELS
+) -> tuple[str, Mapping[str, Any]] | None:
+    """The level and the divergence of the first statement that diverges at one of these levels, or
+    where none does at any; None where only a comment is not met."""
+    return earliest(line["divergences"], levels) or earliest(line["divergences"], LEVELS)
+
+
 def seen(line: Line, levels: Sequence[str] = LEVELS) -> Difference:
     """The difference at the first statement of a diverging program."""
-    first = earliest(line["divergences"], levels) or earliest(line["divergences"], LEVELS)
+    first = first_divergence(line, levels)
     if first is None:
         return _SPECIFICATION
     level, divergence = first
@@ -155,7 +159,7 @@ def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
     return found
 
 
-def _best(group: Sequence[Line], examples: Counter[str | None]) -> Line:
+def _best(group: Sequence[Line], examples: Counter[str | None], levels: Sequence[str]) -> Line:
     """The line that shows the cause best: of a rule of which at least half of the examples are in
     the group; of these one that diverges after the fewest lines, and of those about as short the
     first in the suite's order. ``examples`` are the numbers of examples of each rule.
@@ -168,14 +172,20 @@ def _best(group: Sequence[Line], examples: Counter[str | None]) -> Line:
         position, line = item
         rule = line["rule"]
         partly = 2 * told[rule] < examples[rule]
-        return rule is None, line["area"] == FINDINGS, partly, _length(line) // ABOUT, position
+        return (
+            rule is None,
+            line["area"] == FINDINGS,
+            partly,
+            _length(line, levels) // ABOUT,
+            position,
+        )
 
     return min(enumerate(group), key=rank)[1]
 
 
-def _length(line: Line) -> int:
+def _length(line: Line, levels: Sequence[str]) -> int:
     """The lines of a program up to the first statement that diverges."""
-    first = earliest(line["divergences"], LEVELS)
+    first = first_divergence(line, levels)
     at = first[1]["line"] if first else None
     return at or line["source"].count("\n")
 

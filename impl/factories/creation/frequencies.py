@@ -32,7 +32,7 @@ def _frequencies(name, n, count, d, dtype, out) -> Tensor:
     if out is not None:
         compute = functools.partial(_frequencies, name, n, count, d, out.dtype, None)
         return store_underived(f"aten::fft_{name}", (), out, compute, _storing_numbers)
-    dtype = (out.dtype if out is not None else None) or dtype or get_default_dtype()
+    dtype = dtype or get_default_dtype()
     if dtype.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if count < 0:

@@ -58,6 +58,22 @@ def _make_room(memory: Storage, size: int) -> None:
         resize_storage.resize_storage(memory, -(-size // memory.flat.dtype.itemsize))
 
 
+def _placed(self, memory: Storage, offset: int, shape: tuple[int, ...], stride) -> Geometry:
+    """The geometry that a tensor is given in a storage, which is enlarged for it."""
+    check_count(shape)
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    same = shape == self._raw.shape  # then it keeps its strides
+    strides = tuple(stride) if stride else self.stride() if same else contiguous_strides(shape)
+    target = Geometry(shape, strides, offset)
+    itemsize = self._raw.dtype.itemsize
+    needed, room = (offset + extent(shape, strides)) * itemsize, memory.nbytes()
+    if same and strides == self.stride() and needed > room:  # ATen does not resize it then
+        raise out_of_bounds(target._replace(strides=stride or ()), itemsize, needed, room)
+    _make_room(memory, needed)
+    return target
+
+
 @function("set_", torch=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Replace the tensor's storage by that of another tensor, or a storage (torch.Tensor.set_).
@@ -83,20 +99,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     else:
         memory, target = source.untyped_storage(), geometry(source)
     if size is not None:
-        shape = tuple(size)
-        check_count(shape)
-        offset = target.offset + storage_offset
-        if offset < 0:
-            raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-        same = shape == self._raw.shape  # then it keeps its strides
-        strides = tuple(stride) if stride else self.stride() if same else contiguous_strides(shape)
-        target = Geometry(shape, strides, offset)
-        itemsize = self._raw.dtype.itemsize
-        needed, room = (offset + extent(shape, strides)) * itemsize, memory.nbytes()
-        if same and strides == self.stride() and needed > room:  # ATen does not resize it then
-            stated = target._replace(strides=stride or ())
-            raise out_of_bounds(stated, itemsize, needed, room)
-        _make_room(memory, needed)
+        target = _placed(self, memory, target.offset + storage_offset, tuple(size), stride)
     self._raw = strided(elements(memory, self._raw.dtype), *target)
     self._strides = None if target.strides == contiguous_strides(target.shape) else target.strides
     self._offset = target.offset
