@@ -20,7 +20,7 @@ from conformance.fuzz.causes import Cause
 from conformance.fuzz.corpus import read_corpus, write_corpus
 from conformance.fuzz.crew import Crew, NoWorkerLeft, check_processes
 from conformance.fuzz.findings import folder
-from conformance.fuzz.machines import NO_MACHINES, Equipment, Machine, folders, specifications
+from conformance.fuzz.machines import Equipment, Machine
 from conformance.fuzz.origins import Origin, origins
 from conformance.fuzz.progress import Tally, lost_finding
 from conformance.fuzz.report import described, lost
@@ -30,6 +30,7 @@ from conformance.fuzz.workers import SearchFailed, Worker, local
 from conformance.fuzz.zygote import settings_to
 from conformance.output.terminal import terminal
 from conformance.run.judge import Judge
+from conformance.run.machines import NO_MACHINES, folders, specifications
 from conformance.run.plan import Plan, WrongInput, check_folder, plan
 from conformance.settings.settings import read_settings
 from conformance.suite.shard import Shard

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from conformance.base.outputs import writing
 from conformance.commands.processes import EXCLUDED, PROCESSES, prepare_processes
-from conformance.fuzz.machines import FIRST, IGNORED, NO_MACHINES, folders, specifications
 from conformance.isolation import keeper
 from conformance.output.terminal import terminal
 from conformance.run.ending import Result, ended, written
+from conformance.run.machines import FIRST, IGNORED, NO_MACHINES, folders, specifications
 from conformance.run.plan import Plan, WrongInput, alone_with, plan
 from conformance.run.progress import Watcher, announce, summarise
 from conformance.run_files.writing import RunWriter
