@@ -19,7 +19,7 @@ OPEN = 5
 class Shown:
     """One cause as text: `number` programs diverge; `program` is the ID of the one shown.
 
-    `lines` are its lines up to the divergence, with their numbers.
+    `lines` are its lines up to the divergence, each with its number and whether it diverges.
     """
 
     key: str
@@ -30,7 +30,7 @@ class Shown:
     program: str
     rule: str
     sentence: str
-    lines: list[tuple[str, str]]
+    lines: list[tuple[str, str, bool]]
     where: str
     expected: str
     got: str
@@ -45,6 +45,7 @@ def shown(found: Sequence[Cause]) -> list[Shown]:
 def _shown(cause: Cause) -> Shown:
     line = cause.shown
     where = expected = got = ""
+    at = cause.place[1]["line"] if cause.place else None
     if cause.place is not None:
         where = place(*cause.place)
         expected, got = sides(cause.place[1])
@@ -60,7 +61,10 @@ def _shown(cause: Cause) -> Shown:
         program=line["id"],
         rule=visible(topic(line)),
         sentence=visible(line["sentence"] or ""),
-        lines=[(str(number or ""), visible(text)) for number, text in excerpt(cause)],
+        lines=[
+            (str(number or ""), visible(text), bool(at and number and number >= at))
+            for number, text in excerpt(cause)
+        ],
         where=visible(where),
         expected=visible(expected),
         got=visible(got),

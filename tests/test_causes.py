@@ -248,3 +248,12 @@ def test_place_and_excerpt_are_those_of_the_levels_that_count():
     assert every.place is not None
     assert every.place[0] == "memory"
     assert [number for number, _ in excerpt(every)] == [1, 2, 3]
+
+
+def test_excerpt_has_the_whole_statement_that_diverges():
+    source = (
+        "import torch\nx = torch.ones(2)\nwith torch.no_grad():\n    x.add_(1)\n    x.mul_(2)\nx\n"
+    )
+    at = {"values": divergence(1, None, "error", None, {"type": "E", "message": ""})}
+    (only,) = causes([line("SEED-01.1", "seeds", source=source, divergences=at)])
+    assert excerpt(only) == list(enumerate(source.splitlines()[:5], 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.output.display import cut, pair, where
+from conformance.program.operations import statement_at
 from conformance.run_files.categories import topic
 from conformance.run_files.causes import Cause
 from conformance.settings.settings import Settings, command
@@ -53,16 +54,15 @@ def _told(number: int, cause: Cause, settings: Settings, program: bool) -> Itera
 
 
 def excerpt(cause: Cause) -> list[tuple[int | None, str]]:
-    """The program that shows a cause, up to the first statement that diverges: lines that are not
-    empty, with their numbers.
+    """The program that shows a cause, up to the end of the first statement that diverges: lines
+    that are not empty, with their numbers.
 
     Of a long one the beginning is left out, for which a line without a number stands.
     """
-    source = cause.shown["source"].rstrip("\n").splitlines()
+    source = cause.shown["source"].rstrip("\n").split("\n")
     at = cause.place[1]["line"] if cause.place else None
+    end = at - 1 + len(statement_at(source, at)) if at else len(source)
     lines: list[tuple[int | None, str]] = [
-        (number, cut(text, 100))
-        for number, text in enumerate(source[: at or len(source)], 1)
-        if text.strip()
+        (number, cut(text, 100)) for number, text in enumerate(source[:end], 1) if text.strip()
     ]
     return lines if len(lines) <= _LONGEST else [(None, "..."), *lines[1 - _LONGEST :]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +13,7 @@ from conformance.base.escapes import printable
 from conformance.output.display import cut, field_value, fields, observation
 from conformance.output.failure import failure
 from conformance.output.terminal import Terminal
+from conformance.program.operations import statement_at
 from conformance.settings.settings import Settings
 
 CELL = 400
@@ -55,23 +54,10 @@ def _pair(left: Text, right: Text, style: str = "") -> Table:
 def _statement(source: list[str], step: Mapping[str, Any], levels: Collection[str]) -> Text:
     first = step["line"]
     text = Text(f"{first:4}  ")
-    text.append(_logical_line(source, first), style="bold")
+    text.append("\n      ".join(statement_at(source, first)), style="bold")
     if levels:
         text.append(f"   <-- first divergence: {', '.join(levels)}", style="bold red")
     return text
-
-
-def _logical_line(source: list[str], first: int) -> str:
-    """The statement that begins at that line of the source, lines that continue it indented."""
-    for last in range(first, len(source) + 1):
-        try:
-            ast.parse(textwrap.dedent("\n".join(source[first - 1 : last])))
-        except SyntaxError:
-            continue
-        following = source[last : last + 1]
-        if not (following and following[0][:1].isspace()):
-            return "\n      ".join(source[first - 1 : last])
-    return source[first - 1]
 
 
 def _divergences_at(line: Mapping[str, Any]) -> dict[int, list[str]]:

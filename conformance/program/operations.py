@@ -1,9 +1,27 @@
-"""The operation of a statement: the function that it calls last, or its operator."""
+"""Statements of a source: the lines of one, and its operation, the function that it calls last."""
 
 from __future__ import annotations
 
 import ast
+import textwrap
+from collections.abc import Sequence
 from typing import Any
+
+
+def statement_at(source: Sequence[str], first: int) -> list[str]:
+    """The lines of the statement that begins at a line of the source, counted from 1.
+
+    That line alone where none begins.
+    """
+    for last in range(first, len(source) + 1):
+        try:
+            ast.parse(textwrap.dedent("\n".join(source[first - 1 : last])))
+        except SyntaxError:
+            continue
+        following = source[last : last + 1]
+        if not (following and following[0][:1].isspace()):
+            return list(source[first - 1 : last])
+    return list(source[first - 1 : first])
 
 
 def operator_of(source: str) -> str:

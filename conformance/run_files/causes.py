@@ -8,7 +8,6 @@ cause for each operator.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from conformance.base.levels import LEVELS
 from conformance.compare.differences import Difference, difference, earliest
-from conformance.program.operations import operator_of
+from conformance.program.operations import operator_of, statement_at
 from conformance.run_files.totals import is_failing
 
 Line = Mapping[str, Any]
@@ -123,22 +122,11 @@ def seen(line: Line, levels: Sequence[str] = LEVELS) -> Difference:
         return _SPECIFICATION
     level, divergence = first
     found = difference(level, divergence)
-    if found.field == "value" and (read := operator_of(_statement(line, divergence))):
-        return Difference(level, read, found.kind)
+    if found.field == "value" and divergence["line"]:
+        statement = "\n".join(statement_at(line["source"].split("\n"), divergence["line"]))
+        if read := operator_of(statement):
+            return Difference(level, read, found.kind)
     return found
-
-
-def _statement(line: Line, divergence: Mapping[str, Any]) -> str:
-    """The source of the statement that diverges; empty where the program does not parse."""
-    try:
-        tree = ast.parse(line["source"])
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
-    at = divergence["line"] or 0
-    for statement in tree.body:
-        if statement.lineno <= at <= (statement.end_lineno or 0):
-            return ast.unparse(statement)
-    return ""
 
 
 def _by_operator(group: Sequence[Line]) -> dict[str | None, list[Line]]:
