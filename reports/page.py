@@ -14,6 +14,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from conformance.run_files.identity import is_web_address
 from reports.text import count, shortened, visible
 
 STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
@@ -37,6 +38,7 @@ def _environment() -> Environment:
         shortened=shortened,
         fragment=fragment,
         fragment_value=fragment_value,
+        linked=linked,
         sentence=sentence,
     )
     environment.globals.update(count=count)
@@ -56,6 +58,13 @@ def fragment(identifier: str) -> str:
 def fragment_value(text: str) -> str:
     """A text as the value of a parameter in a URL's fragment."""
     return quote(text.encode("utf-8", "backslashreplace"), safe="")
+
+
+def linked(text: str) -> Markup:
+    """A text as escaped markup; a link if it is a web address as a whole."""
+    if is_web_address(text):
+        return Markup('<a href="%s">%s</a>') % (text, text)
+    return escape(text)
 
 
 def sentence(text: str) -> Markup:

@@ -206,8 +206,8 @@ def test_no_module_needs_itself_to_be_imported():
         pytest.fail("modules import each other: " + " -> ".join(reversed(error.args[1])))
 
 
-# Imports modules, each in a process that has imported nothing of the packages but what it needs, and
-# without torch. Its argument is a tree: below each module are those that import it, and are imported
+# Imports modules, each in a process that has imported nothing of the packages but its needs, and
+# without torch. Its argument is a tree: below each module are those that import it, imported
 # in copies of its process. The `__init__` of a package would determine the order of imports, so
 # packages are replaced by empty ones.
 ALONE = """

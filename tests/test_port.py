@@ -39,7 +39,7 @@ def port(habit: str, **options) -> Port:
 def test_a_port_says_who_it_is():
     with port("right") as made:
         identity = made.identity()
-    assert (identity.name, identity.version) == ("miniature", "miniature 3")
+    assert (identity.name, identity.version) == ("miniature", "3")
     assert (identity.device, identity.levels, identity.unavailable) == ("cpu", ("values",), None)
 
 

@@ -26,6 +26,7 @@ from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
 from conformance.run.sides import isolation
 from conformance.run_files.causes import reasons
+from conformance.run_files.identity import named
 from conformance.run_files.times import Times, times
 from conformance.run_files.totals import is_known, level_totals, totals
 
@@ -191,11 +192,6 @@ def summarise(console: Terminal, result: Result) -> None:
         console.print(Text(fault, style="red"))
     style = "green" if result.exit == 0 else "red"
     console.print(Text(f"exit code {result.exit}: {meaning(result)}", style=style))
-
-
-def named(backend: Mapping[str, Any]) -> str:
-    """A backend as it introduces itself: name, version, device."""
-    return f"{backend['name']} {backend['version'] or ''} ({backend['device'] or '?'})"
 
 
 def _level_table(result: Result) -> Table:
