@@ -39,6 +39,7 @@ def _environment() -> Environment:
         fragment=fragment,
         fragment_value=fragment_value,
         linked=linked,
+        is_web_address=is_web_address,
         sentence=sentence,
     )
     environment.globals.update(count=count)

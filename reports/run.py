@@ -88,7 +88,7 @@ def page(run: Run) -> str:
         styles=STYLES,
         scripts=SCRIPTS,
         summary=found,
-        causes=shown(grouped),
+        causes=[shown(cause) for cause in grouped],
         causes_title=title(grouped),
         open_causes=OPEN,
         lacks=lacks(run),

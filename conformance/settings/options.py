@@ -81,6 +81,13 @@ def web_address(text: str) -> str:
     return text
 
 
+def commit_address(text: str) -> str:
+    """A web address with `{}` in it; raises ArgumentTypeError for any other text."""
+    if "{}" not in text:
+        raise argparse.ArgumentTypeError(f"{text!r} has no {{}}, where the revision belongs")
+    return web_address(text)
+
+
 def count(text: str) -> int:
     """A positive whole number; raises ArgumentTypeError for anything else."""
     if not text.isdecimal() or int(text) == 0:

@@ -185,9 +185,10 @@ def _selection(run: ArchivedRun) -> dict[str, list[str]]:
 
 
 def _bare(backend: Backend) -> str:
-    """A backend's name without its device; a version of torch in the history is torch."""
+    """The name that a backend is known by, without its device; a version of torch in the history is
+    torch."""
     name = _TORCH if _OF_HISTORY.fullmatch(backend.name) else backend.name
-    return name.removesuffix(f":{backend.device}")
+    return backend.title or name.removesuffix(f":{backend.device}")
 
 
 def _sides(version: str) -> tuple[str, str]:
