@@ -51,8 +51,8 @@ def launched(
 ) -> Process:
     """What `conformance.isolation.process.launched` returns, by a copy of this process.
 
-    A backend of a test runs a few programs, and would import impl or torch most of its time. What
-    only a process of its own shows is tested by commands that are `started`, and with ``-n``.
+    A backend of a test runs a few programs, and would import impl or torch most of its time.
+    Commands that are `started`, and those with ``-n``, start processes of their own.
     """
 
     def serve(requests: int, answers: int) -> None:

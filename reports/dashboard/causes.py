@@ -42,7 +42,7 @@ def groups(run: ArchivedRun, ids: Iterable[str], before: ArchivedRun | None = No
 
 
 def current_groups(runs: Mapping[str, ArchivedRun]) -> list[Group]:
-    """What diverges in the runs that are selected for these areas, by cause."""
+    """The divergences in the runs that are selected for these areas, by cause."""
     found = []
     for run in dict.fromkeys(runs.values()):
         speaking = {area for area, other in runs.items() if other is run}
