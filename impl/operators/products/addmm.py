@@ -255,6 +255,13 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Arr
     return _scaled_sum(beta, base, alpha, np.matmul(batch1, batch2).sum(0, dtype=self.dtype))
 
 
+@addmm.on_shared_memory
+def _addmm_over_factor(out, self, mat1, mat2, beta, alpha):
+    if beta == 0 and out.dtype.kind in "fc":  # as in a plain product, BLAS sets these first
+        out[...] = 0
+    return addmm.kernel(self, mat1, mat2, beta, alpha)
+
+
 def _spread(F, grad, batch1_shape, batch2_shape):
     return F.expand(F.unsqueeze(grad, 0), (batch1_shape[0], batch1_shape[1], batch2_shape[2]))
 
