@@ -351,7 +351,11 @@ class Operator(OutputLayout):
                 target, operands, memory.within, memory.disjoint, memory.resolves
             )
         others = [args[i] for i in self.tensor_positions[1:]]
-        result = self._call_kernel_into(target, others, raws, self.grows)
+        try:
+            result = self._call_kernel_into(target, others, raws, self.grows)
+        except Exception:
+            forward_rules.refuse(self, args, written=True)
+            raise
         if late:
             memory_overlap.check_memory(target, operands, memory.within, True)
         if self.grows and np.shape(result) != target._raw.shape:
@@ -413,7 +417,11 @@ class Operator(OutputLayout):
             operands = [args[i] for i in self.guarded]
             memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
         present = [args[i] for i in self.tensor_positions if args[i] is not None]
-        raw = self._call_kernel_into(out, present, raws, resizes=True)
+        try:
+            raw = self._call_kernel_into(out, present, raws, resizes=True)
+        except Exception:
+            forward_rules.refuse(self, args)
+            raise
         if self._casts_out:
             warn_temporary(out, raw, common_dtype(raw, present))
         parts = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.dispatch.definition import Array, function, operator
@@ -59,8 +60,9 @@ def _expanded(base, shape, target=None):
     """The added tensor in the product's shape. Raises RuntimeError if it cannot be expanded."""
     lead = len(shape) - base.ndim
     if lead < 0:
+        kind = messages.tensor_type(BY_NUMPY[base.dtype])
         raise RuntimeError(
-            f"expand(torch.{legacy(base)}Tensor{{{[*base.shape]}}}, size={[*shape]}): the number "
+            f"expand({kind}{{{[*base.shape]}}}, size={[*shape]}): the number "
             f"of sizes provided ({len(shape)}) must be greater or equal to the number of "
             f"dimensions in the tensor ({base.ndim})"
         )
@@ -233,6 +235,7 @@ addr.forward(
 )
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
+    _size(batch1, 0)
     base = _expanded(self, (_size(batch1, 1), _size(batch2, 2)))
     check_batches(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
