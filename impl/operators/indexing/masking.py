@@ -165,7 +165,7 @@ def _check_source(self, source) -> None:
         )
 
 
-@operator(numbers=False)
+@operator(numbers=False, memory=MemoryOverlap(operands="none"))
 def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     """A copy with the elements of `source`, in order, where the mask is true.
 
@@ -187,6 +187,15 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
             f"{BY_NUMPY[mask.dtype].legacy}"
         )
     return _scattered(self, mask, source)
+
+
+@masked_scatter.on_shared_memory
+def _one_by_one(out, self, mask, source):
+    values = iter(source.reshape(-1))
+    for place in np.ndindex(out.shape):
+        if np.broadcast_to(mask, out.shape)[place]:  # one that has been written, perhaps
+            out[place] = next(values)
+    return out.copy()
 
 
 @function("masked_scatter_", torch=False)

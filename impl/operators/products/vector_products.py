@@ -26,6 +26,7 @@ from impl.kernels.reduced_precision import rounded_once
 from impl.operators.views.shape import view_
 from impl.tensor.allocation import preserved
 from impl.tensor.geometry import Geometry
+from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor
 
 # -- cross --------------------------------------------------------------------------------------
@@ -77,6 +78,9 @@ def cross_along(input, other, *, dim=-1, out=None):
         )
     broadcast_shapes(one, two)
     result = linalg_cross(input, other, dim)
+    if isinstance(out, Tensor):
+        for factor in (input, other):
+            check_disjoint(out, factor)
     return result if out is None else store_exactly("linalg_cross", out, result)
 
 
