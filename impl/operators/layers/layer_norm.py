@@ -95,7 +95,7 @@ def native_layer_norm_backward(
         if value is not None and is_read:
             require_scalar_type(value, read)
     count = math.prod(normalized_shape)
-    rows = (input.size // count if count else 0, count)
+    rows = (math.prod(input.shape[: input.ndim - len(normalized_shape)]), count)
     x, g = (widened(value).reshape(rows) for value in (input, grad_out))
     kind = input.dtype if weight is None else weight.dtype
     nothing = np.empty(0, kind)
