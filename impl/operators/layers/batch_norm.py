@@ -12,7 +12,12 @@ from impl.dispatch.definition import Array, function, operator, written
 from impl.dispatch.facts import SavedAs
 from impl.dispatch.formula_helpers import needed, summed
 from impl.dispatch.gradient_plan import OfArguments
-from impl.dispatch.not_implemented import no_derivative, refuse_gradient, refuse_integers
+from impl.dispatch.not_implemented import (
+    no_derivative,
+    refuse_gradient,
+    refuse_integers,
+    require_scalar_type,
+)
 from impl.kernels.reduced_precision import widened
 from impl.operators.layers.batch_norm_kernels import (
     batch_norm_gradients,
@@ -109,6 +114,7 @@ def native_batch_norm_backward(
     """The gradients of a batch normalisation; empty where `output_mask` is false."""
     statistics = running_mean, running_var, save_mean, save_invstd
     check_parameters(input, "batch_norm_backward", weight, *statistics)
+    require_scalar_type(grad_out, input.dtype)
     if train:
         mean, invstd = widened(save_mean), widened(save_invstd)
     else:
