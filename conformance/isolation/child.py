@@ -51,7 +51,7 @@ class Identity:
     names: list[dict[str, Any]] | None = None
     """How many of torch's public names it has; see `conformance.signatures.names.names_of`."""
     title: str | None = None
-    """What a port calls itself; `name` is then its command."""
+    """The name that a port gives itself; `name` is then its command."""
 
 
 @dataclass

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from impl.core.grad_mode import enable_grad
+from impl.core.inference_mode import as_normal
 from impl.core.registry import FUNCTIONS
+from impl.core.state import STATE
 from impl.engine.backward import grad as gradients
 from impl.factories.creation import zeros, zeros_like
-from impl.func.levels import Level
+from impl.func.levels import Level, recorded
 from impl.func.mapping import check_randomness, drawing
 from impl.operators.views.as_strided import alias_view
 from impl.tensor import forward_grad
@@ -120,7 +121,7 @@ def _pulled(outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
     if not pairs:
         return [zeros_like(x) for x in inputs]
     ends, seeds = zip(*pairs, strict=True)
-    with enable_grad():
+    with recorded():
         found = gradients(
             ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
         )
@@ -155,6 +156,8 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
                 f"outputs to the function. cotangents: {_written(given_shape)}, "
                 f"primal output: {_written(shape)}"
             )
+        seeds = [as_normal(seed.detach()) if seed.is_inference() else seed for seed in seeds]
+        level.caller_records = STATE.enabled
         return level.lowered(tree_unflatten(_pulled(outputs, inputs, seeds), spec))
 
     results = level.lowered(value), pull
