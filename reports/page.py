@@ -20,6 +20,17 @@ from reports.text import count, shortened, visible
 STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
 """Style sheets of a page that lists programs."""
 
+DRAWING_STYLES = ("drawing.css",)
+DRAWING_SCRIPTS = (
+    "drawing/moments.js",
+    "drawing/graph.js",
+    "drawing/memory.js",
+    "drawing/layout.js",
+    "drawing/svg.js",
+    "drawing/drawing.js",
+)
+"""The scripts that draw a program's graph and memory, over text.js, steps.js and values.js."""
+
 FIRST = ("first.js",)
 """Scripts that run before the first paint."""
 

@@ -17,7 +17,7 @@ from reports.causes import OPEN, shown, title
 from reports.conventions import conventions
 from reports.lacks import OPEN as OPEN_LACKS
 from reports.lacks import lacks
-from reports.page import STYLES, render
+from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import payload
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
@@ -39,8 +39,10 @@ SCRIPTS = (
     "paged.js",
     "rows.js",
     "list.js",
+    "steps.js",
     "align.js",
     "trace.js",
+    *DRAWING_SCRIPTS,
     "program.js",
     "keys.js",
     "theme.js",
@@ -85,7 +87,7 @@ def page(run: Run) -> str:
     grouped = causes(run.programs, run.levels)
     return render(
         "run.html.j2",
-        styles=STYLES,
+        styles=(*STYLES, *DRAWING_STYLES),
         scripts=SCRIPTS,
         summary=found,
         causes=[shown(cause) for cause in grouped],

@@ -21,7 +21,7 @@ from conformance.run_files.run import Run
 from conformance.suite.chapters import Chapter
 from reports.categories import SYMBOLS, WORDS
 from reports.folder import write_site
-from reports.page import STYLES, render
+from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import json_text, packed
 from reports.specification.parts import PAGES, VERSIONS_PAGE, Part, Section, parts_of, prose_of
 from reports.specification.prose import Prose
@@ -41,7 +41,15 @@ SCRIPTS = {
     "version": ("text.js", "theme.js", "specification/static.js"),
     "index": ("text.js", "unpack.js", "theme.js", "specification/search.js"),
     "checklist": ("text.js", "theme.js", "specification/checklist.js"),
-    "chapter": ("text.js", "theme.js", "specification/chapter.js"),
+    "chapter": (
+        "text.js",
+        "unpack.js",
+        "values.js",
+        "steps.js",
+        *DRAWING_SCRIPTS,
+        "theme.js",
+        "specification/chapter.js",
+    ),
 }
 DRAWN = {**WORDS, ABSENT: "not in the run"}
 SIGNS = {**SYMBOLS, ABSENT: "·"}
@@ -145,7 +153,10 @@ def _files(
         "worst": worst,
         "kinds": (*CATEGORIES, "not_applicable", ABSENT),
     }
-    files = {part.page: _page("chapter", page=part.page, part=part, **common) for part in parts}
+    files = {
+        part.page: _page("chapter", page=part.page, part=part, traces=_traces(part), **common)
+        for part in parts
+    }
     files["checklist.html"] = _page("checklist", page="checklist", **common)
     files["index.html"] = _page(
         "index",
@@ -201,7 +212,7 @@ def _named(recording: Recorded) -> str:
 def _page(name: str, **values: Any) -> str:
     return render(
         f"specification/{name}.html.j2",
-        styles=(*STYLES, "specification/site.css"),
+        styles=(*STYLES, *DRAWING_STYLES, "specification/site.css"),
         scripts=SCRIPTS[name],
         **values,
     )
@@ -274,6 +285,12 @@ def _index(parts: list[Part]) -> list[Any]:
         ]
         for part in parts
     ]
+
+
+def _traces(part: Part) -> str:
+    """The parts of the traces from which the programs of a chapter are drawn, by their IDs."""
+    examples = [one for section in part.sections for one in section.examples]
+    return packed(json_text({one.program.id: one.drawn for one in examples if one.drawn}))
 
 
 def _programs(section: Section) -> str:

@@ -14,6 +14,7 @@ async function showProgram(position) {
       .sort((one, other) => one.step - other.step), // of one statement in the order of the levels
   };
   const place = document.getElementById("program");
+  const source = sourceBlock(program);
   place.replaceChildren(...[
     crumbs(position),
     title(position, program),
@@ -22,7 +23,8 @@ async function showProgram(position) {
     divergenceTable(program),
     specificationTable(program),
     reproduce(position),
-    sourceBlock(program),
+    source,
+    drawingBlock(program, source.querySelector(".code")),
     traces(program),
   ].filter(Boolean));
 }
@@ -198,6 +200,22 @@ function sourceBlock(program) {
       return element("li", { class: levels ? `marked${isOther(program, levels) ? " as-other" : ""}` : null },
         element("code", {}, nodes.length ? nodes : " "), levels ? markChips(levels, program) : null);
     })));
+}
+
+// The drawing begins at the first difference; narrow windows have it folded.
+function drawingBlock(program, code) {
+  const sides = [["expected", program.expected], ["got", program.got]].filter(([, trace]) => trace?.steps?.length)
+    .map(([word, trace]) => ({ word, trace }));
+  if (!sides.length) return null;
+  const folded = element("details", { class: "drawing-of fold" },
+    element("summary", {}, "Drawing ", element("span", { class: "muted" }, "graph and memory at each statement")));
+  // Values differ from the first divergence of their level on: before it, they are accepted.
+  const began = program.divergences.find(({ level }) => level === "values")?.step ?? Infinity;
+  const differ = (statement, one, two, dtype) => statement >= began
+    && (one.length !== two.length || one.some((value, at) => !sameScalar(value, two[at]) && !isNear(value, two[at], dtype)));
+  listenToDrawing(folded, code, async () => sides, { first: program.divergences[0]?.step, differ });
+  folded.open = matchMedia("(min-width: 761px)").matches;
+  return element("section", { class: isOther(program, program.divergences.map(({ level }) => level)) ? "as-other" : null }, folded);
 }
 
 function traces(program) {
