@@ -17,7 +17,10 @@ from markupsafe import Markup, escape
 from conformance.run_files.identity import is_web_address
 from reports.text import count, shortened, visible
 
-STYLES = ("colours.css", "page.css", "summary.css", "list.css", "program.css", "narrow.css")
+STYLES = (
+    *("colours.css", "page.css", "prose.css", "summary.css", "list.css", "program.css"),
+    "narrow.css",
+)
 """Style sheets of a page that lists programs."""
 
 DRAWING_STYLES = ("drawing.css",)

@@ -19,6 +19,7 @@ from reports.lacks import OPEN as OPEN_LACKS
 from reports.lacks import lacks
 from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
 from reports.payload import payload
+from reports.rules import prose
 from reports.summary import summary
 from reports.sweep import WORDS as COLUMN_WORDS
 from reports.sweep import sweep_summary
@@ -44,6 +45,7 @@ SCRIPTS = (
     "trace.js",
     *DRAWING_SCRIPTS,
     "program.js",
+    "issue.js",
     "keys.js",
     "theme.js",
     "main.js",
@@ -108,6 +110,7 @@ def page(run: Run) -> str:
         conventions=conventions(run.programs),
         names=run.header["backend"].get("names") or [],
         times=times(run.programs),
+        prose=prose(run.programs),
         other_versions=groups(run.programs),
         since=since(run.programs),
         column_words=COLUMN_WORDS,
