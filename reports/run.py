@@ -15,6 +15,7 @@ from conformance.sweep.tally import COLUMNS
 from reports.categories import SYMBOLS, WORDS
 from reports.causes import OPEN, shown, title
 from reports.conventions import conventions
+from reports.heat import areas, operators
 from reports.lacks import OPEN as OPEN_LACKS
 from reports.lacks import lacks
 from reports.page import DRAWING_SCRIPTS, DRAWING_STYLES, STYLES, render
@@ -95,6 +96,8 @@ def page(run: Run) -> str:
         causes=[shown(cause) for cause in grouped],
         causes_title=title(grouped),
         open_causes=OPEN,
+        heat=areas(found.rows),
+        operators=operators(run.programs),
         lacks=lacks(run),
         open_lacks=OPEN_LACKS,
         failures=found.attention[:STATIC_FAILURES],

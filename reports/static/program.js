@@ -58,7 +58,7 @@ function title(position, program) {
   const filtered = (name, value) => value === null ? null
     : element("a", { href: addressOf("", { [name]: value }) }, element("span", { class: "muted" }, `${name} `), visible(value));
   const seconds = [["oracle", program.seconds.oracle], ["backend", program.seconds.backend]]
-    .filter(([, value]) => typeof value === "number").map(([who, value]) => `${who} ${(value * 1000).toPrecision(2)} ms`).join(", ");
+    .filter(([, value]) => typeof value === "number").map(([who, value]) => `${who} ${durationText(value)}`).join(", ");
   const ulp = Object.entries(program.ulp ?? {}).map(([dtype, error]) => `${dtype} ${typeof error === "number" ? error.toLocaleString("en", { maximumSignificantDigits: 4 }) : error} ULP`).join(", ");
   return element("header", { class: "program-title" },
     element("p", { class: "program-verdict" }, badge(kind)),
