@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from impl.core.grad_mode import enable_grad
+from impl.core.grad_mode import enable_grad, inference_mode, set_grad_enabled
 from impl.core.state import STATE
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.operators.views.as_strided import alias_view
+from impl.tape import dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
 from impl.utils._pytree import tree_map
 
@@ -33,6 +35,9 @@ class Transform:
 
     running = False
 
+    hooks: tuple = ()
+    """Those on saved tensors that wait while it runs."""
+
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch."""
         return tensor.requires_grad
@@ -47,6 +52,45 @@ class Transform:
         finally:
             STATE.transforms, self.running = before, False
 
+    @contextmanager
+    def hooks_aside(self) -> Iterator[None]:
+        """Run without hooks on saved tensors for the duration of a block."""
+        self.hooks, STATE.saved_hooks = STATE.saved_hooks, ()
+        try:
+            yield
+        finally:
+            STATE.saved_hooks = self.hooks
+
+
+class DualLevel(Transform):
+    """One run of a function of dual tensors, in forward mode."""
+
+    forward = True
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Enter the dual level for the duration of a block, in which tensors are no inference
+        tensors. Raises RuntimeError in a dual level."""
+        forward_grad.enter()
+        enabled = STATE.enabled
+        try:
+            with (
+                self.hooks_aside(),
+                super().run(),
+                inference_mode(False),
+                set_grad_enabled(enabled),
+            ):
+                yield
+        finally:
+            forward_grad.leave()
+
+    @staticmethod
+    def dual(primal: Tensor, tangent: Tensor) -> Tensor:
+        """An alias of a tensor with this tangent, which is written where the alias is."""
+        result = dual_tensor.unrelated(alias_view(primal))
+        forward_grad.set_fw_grad(result, tangent)
+        return result
+
 
 class Level(Transform):
     """One run of a function that is differentiated."""
@@ -56,7 +100,6 @@ class Level(Transform):
         duals of torch's forward mode do; otherwise they do not show."""
         self.forward = forward
         self.aliases = aliases
-        self._hooks: tuple = ()
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
@@ -71,16 +114,13 @@ class Level(Transform):
     @contextmanager
     def _without_hooks(self) -> Iterator[None]:
         if not self.forward:
-            if any(level._hooks for level in STATE.transforms if isinstance(level, Level)):
+            if any(level.hooks for level in STATE.transforms if isinstance(level, Transform)):
                 raise RuntimeError(_HOOKS)
             with disable_saved_tensors_hooks(_HOOKS):
                 yield
             return
-        self._hooks, STATE.saved_hooks = STATE.saved_hooks, ()
-        try:
+        with self.hooks_aside():
             yield
-        finally:
-            STATE.saved_hooks = self._hooks
 
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch, whose forward mode records nothing."""
@@ -102,8 +142,9 @@ class Level(Transform):
             if not self.aliases:
                 alias.grad_fn._is_wrapper = True
         else:
-            alias = value.detach().requires_grad_()
+            alias = value.detach()._requiring_grad()
             alias._level = self
+            forward_grad.pass_on(forward_grad.fw_grad(value), alias)
         self._originals[id(alias)] = alias, value
         return alias
 
@@ -116,7 +157,11 @@ class Level(Transform):
             return value
         if id(value) in self._originals:
             return self._originals[id(value)][1]
-        return value if self._belongs_to_caller(value) else value.detach()
+        if self._belongs_to_caller(value):
+            return value
+        result = value.detach()
+        forward_grad.pass_on(self._for_caller(forward_grad.fw_grad(value)), result)
+        return result
 
     def _belongs_to_caller(self, tensor: Tensor) -> bool:
         if tensor.grad_fn is None:
