@@ -1,8 +1,8 @@
 """Transforms of functions: grad, vjp, jvp, and Jacobians (torch.func).
 
-`jvp` calls the function with dual tensors. The others are backward passes: a Jacobian-vector product
-within another transform is the gradient of a vector-Jacobian product with respect to its cotangent,
-and `jacfwd` has the rows of `jacrev`.
+`jvp` calls the function with dual tensors. The others are backward passes: a Jacobian-vector
+product within another transform is the gradient of a vector-Jacobian product with respect to its
+cotangent, and `jacfwd` has the rows of `jacrev`.
 """
 
 from __future__ import annotations
