@@ -184,7 +184,8 @@ class Unsupported:
 
     def __call__(self, call: ForwardCall):
         ending = "." if self.ending and call.written else self.ending
-        raise NotImplementedError(self.text.format(self.name + "_" * call.written) + ending)
+        name = self.name.rstrip("_") + "_" if call.written else self.name
+        raise NotImplementedError(self.text.format(name) + ending)
 
 
 def rule_of(op) -> Callable:

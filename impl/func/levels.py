@@ -17,7 +17,9 @@ from impl.core.state import STATE
 from impl.graph.accumulate_grad import AccumulateGrad
 from impl.graph.edge import gradient_edge
 from impl.operators.views.as_strided import alias_view
+from impl.tape import dual_tensor
 from impl.tape.saved_tensor_hooks import disable_saved_tensors_hooks
+from impl.tensor import forward_grad
 from impl.tensor.tensor import Tensor
 from impl.tensor.views import as_view
 from impl.utils._pytree import tree_map
@@ -44,6 +46,9 @@ class Transform:
 
     running = False
 
+    hooks: tuple = ()
+    """Those on saved tensors that wait while it runs."""
+
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch."""
         return tensor.requires_grad
@@ -58,6 +63,45 @@ class Transform:
         finally:
             STATE.transforms, self.running = before, False
 
+    @contextmanager
+    def hooks_aside(self) -> Iterator[None]:
+        """Run without hooks on saved tensors for the duration of a block."""
+        self.hooks, STATE.saved_hooks = STATE.saved_hooks, ()
+        try:
+            yield
+        finally:
+            STATE.saved_hooks = self.hooks
+
+
+class DualLevel(Transform):
+    """One run of a function of dual tensors, in forward mode."""
+
+    forward = wraps = True
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Enter the dual level for the duration of a block, in which tensors are no inference
+        tensors. Raises RuntimeError in a dual level."""
+        forward_grad.enter()
+        enabled = STATE.enabled
+        try:
+            with (
+                self.hooks_aside(),
+                super().run(),
+                grad_mode.inference_mode(mode=False),
+                grad_mode.set_grad_enabled(enabled),
+            ):
+                yield
+        finally:
+            forward_grad.leave()
+
+    @staticmethod
+    def dual(primal: Tensor, tangent: Tensor) -> Tensor:
+        """An alias of a tensor with this tangent, which is written where the alias is."""
+        result = dual_tensor.unrelated(alias_view(primal))
+        forward_grad.set_fw_grad(result, tangent)
+        return result
+
 
 class Level(Transform):
     """One run of a function that is differentiated."""
@@ -70,7 +114,6 @@ class Level(Transform):
         self.forward = forward
         self.aliases = aliases
         self.caller_records = True  # whether the grad mode is on where results are handed over
-        self._hooks: tuple = ()
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
@@ -87,16 +130,13 @@ class Level(Transform):
     @contextmanager
     def _without_hooks(self) -> Iterator[None]:
         if not self.forward:
-            if any(level._hooks for level in STATE.transforms if isinstance(level, Level)):
+            if any(level.hooks for level in STATE.transforms if isinstance(level, Transform)):
                 raise RuntimeError(_HOOKS)
             with disable_saved_tensors_hooks(_HOOKS):
                 yield
             return
-        self._hooks, STATE.saved_hooks = STATE.saved_hooks, ()
-        try:
+        with self.hooks_aside():
             yield
-        finally:
-            STATE.saved_hooks = self._hooks
 
     def shows_grad(self, tensor: Tensor) -> bool:
         """Whether a tensor requires grad in torch, whose forward mode records nothing."""
@@ -114,15 +154,16 @@ class Level(Transform):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
         with recorded():
             if value.is_inference():
-                alias = inference_mode.as_normal(value.detach()).requires_grad_()
+                alias = inference_mode.as_normal(value.detach())._requiring_grad()
                 alias._level = self
             elif gradient_edge(value) is not None:
                 alias = alias_view(value)
                 if not self.aliases:
                     alias.grad_fn._wrapper_of = self
             else:
-                alias = value.detach().requires_grad_()
+                alias = value.detach()._requiring_grad()
                 alias._level = self
+                forward_grad.pass_on(forward_grad.fw_grad(value), alias)
         self._originals[id(alias)] = alias, value
         return alias
 
@@ -141,6 +182,7 @@ class Level(Transform):
     def _unwrapped(self, value: Tensor) -> Tensor:
         """The tensor that torch's wrapper holds: without the graph, and a view where it is one."""
         result = value.detach()
+        forward_grad.pass_on(self._for_caller(forward_grad.fw_grad(value)), result)
         if value._view is None:
             return result
         base = value._view.base

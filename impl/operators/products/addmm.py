@@ -235,7 +235,6 @@ addr.forward(
 )
 def addbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * the sum over the batch of batch1 @ batch2 (torch.addbmm)."""
-    _size(batch1, 0)
     base = _expanded(self, (_size(batch1, 1), _size(batch2, 2)))
     check_batches(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:

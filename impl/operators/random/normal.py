@@ -107,4 +107,4 @@ def _of_numbers(
     drawn = empty(size, dtype=dtype, device=device, pin_memory=pin_memory)
     check_deviation(std)
     draw_normal(drawn, mean, std, generator)
-    return drawn.requires_grad_(requires_grad) if requires_grad else drawn
+    return drawn._requiring_grad(requires_grad) if requires_grad else drawn
