@@ -70,6 +70,14 @@ impl DType {
         self.row().3
     }
 
+    /// Its type's name in messages about versions.
+    pub fn legacy_name(self) -> String {
+        match self {
+            BFloat16 => "CPUBFloat16Type".to_string(),
+            other => format!("torch.{}Tensor", other.scalar_type()),
+        }
+    }
+
     pub fn is_float(self) -> bool {
         self.category() == 2
     }
@@ -85,14 +93,17 @@ impl DType {
 
     /// An element as it is stored; integers wrap round.
     pub fn stored(self, value: f64) -> Outcome<f64> {
+        let is_whole = matches!(self, UInt8 | Int8 | Int16 | Int32 | Int64);
+        if is_whole && value.abs() >= WHOLE {
+            return Err(lacks("integers from 2^53 on"));
+        }
         Ok(match self {
             Bool => f64::from(u8::from(value != 0.0)),
             UInt8 => f64::from(value as i64 as u8),
             Int8 => f64::from(value as i64 as i8),
             Int16 => f64::from(value as i64 as i16),
             Int32 => f64::from(value as i64 as i32),
-            Int64 if value.abs() < WHOLE => value.trunc(),
-            Int64 => return Err(lacks("integers from 2^53 on")),
+            Int64 => value.trunc(),
             other => other.rounded(value),
         })
     }
@@ -125,11 +136,8 @@ impl DType {
 }
 
 fn integers(one: DType, other: DType) -> DType {
-    let (small, large) = if (one as usize) < (other as usize) {
-        (one, other)
-    } else {
-        (other, one)
-    };
+    let (small, large) =
+        if (one as usize) < (other as usize) { (one, other) } else { (other, one) };
     match (small, large) {
         (UInt8, Int8) => Int16,
         _ => large,
@@ -144,9 +152,5 @@ fn rounded_to(value: f64, bits: i32, smallest: i32, largest: f64) -> f64 {
     let exponent = (value.abs().log2().floor() as i32).max(smallest);
     let unit = 2f64.powi(exponent - bits + 1);
     let made = (value / unit).round_ties_even() * unit;
-    if made.abs() > largest {
-        f64::INFINITY.copysign(value)
-    } else {
-        made
-    }
+    if made.abs() > largest { f64::INFINITY.copysign(value) } else { made }
 }
