@@ -1,10 +1,12 @@
 //! Elementwise operators of several tensors.
 
 use crate::dtype::DType;
-use crate::fault::{Outcome, raised, runtime_error};
+use crate::fault::{Outcome, lacks, raised, runtime_error};
 use crate::gathering::masked_fill_operation;
 use crate::operation::{Context, Keep, Operation, apply, apply_in_place};
-use crate::pointwise::{floating, number, pointwise, pointwise_as, promoted, scale, unary, whole};
+use crate::pointwise::{
+    divide, floating, number, pointwise, pointwise_as, promoted, scale, unary, whole,
+};
 use crate::tensor::Tensor;
 
 const BOTH: &[Keep] = &[Keep::Input(0), Keep::Input(1)];
@@ -26,6 +28,7 @@ pub fn scaled_operation(name: &str, sign: f64, alpha: f64) -> Operation {
         if sign < 0.0 {
             without_bools(&x[0], &x[1])?;
         }
+        promoted(x).check(factor)?;
         pointwise(x, promoted(x), |v| v[0] + factor * v[1])
     };
     Operation::new(name, compute).to(|g, _| Ok(g.clone())).to(move |g, _| match factor {
@@ -196,7 +199,7 @@ fn share(
     let lost = pointwise_as(&[other.clone(), own.clone()], dtype, DType::Bool, |v| {
         f64::from(u8::from(is_better(v[0], v[1])))
     })?;
-    let half = select(&compare("eq", own, other)?, &div(g, &whole(2))?, g)?;
+    let half = select(&compare("eq", own, other)?, &divide(g, 2.0)?, g)?;
     apply_in_place(masked_fill_operation(0.0), &[&half, &lost])
 }
 
@@ -227,7 +230,7 @@ pub fn number_extremum(name: &str, is_better: fn(f64, f64) -> bool) -> Operation
         let won = pointwise_as(&[x.clone(), y.clone()], dtype, DType::Bool, move |v| {
             f64::from(u8::from(test(v)))
         })?;
-        let half = select(&compare("eq", &x, &y)?, &div(g, &whole(2))?, &number(0.0))?;
+        let half = select(&compare("eq", &x, &y)?, &divide(g, 2.0)?, &number(0.0))?;
         written(select(&won, g, &half)?, 1)
     };
     Operation::new(name, move |x| pointwise(x, promoted(x), |v| if first(v) { v[0] } else { v[1] }))
@@ -258,12 +261,19 @@ pub fn clamp_operation(min: Option<Tensor>, max: Option<Tensor>) -> Outcome<Oper
     let compute = move |x: &[Tensor]| {
         let mut operands = ends.clone();
         operands.push(x[0].clone());
+        let dtype = promoted(&operands);
+        for end in [low, high].into_iter().filter(|end| end.is_finite()) {
+            if dtype == DType::UInt8 && end < 0.0 {
+                return Err(lacks("bounds below zero of bytes"));
+            }
+            dtype.check(end)?;
+        }
         let clamped = |x: f64| match x {
             _ if low.is_nan() || high.is_nan() => f64::NAN,
             _ if x.is_nan() => x,
             _ => x.max(low).min(high),
         };
-        pointwise(x, promoted(&operands), |v| clamped(v[0]))
+        pointwise(x, dtype, |v| clamped(v[0]))
     };
     let formula = move |g: &Tensor, c: &Context| {
         let x = c.input(0)?;

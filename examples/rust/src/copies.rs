@@ -86,7 +86,13 @@ pub fn zero(target: &Tensor) -> Outcome<Tensor> {
 }
 
 fn fill_as(name: &str, target: &Tensor, value: f64) -> Outcome<Tensor> {
-    let compute = move |x: &[Tensor]| filled_like(&x[0], value, x[0].dtype());
+    let compute = move |x: &[Tensor]| {
+        // One element is written without a kernel, and without a look at the number.
+        if x[0].count() != 1 {
+            x[0].dtype().check(value)?;
+        }
+        filled_like(&x[0], value, x[0].dtype())
+    };
     apply_in_place(Operation::new(name, compute).filling().to(|g, _| zeros_like(g)), &[target])
 }
 

@@ -1,6 +1,6 @@
 //! The dtypes: their names, what they store, and what arithmetic between them gives.
 
-use crate::fault::{Outcome, lacks};
+use crate::fault::{Outcome, lacks, runtime_error};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DType {
@@ -44,6 +44,8 @@ const ALIASES: [(&str, DType); 6] = [
 
 /// Integers from here on are no longer whole in the floats that this port stores.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+const BFLOAT16_MAX: f64 = 3.389_531_389_251_535_5e38;
 
 impl DType {
     pub fn named(name: &str) -> Option<DType> {
@@ -108,11 +110,33 @@ impl DType {
         })
     }
 
+    /// Raise for a number that this dtype cannot hold. A negative one may wrap round in a dtype
+    /// without sign, if it is whole.
+    pub fn check(self, value: f64) -> Outcome<()> {
+        let (low, high, name) = match self {
+            Bool | Float64 => return Ok(()),
+            UInt8 if value.fract() == 0.0 => (-255.0, 255.0, "uint8_t"),
+            UInt8 => (0.0, 255.0, "uint8_t"),
+            Int8 => (-128.0, 127.0, "int8_t"),
+            Int16 => (-32768.0, 32767.0, "int16_t"),
+            Int32 => (-2_147_483_648.0, 2_147_483_647.0, "int"),
+            Int64 => (-9.3e18, 9.3e18, "int64_t"),
+            Float16 => (-65504.0, 65504.0, "c10::Half"),
+            BFloat16 => (-BFLOAT16_MAX, BFLOAT16_MAX, "c10::BFloat16"),
+            Float32 => (f64::from(f32::MIN), f64::from(f32::MAX), "float"),
+        };
+        let fits = (low..=high).contains(&value) || (self.is_float() && !value.is_finite());
+        if fits {
+            return Ok(());
+        }
+        Err(runtime_error(format!("value cannot be converted to type {name} without overflow")))
+    }
+
     /// A float rounded to the nearest of this dtype's.
     pub fn rounded(self, value: f64) -> f64 {
         match self {
             Float16 => rounded_to(value, 11, -14, 65504.0),
-            BFloat16 => rounded_to(value, 8, -126, 3.389_531_389_251_535_5e38),
+            BFloat16 => rounded_to(value, 8, -126, BFLOAT16_MAX),
             Float32 => f64::from(value as f32),
             _ => value,
         }

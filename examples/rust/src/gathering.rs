@@ -1,6 +1,6 @@
 //! Operators that read or write elements at indices, or where a mask is true.
 
-use crate::binary::select;
+use crate::binary::{select, written};
 use crate::dtype::DType;
 use crate::fault::{Outcome, index_error, lacks, runtime_error};
 use crate::geometry::{contiguous_strides, places, shown};
@@ -115,7 +115,9 @@ pub fn scattered(
         .to(move |g, c| gather(g, dim, &c.input(2)?))
         .to_none();
     let zeros = Tensor::full(shape, g.dtype(), 0.0)?;
-    apply_in_place(operation, &[&zeros, g, indices])
+    let made = apply_in_place(operation, &[&zeros, g, indices])?;
+    // torch writes the zeros, too, where it puts a selection in.
+    written(made, usize::from(!adds))
 }
 
 /// A gradient with zeros where others were put in.
@@ -137,6 +139,7 @@ pub fn masked_fill_operation(value: f64) -> Operation {
                 v[1].dtype().type_name()
             )));
         }
+        v[0].dtype().check(value)?;
         pointwise(v, v[0].dtype(), |v| if v[1] != 0.0 { value } else { v[0] })
     })
     .saving(&[Keep::Input(1)])

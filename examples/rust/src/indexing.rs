@@ -161,8 +161,9 @@ fn gather_at(x: &Tensor, dim: usize, indices: &Tensor) -> Outcome<Tensor> {
         return Err(lacks("indexing a tensor without elements"));
     }
     if let Some(index) = indices.values().iter().find(|&&i| i >= size as f64 || i < -size as f64) {
+        // torch moves the dimension to the front before it looks.
         return Err(index_error(format!(
-            "index {index} is out of bounds for dimension {dim} with size {size}"
+            "index {index} is out of bounds for dimension 0 with size {size}"
         )));
     }
     let rows: Vec<usize> =

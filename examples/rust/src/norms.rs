@@ -5,7 +5,7 @@ use crate::fault::{Outcome, lacks};
 use crate::gathering::masked_fill_operation;
 use crate::operation::{Context, Keep, Operation, apply, apply_in_place};
 use crate::pointwise::{number, power, sgn, unary, whole};
-use crate::reductions::{Over, mask_of, reduced, restored, sum};
+use crate::reductions::{Over, mask_of, reduced, reinserted, sum};
 use crate::tensor::Tensor;
 
 const BOTH: &[Keep] = &[Keep::Input(0), Keep::Output(0)];
@@ -32,8 +32,8 @@ pub fn norm(x: &Tensor, order: f64, over: &Over) -> Outcome<Tensor> {
     };
     let formula = move |g: &Tensor, c: &Context| {
         let x = c.input(0)?;
-        let g = restored(g, &again, c.shape(0))?;
-        let result = restored(&c.output(0)?, &again, c.shape(0))?;
+        let g = reinserted(g, &again)?;
+        let result = reinserted(&c.output(0)?, &again)?;
         gradient(&g, &x, &result, order, &again)
     };
     apply(Operation::new("LinalgVectorNorm0", compute).saving(BOTH).to_maybe(formula), &[x])

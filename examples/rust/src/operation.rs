@@ -59,6 +59,10 @@ impl Operation {
         }
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn named(mut self, name: &str) -> Operation {
         self.name = name.to_string();
         self
@@ -172,6 +176,10 @@ pub fn gradients(
         return Ok(vec![None; inputs.len()]);
     }
     let saved = saved.borrow();
+    // torch looks at all that was saved, whatever is needed of it.
+    for (_, one) in saved.iter() {
+        one.unpack(node)?;
+    }
     let context = Context { node, needs, inputs, saved: &saved, grads };
     if let Some(together) = &operation.together {
         return together(&context);

@@ -157,7 +157,7 @@ pub const UNARY: &[Unary] = &[
     floats("log10", "Log100", f64::log10, INPUT, |g, c| {
         div(g, &mul(&c.input(0)?, &number(std::f64::consts::LN_10))?)
     }),
-    floats("sqrt", "Sqrt0", f64::sqrt, OUTPUT, |g, c| div(g, &mul(&c.output(0)?, &whole(2))?)),
+    floats("sqrt", "Sqrt0", f64::sqrt, OUTPUT, |g, c| div(g, &scale(&c.output(0)?, 2.0)?)),
     floats(
         "rsqrt",
         "Rsqrt0",
@@ -286,6 +286,15 @@ pub fn scale(x: &Tensor, factor: f64) -> Outcome<Tensor> {
         pointwise(&[x[0].clone(), number], x[0].dtype(), |v| v[0] * v[1])
     });
     apply(operation.to(move |g, _| scale(g, factor)), &[x])
+}
+
+/// A quotient by a number in a formula, an operator of one tensor.
+pub fn divide(x: &Tensor, divisor: f64) -> Outcome<Tensor> {
+    let operation = Operation::new("Div1", move |x| {
+        let number = exact(divisor);
+        pointwise(&[x[0].clone(), number], x[0].dtype(), |v| v[0] / v[1])
+    });
+    apply(operation.to(move |g, _| divide(g, divisor)), &[x])
 }
 
 /// A number that is a Python int if it is whole.

@@ -135,9 +135,10 @@ pub fn bmm(a: &Tensor, b: &Tensor) -> Outcome<Tensor> {
             left[0], left[2], right[0], right[1]
         )));
     }
-    if a.count() > 0 && b.count() > 0 {
-        check_dtypes(a, b, "bmm")?;
+    if a.dtype() != b.dtype() && (a.count() == 0 || b.count() == 0) {
+        return Err(lacks("products of no elements of two dtypes"));
     }
+    check_dtypes(a, b, "bmm")?;
     let shape = [left[0], left[1], right[2]];
     let operation = Operation::new("Bmm0", move |v| products(&v[0], &v[1], &shape))
         .saving_crosswise()

@@ -7,7 +7,7 @@ use crate::fault::{Outcome, lacks, raised, runtime_error};
 use crate::gathering::masked_fill_with;
 use crate::geometry::places;
 use crate::operation::{Context, Keep, Operation, apply};
-use crate::pointwise::{number, pointwise_as, whole};
+use crate::pointwise::{divide, number, pointwise_as, scale, whole};
 use crate::state::{grad_mode, warn};
 use crate::tensor::Tensor;
 use crate::views::{expand, unsqueeze};
@@ -77,17 +77,23 @@ pub fn reduced(
 
 /// A reduced tensor, such as a gradient, in the shape before the reduction.
 pub fn restored(g: &Tensor, over: &Over, shape: &[usize]) -> Outcome<Tensor> {
-    let mut wide = g.clone();
-    if !over.keep && over.dims.len() < shape.len() {
-        let mut dims = over.dims.clone();
-        dims.sort_unstable();
-        for dim in dims {
-            wide = unsqueeze(&wide, dim)?;
-        }
-    } else if !over.keep && g.dim() > 0 {
-        wide = g.clone();
-    }
+    // A tensor without dimensions can be expanded as it is.
+    let wide = if over.dims.len() < shape.len() {
+        reinserted(g, &Over { named: true, ..over.clone() })?
+    } else {
+        g.clone()
+    };
     expand(&wide, &shape.iter().map(|&size| size as i64).collect::<Vec<_>>())
+}
+
+/// A reduced tensor with dimensions of one element in place of those that were named.
+pub fn reinserted(g: &Tensor, over: &Over) -> Outcome<Tensor> {
+    if over.keep || !over.named {
+        return Ok(g.clone());
+    }
+    let mut dims = over.dims.clone();
+    dims.sort_unstable();
+    dims.into_iter().try_fold(g.clone(), |wide, dim| unsqueeze(&wide, dim))
 }
 
 pub fn total(values: &[f64]) -> f64 {
@@ -144,7 +150,7 @@ pub fn mean(x: &Tensor, over: &Over, dtype: Option<DType>) -> Outcome<Tensor> {
     });
     let formula = move |g: &Tensor, c: &Context| {
         let count = again.count(c.shape(0));
-        div(&restored(g, &again, c.shape(0))?, &whole(count as i64))
+        divide(&restored(g, &again, c.shape(0))?, count as f64)
     };
     apply(operation.to(formula), &[x])
 }
@@ -284,7 +290,7 @@ pub fn variance(x: &Tensor, over: &Over, correction: f64, is_root: bool) -> Outc
         }
         let count = again.count(c.shape(0)) as f64;
         let center = mean(&x, &Over { keep: true, named: true, ..again.clone() }, None)?;
-        let slope = mul(&number(2.0 / (count - correction)), &restored(&g, &again, c.shape(0))?)?;
+        let slope = scale(&restored(&g, &again, c.shape(0))?, 2.0 / (count - correction))?;
         mul(&slope, &sub(&x, &center)?)
     };
     let name = if is_root { "Std0" } else { "Var0" };

@@ -3,7 +3,7 @@
 use crate::binary::{mul, sub};
 use crate::copies::cast;
 use crate::dtype::DType;
-use crate::fault::Outcome;
+use crate::fault::{Outcome, lacks};
 use crate::operation::{Context, Keep, Operation, apply};
 use crate::pointwise::{pointwise, pointwise_as, unary};
 use crate::reductions::{Over, best, reduced, restored, sum_over};
@@ -29,6 +29,9 @@ pub fn log_sum_exp(x: &Tensor, over: &Over) -> Outcome<Tensor> {
 
 /// `softmax`, or its logarithm, along a dimension.
 pub fn softmax(x: &Tensor, dim: usize, is_log: bool) -> Outcome<Tensor> {
+    if !x.dtype().is_float() {
+        return Err(lacks(format!("softmax of {}", x.dtype().name())));
+    }
     let dims = if x.dim() == 0 { vec![] } else { vec![dim] };
     let over = Over { dims, keep: true, named: true };
     let compute = {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::copies::{clone_strided, contiguous, kept_strides};
+use crate::copies::clone_strided;
 use crate::fault::{Outcome, runtime_error};
 use crate::geometry::{contiguous_strides, expanded_strides, places, shown, view_strides};
 use crate::graph::{Geometry, Meta, Node, Work, edge_of};
@@ -161,11 +161,13 @@ fn part(
     x: &Tensor,
     own: impl Fn(&Tensor) -> Outcome<Tensor> + Clone + 'static,
 ) -> Outcome<Tensor> {
-    apply_view(operation.to(move |g, c| embedded(g, c.shape(0), own.clone())), x)
+    let name = format!("{}Backward0", operation.name());
+    apply_view(operation.to(move |g, c| embedded(&name, g, c.shape(0), own.clone())), x)
 }
 
 /// Zeros of a shape with a gradient in the place of a part.
 fn embedded(
+    name: &str,
     g: &Tensor,
     shape: &[usize],
     part: impl Fn(&Tensor) -> Outcome<Tensor> + Clone + 'static,
@@ -176,7 +178,7 @@ fn embedded(
         view(&whole)?.store(&g[0].values())?;
         Ok(whole)
     });
-    apply(operation.to(move |g, _| part(g)), &[g])
+    apply(operation.named(name).to(move |g, _| part(g)), &[g])
 }
 
 pub fn select(x: &Tensor, dim: usize, index: usize) -> Outcome<Tensor> {
@@ -284,45 +286,35 @@ fn strided_operation(x: &Tensor, shape: &[usize], strides: &[usize], offset: usi
     operation.to(move |g, _| gathered(g, &base, &view))
 }
 
-/// The gradient of a tensor of which a strided view was taken. Elements that the view has several
-/// times add up; where the tensor itself repeats an element, its parts share the gradient.
+/// The gradient of a tensor of which a strided view was taken: a view of what was gathered in a
+/// storage. Elements that the view has several times add up; where the tensor itself repeats an
+/// element, its parts share the gradient.
 fn gathered(g: &Tensor, base: &Geometry, view: &Geometry) -> Outcome<Tensor> {
-    let (from, to) = (base.clone(), view.clone());
-    let compute = move |g: &[Tensor]| {
-        let reads = places(&from.shape, &from.strides, from.offset);
-        let writes = places(&to.shape, &to.strides, to.offset);
-        let size = reads.iter().chain(&writes).max().map_or(0, |last| last + 1);
-        let (mut sums, mut counts) = (vec![0.0; size], vec![0.0; size]);
+    let start = base.offset.min(view.offset);
+    let reads = places(&base.shape, &base.strides, base.offset - start);
+    let writes = places(&view.shape, &view.strides, view.offset - start);
+    let size = reads.iter().chain(&writes).max().map_or(0, |last| last + 1);
+    let mut counts = vec![0.0f64; size];
+    reads.iter().for_each(|&place| counts[place] += 1.0);
+    let repeats = counts.iter().any(|&count| count > 1.0);
+    let view = view.clone();
+    let operation = Operation::new("IndexAdd0", move |g| {
+        let mut sums = vec![0.0; size];
         writes.iter().zip(g[0].values()).for_each(|(&place, value)| sums[place] += value);
-        reads.iter().for_each(|&place| counts[place] += 1.0);
-        let values: Vec<f64> = reads.iter().map(|&place| sums[place] / counts[place]).collect();
-        let made = Tensor::new(&from.shape, g[0].dtype(), &values)?;
+        let made = Tensor::new(&[size], g[0].dtype(), &sums)?;
         made.bump();
         Ok(made)
-    };
-    let (base, view) = (base.clone(), view.clone());
+    });
     let formula = move |again: &Tensor, _: &Context| {
-        let whole = laid_out(again, &base)?;
-        as_strided(&whole, &view.shape, &view.strides, view.offset - base.offset)
+        as_strided(again, &view.shape, &view.strides, view.offset - start)
     };
-    apply(
-        Operation::new("AsStridedBackward0", compute)
-            .named("AsStridedBackwardBackward0")
-            .to(formula),
-        &[g],
-    )
-}
-
-/// A gradient with the strides of the tensor to which it belongs.
-fn laid_out(g: &Tensor, like: &Geometry) -> Outcome<Tensor> {
-    if g.strides() == like.strides && g.offset() == 0 {
-        return Ok(g.clone());
+    let mut storage = apply(operation.to(formula), &[g])?;
+    if repeats {
+        let counts: Vec<f64> = counts.into_iter().map(|count| count.max(1.0)).collect();
+        let counts = Tensor::new(&[size], g.dtype(), &counts)?;
+        storage = crate::binary::div(&storage, &counts)?;
     }
-    if crate::geometry::is_dense(&like.shape, &like.strides) {
-        clone_strided(g, like.strides.clone())
-    } else {
-        contiguous(&clone_strided(g, kept_strides(g))?)
-    }
+    as_strided(&storage, &base.shape, &base.strides, base.offset - start)
 }
 
 /// The node that a view has after its base was written to: it is a strided view of the base.

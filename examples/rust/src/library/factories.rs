@@ -55,6 +55,7 @@ fn full(a: &Arguments) -> Outcome<Value> {
     }
     let own = a.at(1).number().map(|(_, dtype)| dtype);
     let dtype = a.dtype(2)?.or(own).unwrap_or_else(default_dtype);
+    dtype.check(a.float(1)?)?;
     leaf(Tensor::full(&shape, dtype, a.float(1)?)?, a.flag(3)?)
 }
 

@@ -73,7 +73,10 @@ pub type Named = Vec<(String, Value)>;
 
 /// Call a function of torch, by its name without `torch.`.
 pub fn call_function(name: &str, values: Vec<Value>, named: Named) -> Outcome<Value> {
-    let plain = name.strip_prefix("special.").unwrap_or(name);
+    let plain = match name.strip_prefix("special.") {
+        Some("round") | None => name,
+        Some(plain) => plain,
+    };
     if let Some(entry) = entry(plain, Found::Tensor) {
         return (entry.call)(&Arguments::bound(entry, values, named)?);
     }

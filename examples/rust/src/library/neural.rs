@@ -2,7 +2,7 @@
 
 use super::{Arguments, Entry, function};
 use crate::binary::{compare, div, mul, select, sub};
-use crate::fault::{Outcome, lacks};
+use crate::fault::{Outcome, lacks, value_error};
 use crate::operation::{Context, Keep, Operation, apply};
 use crate::pointwise::{number, pointwise, unary, whole};
 use crate::reductions::{Over, mean, sum_over};
@@ -76,8 +76,11 @@ fn squared_error(a: &Arguments) -> Outcome<Value> {
 }
 
 fn hard_tanh(x: &Tensor, low: f64, high: f64) -> Outcome<Value> {
+    if low > high {
+        return Err(value_error("min_val cannot be greater than max_val"));
+    }
     let clamped = move |v: f64| if v.is_nan() { v } else { v.max(low).min(high) };
-    kinked(x, "Hardtanh0", clamped, move |v| if v <= low || v >= high { 0.0 } else { 1.0 })
+    kinked(x, "Hardtanh0", clamped, move |v| f64::from(u8::from(v > low && v < high)))
 }
 
 fn linear(a: &Arguments) -> Outcome<Value> {
@@ -116,6 +119,7 @@ pub const TABLE: &[Entry] = &[
     function("nn.functional.log_softmax", "input dim * dtype=None", |a| softmaxed(a, true)),
     function("nn.functional.leaky_relu", "input negative_slope=0.01", |a| {
         let slope = a.float(1)?;
+        a.tensor(0)?.dtype().check(slope)?;
         kinked(
             &a.tensor(0)?,
             "LeakyRelu0",

@@ -108,6 +108,7 @@ fn lerp(a: &Arguments) -> Outcome<Value> {
         )));
     }
     let weight = a.float(2)?;
+    own.check(weight)?;
     let compute = move |x: &[Tensor]| {
         crate::pointwise::pointwise(x, x[0].dtype(), |v| v[0] + weight * (v[1] - v[0]))
     };
