@@ -263,8 +263,9 @@ pub fn clamp_operation(min: Option<Tensor>, max: Option<Tensor>) -> Outcome<Oper
         operands.push(x[0].clone());
         let dtype = promoted(&operands);
         for end in [low, high].into_iter().filter(|end| end.is_finite()) {
-            if dtype == DType::UInt8 && end < 0.0 {
-                return Err(lacks("bounds below zero of bytes"));
+            let wraps = dtype == DType::UInt8 && end < 0.0;
+            if dtype.category() == 1 && (wraps || dtype.check(end).is_err()) {
+                return Err(lacks(format!("bounds beyond {}", dtype.name())));
             }
             dtype.check(end)?;
         }

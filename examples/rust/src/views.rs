@@ -161,7 +161,7 @@ fn part(
     x: &Tensor,
     own: impl Fn(&Tensor) -> Outcome<Tensor> + Clone + 'static,
 ) -> Outcome<Tensor> {
-    let name = format!("{}Backward0", operation.name());
+    let name = operation.name().replace("Backward", "BackwardBackward");
     apply_view(operation.to(move |g, c| embedded(&name, g, c.shape(0), own.clone())), x)
 }
 

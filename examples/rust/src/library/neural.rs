@@ -143,7 +143,7 @@ pub const TABLE: &[Entry] = &[
             _ => 0.0,
         };
         kinked(&a.tensor(0)?, "Softshrink0", shrunk, move |v| {
-            if v >= -lambda && v <= lambda { 0.0 } else { 1.0 }
+            f64::from(u8::from(v < -lambda || v > lambda))
         })
     }),
     function("nn.functional.hardshrink", "input lambd=0.5", |a| {
@@ -153,7 +153,7 @@ pub const TABLE: &[Entry] = &[
             &a.tensor(0)?,
             "Hardshrink0",
             move |v| if is_inside(v) { 0.0 } else { v },
-            move |v| if is_inside(v) { 0.0 } else { 1.0 },
+            move |v| f64::from(u8::from(v < -lambda || v > lambda)),
         )
     }),
     function("nn.functional.softplus", "input beta=1.0 threshold=20.0", soft_plus),
