@@ -19,11 +19,7 @@ pub fn filled_like(x: &Tensor, value: f64, dtype: DType) -> Outcome<Tensor> {
 
 /// The strides of a copy: as they are where elements are dense, else in the same order.
 pub fn kept_strides(x: &Tensor) -> Vec<usize> {
-    if x.is_dense() {
-        x.strides()
-    } else {
-        result_strides(&[x.strides()], &x.shape())
-    }
+    if x.is_dense() { x.strides() } else { result_strides(&[x.strides()], &x.shape()) }
 }
 
 pub fn clone(x: &Tensor) -> Outcome<Tensor> {
@@ -39,11 +35,7 @@ pub fn clone_strided(x: &Tensor, strides: Vec<usize>) -> Outcome<Tensor> {
 }
 
 pub fn contiguous(x: &Tensor) -> Outcome<Tensor> {
-    if x.is_contiguous() {
-        Ok(x.clone())
-    } else {
-        clone_strided(x, contiguous_strides(&x.shape()))
-    }
+    if x.is_contiguous() { Ok(x.clone()) } else { clone_strided(x, contiguous_strides(&x.shape())) }
 }
 
 pub fn cast(x: &Tensor, dtype: DType) -> Outcome<Tensor> {
@@ -55,6 +47,11 @@ pub fn cast(x: &Tensor, dtype: DType) -> Outcome<Tensor> {
     });
     let from = x.dtype();
     apply(operation.to(move |g, _| cast(g, from)), &[x])
+}
+
+/// Whether a copy writes each element to where it is.
+fn is_same_memory(one: &Tensor, other: &Tensor) -> bool {
+    one.shares_storage(other) && one.places() == other.places()
 }
 
 /// Copy the second tensor, broadcast, into the first.
@@ -70,6 +67,7 @@ pub fn copy_into(target: &Tensor, source: &Tensor) -> Outcome<Tensor> {
         Tensor::new(&common, x[0].dtype(), &values)
     })
     .named("CopyBackwards")
+    .filling_if(is_same_memory(target, source))
     .to(|g, _| zeros_like(g))
     .to(|g, c| {
         let Meta { shape, dtype } = &c.inputs[1];
@@ -88,13 +86,14 @@ pub fn zero(target: &Tensor) -> Outcome<Tensor> {
 }
 
 fn fill_as(name: &str, target: &Tensor, value: f64) -> Outcome<Tensor> {
-    let compute = move |x: &[Tensor]| filled_like(&x[0], value, x[0].dtype());
-    apply_in_place(
-        Operation::new(name, compute)
-            .filling()
-            .to(|g, _| zeros_like(g)),
-        &[target],
-    )
+    let compute = move |x: &[Tensor]| {
+        // One element is written without a kernel, and without a look at the number.
+        if x[0].count() != 1 {
+            x[0].dtype().check(value)?;
+        }
+        filled_like(&x[0], value, x[0].dtype())
+    };
+    apply_in_place(Operation::new(name, compute).filling().to(|g, _| zeros_like(g)), &[target])
 }
 
 /// As `fill`, with the one element of a tensor.
@@ -126,9 +125,5 @@ pub fn sum_to(x: &Tensor, shape: &[usize]) -> Outcome<Option<Tensor>> {
     let is_summed = |i: &usize| *i < missing || (shape[i - missing] == 1 && own[*i] != 1);
     let dims: Vec<usize> = (0..own.len()).filter(is_summed).collect();
     let summed = sum(x, &dims, true)?;
-    if missing == 0 {
-        Ok(Some(summed))
-    } else {
-        crate::views::reshape(&summed, shape).map(Some)
-    }
+    if missing == 0 { Ok(Some(summed)) } else { crate::views::reshape(&summed, shape).map(Some) }
 }

@@ -1,17 +1,18 @@
-//! The way back: nodes in torch's order, gradients that wait for them, accumulation into leaves.
+//! The way back: nodes in torch's order, and the gradients that wait for them.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::binary::add;
-use crate::copies::{cast, clone, clone_strided, copy_into, sum_to};
-use crate::fault::{Outcome, runtime_error, type_error};
-use crate::geometry::{contiguous_strides, shown};
+use crate::copies::{cast, clone, copy_into, sum_to};
+use crate::fault::{Outcome, runtime_error};
+use crate::geometry::shown;
 use crate::graph::{Edge, Meta, Node, Work, edge_of};
+use crate::hooking::{accumulated, hooked, post_hooked, pre_hooked, values_of};
 use crate::operation::gradients;
 use crate::state::in_grad_mode;
 use crate::tensor::Tensor;
-use crate::value::Value;
+use crate::views::as_strided;
 
 /// The options of a way back.
 pub struct Options {
@@ -21,7 +22,8 @@ pub struct Options {
     pub accumulate: bool,
 }
 
-type Gradients = Vec<Option<Tensor>>;
+/// A gradient for each output or input of a node.
+pub type Gradients = Vec<Option<Tensor>>;
 
 /// Run the graph below the roots, and return the gradients at the targets. Without targets, all
 /// leaves accumulate.
@@ -31,18 +33,23 @@ pub fn run(
     targets: Option<&[Edge]>,
     options: &Options,
 ) -> Outcome<Gradients> {
+    // Referred to from here, so that no leaf takes them over.
+    let mut fitted_seeds = Vec::new();
+    for (root, seed) in roots.iter().zip(seeds) {
+        let meta = root.node.outputs.borrow()[root.nr].clone();
+        fitted_seeds.push(fitted(seed, &meta, "", 0)?);
+    }
     in_grad_mode(options.create_graph, || {
         let mut pass = Pass {
             waiting: dependencies(roots),
             buffers: HashMap::new(),
             ready: Vec::new(),
-            wanted: None,
+            wanted: targets.map(|targets| leading_to(targets, roots, options.accumulate)),
             targets: targets.unwrap_or_default(),
             captured: vec![None; targets.map_or(0, <[Edge]>::len)],
             options,
         };
-        pass.wanted = targets.map(|targets| leading_to(targets, roots, options.accumulate));
-        pass.seed(roots, seeds)?;
+        pass.seed(roots, &fitted_seeds)?;
         while let Some(node) = pass.next() {
             pass.step(&node)?;
         }
@@ -64,17 +71,13 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn seed(&mut self, roots: &[Edge], seeds: Vec<Tensor>) -> Outcome<()> {
+    fn seed(&mut self, roots: &[Edge], seeds: &[Tensor]) -> Outcome<()> {
         for (root, seed) in roots.iter().zip(seeds) {
-            let fitted = fitted(
-                seed,
-                &root.node.outputs.borrow()[root.nr],
-                "Engine::execute",
-                0,
-            )?;
-            self.add(root, fitted)?;
-        }
-        for root in roots {
+            // Several roots are below a node of their own, which skips those that lead nowhere.
+            if roots.len() > 1 && !self.executes(&root.node) {
+                continue;
+            }
+            self.add(root, seed.clone())?;
             let is_new = !self.ready.iter().any(|node| node.id == root.node.id);
             if is_new && self.waiting.get(&root.node.id) == Some(&0) {
                 self.ready.push(root.node.clone());
@@ -91,21 +94,14 @@ impl Pass<'_> {
                 best = i;
             }
         }
-        if self.ready.is_empty() {
-            None
-        } else {
-            Some(self.ready.remove(best))
-        }
+        if self.ready.is_empty() { None } else { Some(self.ready.remove(best)) }
     }
 
     /// Add a gradient to those that wait for a node. torch adds in place where nothing else
     /// refers to the sum.
     fn add(&mut self, edge: &Edge, grad: Tensor) -> Outcome<()> {
         let count = edge.node.outputs.borrow().len();
-        let buffer = self
-            .buffers
-            .entry(edge.node.id)
-            .or_insert_with(|| vec![None; count]);
+        let buffer = self.buffers.entry(edge.node.id).or_insert_with(|| vec![None; count]);
         let sum = match buffer[edge.nr].take() {
             None => grad,
             Some(before) if !self.options.create_graph && is_sole(&before) => {
@@ -122,28 +118,22 @@ impl Pass<'_> {
     fn step(&mut self, node: &Rc<Node>) -> Outcome<()> {
         let grads = self.buffers.remove(&node.id);
         let grads = grads.unwrap_or_else(|| vec![None; node.outputs.borrow().len()]);
-        let grads = hooked(node, grads)?;
-        for (i, target) in self.targets.iter().enumerate() {
-            if target.node.id == node.id {
-                self.captured[i] = grads[target.nr].clone();
-            }
+        let is_wanted = self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&node.id));
+        // A node that goes on has its hooks run when it is called, after the capture.
+        let grads = if is_wanted { grads } else { hooked(node, grads)? };
+        if !self.options.accumulate {
+            self.capture(node, &grads);
         }
-        if self
-            .wanted
-            .as_ref()
-            .is_some_and(|wanted| !wanted.contains(&node.id))
-        {
+        if !is_wanted {
             return Ok(());
         }
         let results = self.called(node, grads)?;
-        for (i, (edge, result)) in node.edges.iter().zip(results).enumerate() {
+        for (edge, result) in node.edges.iter().zip(results) {
             let Some(edge) = edge else { continue };
             if !self.executes(&edge.node) {
                 continue;
             }
             if let Some(result) = result {
-                let meta = edge.node.outputs.borrow()[edge.nr].clone();
-                let result = fitted(result, &meta, &node.name, i)?;
                 self.add(edge, result)?;
             }
             if let Some(count) = self.waiting.get_mut(&edge.node.id) {
@@ -156,205 +146,65 @@ impl Pass<'_> {
         Ok(())
     }
 
+    fn capture(&mut self, node: &Rc<Node>, grads: &[Option<Tensor>]) {
+        for (i, target) in self.targets.iter().enumerate() {
+            if target.node.id == node.id {
+                self.captured[i] = grads[target.nr].clone();
+            }
+        }
+    }
+
     fn executes(&self, node: &Rc<Node>) -> bool {
         let is_target = || self.targets.iter().any(|target| target.node.id == node.id);
-        self.wanted
-            .as_ref()
-            .is_none_or(|wanted| wanted.contains(&node.id) || is_target())
+        self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&node.id) || is_target())
     }
 
     /// Call a node, between its hooks.
     fn called(&self, node: &Rc<Node>, grads: Gradients) -> Outcome<Gradients> {
-        let grads = pre_hooked(node, grads)?;
+        let grads = pre_hooked(node, hooked(node, grads)?)?;
         if let Work::Accumulate(leaf) = &node.work {
-            let post = node.post_hooks.list();
-            let seen = if post.is_empty() {
-                None
-            } else {
-                Some(values_of(&grads))
-            };
-            if let Some(grad) = grads.into_iter().next().flatten()
-                && leaf.requires_grad()
-            {
-                accumulate(leaf, grad, seen.is_some(), self.options.create_graph)?;
-                for (_, call) in leaf.autograd().accumulated.clone().list() {
-                    let returned = call(&[Value::Tensor(leaf.clone())])?;
-                    if !matches!(returned, Value::None) {
-                        return Err(runtime_error(
-                            "Tensor post accumulate grad hooks should return None.",
-                        ));
-                    }
-                }
-            }
-            post_hooked(node, vec![], seen.unwrap_or_default())?;
-            return Ok(vec![]);
+            return accumulated(node, leaf, grads, self.options.create_graph);
         }
+        let is_needed =
+            |edge: &Option<Edge>| edge.as_ref().is_some_and(|edge| self.executes(&edge.node));
+        let needs: Vec<bool> = node.edges.iter().map(is_needed).collect();
         let seen = values_of(&grads);
-        let results = evaluated(node, grads)?;
+        let results = evaluated(node, grads, &needs)?;
         if !self.options.keep_graph {
             node.release();
         }
-        post_hooked(node, results, seen)
+        let mut fits = Vec::new();
+        for (i, (edge, result)) in node.edges.iter().zip(results).enumerate() {
+            fits.push(match (edge, result) {
+                (Some(edge), Some(result)) => {
+                    let meta = edge.node.outputs.borrow()[edge.nr].clone();
+                    Some(fitted(result, &meta, &node.name, i)?)
+                }
+                _ => None,
+            });
+        }
+        post_hooked(node, fits, seen)
     }
 }
 
 /// The gradients that a node computes of those it got.
-pub fn evaluated(node: &Rc<Node>, grads: Gradients) -> Outcome<Gradients> {
-    let Work::CopySlices {
-        base,
-        view,
-        written,
-    } = &node.work
-    else {
-        return gradients(node, &grads);
+fn evaluated(node: &Rc<Node>, grads: Gradients, needs: &[bool]) -> Outcome<Gradients> {
+    let Work::CopySlices { base, view, written } = &node.work else {
+        return gradients(node, &grads, needs);
     };
     let Some(grad) = grads.into_iter().next().flatten() else {
         return Ok(vec![None; node.edges.len()]);
     };
-    let whole = Tensor::strided(
-        &base.shape,
-        base.strides.clone(),
-        grad.dtype(),
-        &vec![0.0; grad.count()],
-    );
-    let whole = match whole {
-        Ok(made) if crate::geometry::is_dense(&base.shape, &base.strides) => made,
-        _ => Tensor::full(&base.shape, grad.dtype(), 0.0)?,
-    };
+    let empty = vec![0.0; grad.count()];
+    let whole = Tensor::strided(&base.shape, base.strides.clone(), grad.dtype(), &empty)?;
     let whole = copy_into(&whole, &grad)?;
-    let offset = view.offset - base.offset;
-    let slice = crate::views::as_strided(&whole, &view.shape, &view.strides, offset)?;
-    let mut results = evaluated(written, vec![Some(clone(&slice)?)])?;
-    results[0] = match results[0].take() {
-        Some(own) => {
-            copy_into(&slice, &own)?;
-            Some(whole)
-        }
-        None => None,
-    };
-    Ok(results)
-}
-
-fn values_of(grads: &[Option<Tensor>]) -> Vec<Value> {
-    grads
-        .iter()
-        .map(|grad| grad.clone().map_or(Value::None, Value::Tensor))
-        .collect()
-}
-
-/// Run the hooks on the tensors that a node made, then those that keep gradients.
-fn hooked(node: &Rc<Node>, mut grads: Gradients) -> Outcome<Gradients> {
-    let hooks = match &node.work {
-        Work::Accumulate(leaf) => leaf.autograd().hooks.clone(),
-        _ => node.tensor_hooks.clone(),
-    };
-    for (nr, call) in hooks.list() {
-        let Some(grad) = grads[nr].clone() else {
-            continue;
-        };
-        match call(&[Value::Tensor(grad.clone())])? {
-            Value::None => {}
-            Value::Tensor(made) => grads[nr] = Some(checked(made, &grad)?),
-            other => {
-                return Err(type_error(format!(
-                    "expected Variable, but hook returned '{}'",
-                    other.type_name()
-                )));
-            }
-        }
-    }
-    let retained = node.retained.borrow().clone();
-    for (nr, body) in retained {
-        let (Some(grad), Some(tensor)) = (&grads[nr], Tensor::upgraded(&body)) else {
-            continue;
-        };
-        let before = tensor.grad();
-        let kept = match before {
-            Some(before) => add(&before, grad)?,
-            None => clone(grad)?,
-        };
-        tensor.autograd_mut().grad = Some(kept);
-    }
-    Ok(grads)
-}
-
-/// A gradient that a hook made, if it can stand for the one it was given.
-fn checked(made: Tensor, given: &Tensor) -> Outcome<Tensor> {
-    if made.shape() != given.shape() {
-        return Err(runtime_error(
-            "hook '<lambda>' has changed the size of value",
-        ));
-    }
-    if made.dtype() != given.dtype() {
-        return Err(runtime_error(
-            "hook '<lambda>' has changed the type of value",
-        ));
-    }
-    Ok(made)
-}
-
-fn pre_hooked(node: &Rc<Node>, mut grads: Gradients) -> Outcome<Gradients> {
-    for (_, call) in node.pre_hooks.list() {
-        let returned = call(&[Value::tuple(values_of(&grads))])?;
-        if !matches!(returned, Value::None) {
-            grads = replaced(returned, &grads)?;
-        }
-    }
-    Ok(grads)
-}
-
-/// Run a node's hooks after it, which see its results and what it was given.
-fn post_hooked(node: &Rc<Node>, mut results: Gradients, given: Vec<Value>) -> Outcome<Gradients> {
-    for (_, call) in node.post_hooks.list() {
-        let arguments = [
-            Value::tuple(values_of(&results)),
-            Value::tuple(given.clone()),
-        ];
-        let returned = call(&arguments)?;
-        if !matches!(returned, Value::None) {
-            results = replaced(returned, &results)?;
-        }
+    let slice = as_strided(&whole, &view.shape, &view.strides, view.offset - base.offset)?;
+    let mut results = evaluated(written, vec![Some(clone(&slice)?)], needs)?;
+    if let Some(own) = results[0].take() {
+        copy_into(&slice, &own)?;
+        results[0] = Some(whole);
     }
     Ok(results)
-}
-
-/// The gradients that a node's hook returned in place of others.
-fn replaced(returned: Value, before: &[Option<Tensor>]) -> Outcome<Gradients> {
-    let items = match &returned {
-        Value::Tuple(tuple) => tuple.items.clone(),
-        Value::Tensor(_) if before.len() == 1 => vec![returned],
-        other => {
-            return Err(type_error(format!(
-                "expected tuple, but hook returned '{}'",
-                other.type_name()
-            )));
-        }
-    };
-    if items.len() != before.len() {
-        return Err(runtime_error(format!(
-            "hook '<lambda>' has returned an incorrect number of values (got {}, but expected {})",
-            items.len(),
-            before.len()
-        )));
-    }
-    let each = items
-        .into_iter()
-        .zip(before)
-        .map(|(item, before)| match (item, before) {
-            (Value::None, None) => Ok(None),
-            (Value::None, Some(_)) => Err(runtime_error(
-                "can't replace a non-None gradient with a None value",
-            )),
-            (_, None) => Err(runtime_error(
-                "can't replace a None gradient with a non-None value",
-            )),
-            (Value::Tensor(made), Some(before)) => checked(made, before).map(Some),
-            (other, _) => Err(type_error(format!(
-                "expected Variable, but hook returned '{}'",
-                other.type_name()
-            ))),
-        });
-    each.collect()
 }
 
 /// Whether nothing but this reference leads to a gradient or to its storage.
@@ -419,55 +269,20 @@ fn fitted(grad: Tensor, meta: &Meta, name: &str, index: usize) -> Outcome<Tensor
         grad = match sum_to(&grad, &meta.shape)? {
             Some(sum) => sum,
             None => {
+                let subject = match name {
+                    "" => String::new(),
+                    name => format!("Function {name} returned an "),
+                };
                 return Err(runtime_error(format!(
-                    "Function {name} returned an invalid gradient at index {index} - got {} but \
-                     expected shape compatible with {}",
+                    "{subject}invalid gradient at index {index} - got {} but expected shape \
+                     compatible with {}",
                     shown(&grad.shape()),
                     shown(&meta.shape)
                 )));
             }
         };
     }
-    if grad.dtype() == meta.dtype {
-        Ok(grad)
-    } else {
-        cast(&grad, meta.dtype)
-    }
-}
-
-/// Add to a leaf's gradient: in place, unless the sum itself is to be differentiated.
-fn accumulate(leaf: &Tensor, grad: Tensor, is_seen: bool, create_graph: bool) -> Outcome<()> {
-    let made = match leaf.grad() {
-        Some(before) if create_graph => add(&before, &grad)?,
-        Some(before) => {
-            let sum = add(&before, &grad)?;
-            return before.write(&sum.values());
-        }
-        None => {
-            let is_dense = leaf.is_dense();
-            let strides = if is_dense {
-                leaf.strides()
-            } else {
-                contiguous_strides(&leaf.shape())
-            };
-            let shape = grad.shape();
-            let own = grad.strides();
-            let fits = (0..shape.len()).all(|i| shape[i] == 1 || strides[i] == own[i]);
-            let holders = if is_seen { 2 } else { 1 };
-            if !create_graph && fits && grad.references() <= holders {
-                grad.detached()
-            } else if is_dense {
-                // Allocated first, written then, which the version shows.
-                let made =
-                    Tensor::strided(&shape, strides, grad.dtype(), &vec![0.0; grad.count()])?;
-                copy_into(&made, &grad)?
-            } else {
-                clone_strided(&grad, strides)?
-            }
-        }
-    };
-    leaf.autograd_mut().grad = Some(made);
-    Ok(())
+    if grad.dtype() == meta.dtype { Ok(grad) } else { cast(&grad, meta.dtype) }
 }
 
 /// The edges of tensors that are to be differentiated.

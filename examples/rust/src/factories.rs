@@ -28,11 +28,7 @@ pub fn from_nested(data: &Value, dtype: Option<DType>) -> Outcome<Tensor> {
         found = Some(found.map_or(own, |before| before.with(own)));
         values.push(value);
     }
-    Tensor::new(
-        &shape,
-        dtype.or(found).unwrap_or_else(default_dtype),
-        &values,
-    )
+    Tensor::new(&shape, dtype.or(found).unwrap_or_else(default_dtype), &values)
 }
 
 fn walk(part: &Value, depth: usize, shape: &[usize], flat: &mut Vec<Value>) -> Outcome<()> {
@@ -50,20 +46,14 @@ fn walk(part: &Value, depth: usize, shape: &[usize], flat: &mut Vec<Value>) -> O
             items.len()
         )));
     }
-    items
-        .iter()
-        .try_for_each(|item| walk(item, depth + 1, shape, flat))
+    items.iter().try_for_each(|item| walk(item, depth + 1, shape, flat))
 }
 
 /// Sizes as a program gives them.
 pub fn shape(sizes: &[i64]) -> Outcome<Vec<usize>> {
     let size = |&size: &i64| {
         usize::try_from(size).map_err(|_| {
-            let text = sizes
-                .iter()
-                .map(i64::to_string)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let text = sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
             runtime_error(format!(
                 "Trying to create tensor with negative dimension {size}: [{text}]"
             ))

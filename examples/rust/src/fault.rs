@@ -4,10 +4,7 @@
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// A Python exception, by the name of its class.
-    Raised {
-        class: &'static str,
-        message: String,
-    },
+    Raised { class: &'static str, message: String },
     /// The program asks for something that this port does not support.
     Lacks(String),
 }

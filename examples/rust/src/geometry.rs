@@ -36,11 +36,8 @@ pub fn shown(shape: &[usize]) -> String {
 /// The shape that two shapes have in common; `RuntimeError` where there is none.
 pub fn broadcast(a: &[usize], b: &[usize]) -> Outcome<Vec<usize>> {
     let dim = a.len().max(b.len());
-    let size = |shape: &[usize], i: usize| {
-        (i + shape.len())
-            .checked_sub(dim)
-            .map_or(1, |own| shape[own])
-    };
+    let size =
+        |shape: &[usize], i: usize| (i + shape.len()).checked_sub(dim).map_or(1, |own| shape[own]);
     (0..dim)
         .map(|i| match (size(a, i), size(b, i)) {
             (one, other) if one == other => Ok(one),
@@ -143,11 +140,7 @@ pub fn dimension(dim: i64, count: usize) -> Outcome<usize> {
 
 /// A shape in which one size may be -1, resolved for this number of elements.
 pub fn inferred(shape: &[i64], count: usize) -> Outcome<Vec<usize>> {
-    let text = shape
-        .iter()
-        .map(i64::to_string)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let text = shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
     if let Some(size) = shape.iter().find(|&&size| size < -1) {
         return Err(runtime_error(format!("invalid shape dimension {size}")));
     }
@@ -171,11 +164,7 @@ pub fn inferred(shape: &[i64], count: usize) -> Outcome<Vec<usize>> {
         )));
     }
     let size = |&size: &i64| {
-        if size == -1 {
-            count / known
-        } else {
-            size as usize
-        }
+        if size == -1 { count / known } else { size as usize }
     };
     Ok(shape.iter().map(size).collect())
 }
@@ -183,11 +172,7 @@ pub fn inferred(shape: &[i64], count: usize) -> Outcome<Vec<usize>> {
 /// The strides of a view with another shape, where there are such.
 pub fn view_strides(shape: &[usize], strides: &[usize], target: &[usize]) -> Option<Vec<usize>> {
     if product(shape) == 0 {
-        return Some(if shape == target {
-            strides.to_vec()
-        } else {
-            contiguous_strides(target)
-        });
+        return Some(if shape == target { strides.to_vec() } else { contiguous_strides(target) });
     }
     let mut result = vec![1; target.len()];
     let mut to = target.len();

@@ -20,10 +20,7 @@ pub struct Meta {
 
 impl Meta {
     pub fn of(tensor: &Tensor) -> Meta {
-        Meta {
-            shape: tensor.shape(),
-            dtype: tensor.dtype(),
-        }
+        Meta { shape: tensor.shape(), dtype: tensor.dtype() }
     }
 }
 
@@ -39,17 +36,9 @@ pub enum Work {
     /// Adds it to a leaf's `.grad`.
     Accumulate(Tensor),
     /// Computes the gradients of an operation's inputs.
-    Operation {
-        operation: Operation,
-        inputs: Vec<Meta>,
-        saved: RefCell<Vec<(Keep, Saved)>>,
-    },
+    Operation { operation: Operation, inputs: Vec<Meta>, saved: RefCell<Vec<(Keep, Saved)>> },
     /// Passes the part that was written through a view to the node of the write.
-    CopySlices {
-        base: Geometry,
-        view: Geometry,
-        written: Rc<Node>,
-    },
+    CopySlices { base: Geometry, view: Geometry, written: Rc<Node> },
 }
 
 #[derive(Clone)]
@@ -107,10 +96,24 @@ impl Node {
     }
 
     /// Its name in messages, which is that of the operation.
-    pub fn short_name(&self) -> &str {
-        self.name
-            .find("Backward")
-            .map_or(&self.name, |end| &self.name[..end])
+    pub fn short_name(&self) -> String {
+        match self.name.strip_suffix("Backward0") {
+            Some(stem) => stem.to_string(),
+            None if self.name.contains("Backward") && !self.name.ends_with("Backwards") => {
+                self.name.replace("Backward", "")
+            }
+            None => self.full_name(),
+        }
+    }
+
+    /// What its method `name()` returns: nodes that are written by hand have a namespace.
+    pub fn full_name(&self) -> String {
+        match self.name.as_str() {
+            "AccumulateGrad" | "CopySlices" | "CopyBackwards" => {
+                format!("torch::autograd::{}", self.name)
+            }
+            name => name.to_string(),
+        }
     }
 
     /// The edges that a program sees: what has no gradient, such as a mask, has none.
@@ -129,10 +132,7 @@ impl Node {
         match &self.work {
             Work::Accumulate(_) => {}
             Work::Operation { saved, .. } => {
-                saved
-                    .borrow_mut()
-                    .iter_mut()
-                    .for_each(|(_, saved)| saved.data = None);
+                saved.borrow_mut().iter_mut().for_each(|(_, saved)| saved.data = None);
             }
             Work::CopySlices { written, .. } => written.release(),
         }
@@ -145,23 +145,22 @@ pub struct Saved {
     version: usize,
     /// An output is saved without its history, which would be this node again.
     output_nr: Option<usize>,
+    had_history: bool,
 }
 
 impl Saved {
     pub fn input(tensor: &Tensor) -> Saved {
-        Saved {
-            version: tensor.version(),
-            data: Some(tensor.clone()),
-            output_nr: None,
-        }
+        let had_history = tensor.autograd().node.is_some();
+        let version = tensor.version();
+        Saved { version, data: Some(tensor.clone()), output_nr: None, had_history }
     }
 
     pub fn output(tensor: &Tensor, nr: usize) -> Saved {
-        Saved {
-            version: tensor.version(),
-            data: Some(tensor.detached()),
-            output_nr: Some(nr),
+        if !tensor.dtype().is_float() {
+            return Saved::input(tensor);
         }
+        let data = Some(tensor.detached());
+        Saved { version: tensor.version(), data, output_nr: Some(nr), had_history: true }
     }
 
     /// The tensor, unless it was freed or written to; `node` is the one that saved it.
@@ -175,8 +174,18 @@ impl Saved {
                  you need to access saved tensors after calling backward.",
             ));
         };
+        let maker = match self.output_nr {
+            Some(nr) => Some((node.clone(), nr)),
+            None => grad_fn(data)?.map(|maker| (maker, data.autograd().output_nr)),
+        };
+        if self.had_history && maker.is_none() {
+            return Err(runtime_error(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with \
+                 .detach_().This is not supported, please use out-of-place `.detach()` instead",
+            ));
+        }
         if data.version() != self.version {
-            return Err(runtime_error(self.modified(data, node)));
+            return Err(runtime_error(self.modified(data, maker)));
         }
         let Some(nr) = self.output_nr else {
             return Ok(data.clone());
@@ -188,26 +197,16 @@ impl Saved {
         Ok(again)
     }
 
-    fn modified(&self, data: &Tensor, node: &Rc<Node>) -> String {
-        let maker = match self.output_nr {
-            Some(nr) => Some((node.clone(), nr)),
-            None => {
-                let autograd = data.autograd();
-                autograd
-                    .node
-                    .clone()
-                    .map(|maker| (maker, autograd.output_nr))
-            }
-        };
+    fn modified(&self, data: &Tensor, maker: Option<(Rc<Node>, usize)>) -> String {
         let made_by = maker
             .map(|(maker, nr)| format!(", which is output {nr} of {},", maker.short_name()))
             .unwrap_or_default();
         format!(
             "one of the variables needed for gradient computation has been modified by an inplace \
-             operation: [torch.{}Tensor {}]{made_by} is at version {}; expected version {} instead. \
+             operation: [{} {}]{made_by} is at version {}; expected version {} instead. \
              Hint: enable anomaly detection to find the operation that failed to compute its \
              gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).",
-            data.dtype().scalar_type(),
+            data.dtype().legacy_name(),
             shown(&data.shape()),
             data.version(),
             self.version,
@@ -234,10 +233,7 @@ pub struct View {
 /// The node that gradients of a tensor go to, with its output's number.
 pub fn edge_of(tensor: &Tensor) -> Outcome<Option<Edge>> {
     if let Some(node) = grad_fn(tensor)? {
-        return Ok(Some(Edge {
-            node,
-            nr: tensor.autograd().output_nr,
-        }));
+        return Ok(Some(Edge { node, nr: tensor.autograd().output_nr }));
     }
     Ok(accumulator(tensor).map(|node| Edge { node, nr: 0 }))
 }
@@ -251,12 +247,7 @@ pub fn accumulator(tensor: &Tensor) -> Option<Rc<Node>> {
         return Some(node);
     }
     let work = Work::Accumulate(tensor.clone());
-    let node = Rc::new(Node::new(
-        "AccumulateGrad",
-        work,
-        vec![],
-        vec![Meta::of(tensor)],
-    ));
+    let node = Rc::new(Node::new("AccumulateGrad", work, vec![], vec![Meta::of(tensor)]));
     tensor.autograd_mut().accumulator = Rc::downgrade(&node);
     Some(node)
 }
@@ -282,18 +273,12 @@ pub fn grad_fn(tensor: &Tensor) -> Outcome<Option<Rc<Node>>> {
 
 /// Raise where a view may not be written to, or, `indirect`, its base.
 pub fn check_creation(autograd: &Autograd, indirect: bool) -> Outcome<()> {
-    let creation = autograd
-        .view
-        .as_ref()
-        .map_or(Creation::Default, |view| view.creation);
+    let creation = autograd.view.as_ref().map_or(Creation::Default, |view| view.creation);
     if creation == Creation::Default {
         return Ok(());
     }
-    let modified = if indirect {
-        "its base or another view of its base has been"
-    } else {
-        "is being"
-    };
+    let modified =
+        if indirect { "its base or another view of its base has been" } else { "is being" };
     let head = match &autograd.node {
         Some(node) if creation == Creation::MultiOutput => format!(
             "Output {} of {} is a view and {modified} modified inplace.",
@@ -301,13 +286,11 @@ pub fn check_creation(autograd: &Autograd, indirect: bool) -> Outcome<()> {
             node.short_name()
         ),
         node => {
-            let of_view = node
-                .as_ref()
-                .map_or("A view was created in".to_string(), |node| {
-                    let nr = autograd.output_nr;
-                    let name = node.short_name();
-                    format!("Output {nr} of {name} is a view of a view which was created in")
-                });
+            let of_view = node.as_ref().map_or("A view was created in".to_string(), |node| {
+                let nr = autograd.output_nr;
+                let name = node.short_name();
+                format!("Output {nr} of {name} is a view of a view which was created in")
+            });
             format!(
                 "{of_view} no_grad mode and {modified} modified inplace with grad mode enabled."
             )
@@ -335,10 +318,7 @@ pub fn set_history(tensor: &Tensor, node: &Rc<Node>, nr: usize) {
     let version = tensor.version();
     let mut autograd = tensor.autograd_mut();
     if let Some(before) = autograd.retained_by.upgrade() {
-        before
-            .retained
-            .borrow_mut()
-            .retain(|(_, kept)| !tensor.is_body(kept));
+        before.retained.borrow_mut().retain(|(_, kept)| !tensor.is_body(kept));
     }
     if retained {
         node.retained.borrow_mut().push((nr, tensor.downgrade()));

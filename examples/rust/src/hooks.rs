@@ -1,17 +1,18 @@
 //! Hooks: functions of the program that the engine calls, and handles that remove them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::fault::Outcome;
-use crate::state::next_id;
 use crate::value::Value;
 
 /// A function that a program can call.
 pub type Callable = Rc<dyn Fn(&[Value]) -> Outcome<Value>>;
 
+#[derive(Clone)]
 struct Hook {
-    id: u64,
+    /// Whether it is still there, shared by all copies.
+    is_there: Rc<Cell<bool>>,
     /// The number of the output whose gradient it sees.
     nr: usize,
     call: Callable,
@@ -23,49 +24,36 @@ pub struct Hooks(Rc<RefCell<Vec<Hook>>>);
 
 impl Hooks {
     pub fn add(&self, nr: usize, call: Callable) -> Handle {
-        let id = next_id();
-        self.0.borrow_mut().push(Hook { id, nr, call });
-        Handle {
-            hooks: self.clone(),
-            id,
-        }
+        let is_there = Rc::new(Cell::new(true));
+        self.0.borrow_mut().push(Hook { is_there: is_there.clone(), nr, call });
+        Handle { is_there }
     }
 
-    /// The hooks that are there now: one that runs may register others.
+    /// The hooks that are there now: one that runs may register others. Those of one tensor run
+    /// one after the other, tensors in the order of their first hooks.
     pub fn list(&self) -> Vec<(usize, Callable)> {
-        self.0
-            .borrow()
-            .iter()
-            .map(|hook| (hook.nr, hook.call.clone()))
-            .collect()
+        let own = self.0.borrow();
+        let first = |nr: usize| own.iter().position(|hook| hook.nr == nr);
+        let mut there: Vec<&Hook> = own.iter().filter(|hook| hook.is_there.get()).collect();
+        there.sort_by_key(|hook| first(hook.nr));
+        there.into_iter().map(|hook| (hook.nr, hook.call.clone())).collect()
     }
 
-    /// Copies of the hooks on one output, as those of a tensor that has only one. A handle of the
-    /// former hooks removes the copy, too: both have one number.
+    /// The hooks on one output, as those of a tensor that is the only one.
     pub fn of_output(&self, nr: usize) -> Hooks {
         let own = self.0.borrow();
         let kept = own.iter().filter(|hook| hook.nr == nr);
-        let copies = kept.map(|hook| Hook {
-            id: hook.id,
-            nr: 0,
-            call: hook.call.clone(),
-        });
-        Hooks(Rc::new(RefCell::new(copies.collect())))
-    }
-
-    fn remove(&self, id: u64) {
-        self.0.borrow_mut().retain(|hook| hook.id != id);
+        Hooks(Rc::new(RefCell::new(kept.map(|hook| Hook { nr: 0, ..hook.clone() }).collect())))
     }
 }
 
 /// What registering a hook returns.
 pub struct Handle {
-    hooks: Hooks,
-    id: u64,
+    is_there: Rc<Cell<bool>>,
 }
 
 impl Handle {
     pub fn remove(&self) {
-        self.hooks.remove(self.id);
+        self.is_there.set(false);
     }
 }

@@ -1,13 +1,13 @@
-//! Subscripts, and the operators that read or write elements at indices.
+//! Subscripts: views, and copies of the elements at indices.
 
 use crate::copies::{copy_into, fill, fill_with};
 use crate::dtype::DType;
-use crate::fault::{Outcome, index_error, lacks, runtime_error, type_error, value_error};
+use crate::fault::{Fault, Outcome, index_error, lacks, type_error, value_error};
 use crate::geometry::{contiguous_strides, places, shown};
-use crate::operation::{Context, Keep, Operation, apply};
+use crate::operation::{Operation, apply};
 use crate::tensor::Tensor;
 use crate::value::Value;
-use crate::views::{alias, select, slice, unsqueeze, view};
+use crate::views::{alias, expand, select, slice, unsqueeze, view};
 
 /// `x[index]`: a view, or a copy of the elements at the indices of one tensor.
 pub fn get(x: &Tensor, index: &Value) -> Outcome<Tensor> {
@@ -25,40 +25,31 @@ pub fn set(x: &Tensor, index: &Value, value: &Value) -> Outcome<()> {
     let (target, tensors) = viewed(x, index, true)?;
     if let Value::Str(_) = value {
         let name = x.dtype().scalar_type();
-        return Err(type_error(format!(
-            "can't assign a str to a torch.{name}Tensor"
-        )));
+        return Err(type_error(format!("can't assign a str to a torch.{name}Tensor")));
     }
     if !tensors.is_empty() {
         return Err(lacks("writing to the elements at indices"));
     }
     match value {
+        Value::Tensor(value) if value.shape() == target.shape() => copy_into(&target, value),
         Value::Tensor(value) if value.dim() == 0 => fill_with(&target, value),
-        Value::Tensor(value) => copy_into(&target, &without_leading_ones(value, target.dim())?),
+        Value::Tensor(value) => {
+            let seen = view(value, without_leading_ones(&value.shape()))?;
+            let shape: Vec<i64> = target.shape().iter().map(|&size| size as i64).collect();
+            let wide = if seen.shape() == target.shape() { seen } else { expand(&seen, &shape)? };
+            copy_into(&target, &wide)
+        }
         other => match other.number() {
             Some((value, _)) => fill(&target, value),
-            None => {
-                return Err(lacks(format!(
-                    "writing a {} by subscript",
-                    other.type_name()
-                )));
-            }
+            None => return Err(lacks(format!("writing a {} by subscript", other.type_name()))),
         },
     }?;
     Ok(())
 }
 
-fn without_leading_ones(x: &Tensor, dim: usize) -> Outcome<Tensor> {
-    let shape = x.shape();
-    let mut extra = 0;
-    while shape.len() - extra > dim && shape[extra] == 1 {
-        extra += 1;
-    }
-    if extra > 0 {
-        view(x, &shape[extra..])
-    } else {
-        Ok(x.clone())
-    }
+fn without_leading_ones(shape: &[usize]) -> &[usize] {
+    let ones = shape.iter().take_while(|&&size| size == 1).count();
+    &shape[ones..]
 }
 
 /// The view of a subscript, and the tensors that remain to index it with.
@@ -73,19 +64,22 @@ fn viewed(x: &Tensor, index: &Value, to_write: bool) -> Outcome<(Tensor, Vec<(us
         _ => 1,
     };
     let counted: usize = parts.iter().map(used).sum();
-    if counted > x.dim() {
+    if counted > x.dim() && (parts.len() > 1 || x.dim() > 0 || matches!(index, Value::Tuple(_))) {
         return Err(too_many(x));
     }
     let (mut found, mut dim) = (x.clone(), 0);
     let mut tensors = Vec::new();
-    for part in &parts {
+    for (at, part) in parts.iter().enumerate() {
         match part {
+            Value::Tensor(index) if is_position(index) => {
+                found = selected(&found, dim, index.item()? as i64, at)?;
+            }
             Value::None => {
                 found = unsqueeze(&found, dim)?;
                 dim += 1;
             }
             Value::Ellipsis => dim += x.dim() - counted,
-            Value::Int(i) => found = selected(&found, dim, *i)?,
+            Value::Int(i) => found = selected(&found, dim, *i, at)?,
             Value::Slice(slice) => {
                 found = sliced(&found, dim, slice, parts.len() == 1 && !to_write)?;
                 dim += 1;
@@ -107,30 +101,30 @@ fn viewed(x: &Tensor, index: &Value, to_write: bool) -> Outcome<(Tensor, Vec<(us
     Ok((found, tensors))
 }
 
-fn too_many(x: &Tensor) -> crate::fault::Fault {
-    index_error(match x.dim() {
-        0 => "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or \
-              `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
-            .to_string(),
-        dim => format!("too many indices for tensor of dimension {dim}"),
-    })
+fn too_many(x: &Tensor) -> Fault {
+    index_error(format!("too many indices for tensor of dimension {}", x.dim()))
 }
 
-pub fn selected(x: &Tensor, dim: usize, index: i64) -> Outcome<Tensor> {
-    let Some(&size) = x.shape().get(dim) else {
-        return Err(too_many(x));
-    };
-    let size = size as i64;
+/// Whether a tensor is one index, as a Python number is.
+fn is_position(index: &Tensor) -> bool {
+    index.dim() == 0 && index.dtype().category() == 1
+}
+
+/// The part at one index; `at` is its place in the subscript.
+fn selected(x: &Tensor, dim: usize, index: i64, at: usize) -> Outcome<Tensor> {
+    if x.dim() == 0 && index == 0 {
+        return Err(index_error(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` \
+             in C++ to convert a 0-dim tensor to a number",
+        ));
+    }
+    let size = x.shape().get(dim).map_or(0, |&size| size as i64);
     if index < -size || index >= size {
         return Err(index_error(format!(
-            "index {index} is out of bounds for dimension {dim} with size {size}"
+            "index {index} is out of bounds for dimension {at} with size {size}"
         )));
     }
-    select(
-        x,
-        dim,
-        (if index < 0 { index + size } else { index }) as usize,
-    )
+    select(x, dim, (if index < 0 { index + size } else { index }) as usize)
 }
 
 /// A slice as a view; with `always` also one of the whole dimension.
@@ -163,20 +157,17 @@ fn gather_at(x: &Tensor, dim: usize, indices: &Tensor) -> Outcome<Tensor> {
         return masked(x, dim, indices);
     }
     let size = x.shape()[dim] as i64;
-    if let Some(index) = indices
-        .values()
-        .iter()
-        .find(|&&i| i >= size as f64 || i < -size as f64)
-    {
+    if x.count() == 0 {
+        return Err(lacks("indexing a tensor without elements"));
+    }
+    if let Some(index) = indices.values().iter().find(|&&i| i >= size as f64 || i < -size as f64) {
+        // torch moves the dimension to the front before it looks.
         return Err(index_error(format!(
-            "index {index} is out of bounds for dimension {dim} with size {size}"
+            "index {index} is out of bounds for dimension 0 with size {size}"
         )));
     }
-    let rows: Vec<usize> = indices
-        .values()
-        .iter()
-        .map(|&i| (i as i64).rem_euclid(size.max(1)) as usize)
-        .collect();
+    let rows: Vec<usize> =
+        indices.values().iter().map(|&i| (i as i64).rem_euclid(size.max(1)) as usize).collect();
     rows_at(x, "Index0", dim, &rows, &indices.shape())
 }
 
@@ -184,9 +175,7 @@ fn masked(x: &Tensor, dim: usize, mask: &Tensor) -> Outcome<Tensor> {
     let shape = x.shape();
     let part = &shape[dim..dim + mask.dim()];
     if part != mask.shape() {
-        let at = (0..part.len())
-            .find(|&i| part[i] != mask.shape()[i])
-            .unwrap_or(0);
+        let at = (0..part.len()).find(|&i| part[i] != mask.shape()[i]).unwrap_or(0);
         return Err(index_error(format!(
             "The shape of the mask {} at index {at} does not match the shape of the indexed tensor \
              {} at index {}",
@@ -206,9 +195,7 @@ fn masked(x: &Tensor, dim: usize, mask: &Tensor) -> Outcome<Tensor> {
         return rows_at(x, "Index0", dim, &places, &[places.len()]);
     }
     if dim > 0 || mask.dim() == 0 {
-        return Err(lacks(
-            "a mask behind other subscripts, or without dimensions",
-        ));
+        return Err(lacks("a mask behind other subscripts, or without dimensions"));
     }
     elements_at(x, &places, mask.count())
 }
@@ -224,15 +211,13 @@ fn elements_at(x: &Tensor, chosen: &[usize], size: usize) -> Outcome<Tensor> {
         seen *= rest.next().copied().unwrap_or(size);
     }
     kept.extend(rest);
-    let reads: Vec<usize> = chosen
-        .iter()
-        .flat_map(|&i| (0..inner).map(move |k| i * inner + k))
-        .collect();
+    let reads: Vec<usize> =
+        chosen.iter().flat_map(|&i| (0..inner).map(move |k| i * inner + k)).collect();
     read_at(x, "Index0", reads, kept)
 }
 
 /// The parts of a tensor at positions along a dimension, which takes the shape `within`.
-fn rows_at(
+pub fn rows_at(
     x: &Tensor,
     name: &str,
     dim: usize,
@@ -247,11 +232,7 @@ fn rows_at(
     let mut reads = Vec::new();
     for start in places(&outer, &strides[..dim], 0) {
         for &row in rows {
-            reads.extend(places(
-                inner_shape,
-                inner_strides,
-                start + row * strides[dim],
-            ));
+            reads.extend(places(inner_shape, inner_strides, start + row * strides[dim]));
         }
     }
     let mut made = outer;
@@ -271,10 +252,7 @@ fn read_at(x: &Tensor, name: &str, reads: Vec<usize>, shape: Vec<usize>) -> Outc
             &own.iter().map(|&place| values[place]).collect::<Vec<_>>(),
         )
     });
-    apply(
-        operation.to(move |g, c| added_at(g, &reads, &shape, c.shape(0))),
-        &[x],
-    )
+    apply(operation.to(move |g, c| added_at(g, &reads, &shape, c.shape(0))), &[x])
 }
 
 fn added_at(g: &Tensor, writes: &[usize], part: &[usize], shape: &[usize]) -> Outcome<Tensor> {
@@ -282,114 +260,14 @@ fn added_at(g: &Tensor, writes: &[usize], part: &[usize], shape: &[usize]) -> Ou
     let (again, part) = (writes.to_vec(), part.to_vec());
     let operation = Operation::new("IndexPut0", move |g| {
         let mut values = vec![0.0; whole.iter().product()];
-        places
-            .iter()
-            .zip(g[0].values())
-            .for_each(|(&place, value)| values[place] += value);
-        Tensor::new(&whole, g[0].dtype(), &values)
-    });
-    apply(
-        operation.to(move |g, _| read_at(g, "Index0", again.clone(), part.clone())),
-        &[g],
-    )
-}
-
-pub fn index_select(x: &Tensor, dim: usize, indices: &Tensor) -> Outcome<Tensor> {
-    let size = x.shape().get(dim).copied().unwrap_or(1);
-    let rows = indices.values();
-    if rows.iter().any(|&row| row < 0.0 || row >= size as f64) {
-        return Err(index_error("index out of range in self"));
-    }
-    let rows: Vec<usize> = rows.iter().map(|&row| row as usize).collect();
-    if x.dim() == 0 {
-        return Err(lacks("index_select of a tensor without dimensions"));
-    }
-    rows_at(x, "IndexSelect0", dim, &rows, &[rows.len()])
-}
-
-/// The places in a tensor of `shape` of each element of an index along a dimension.
-fn targets(indices: &Tensor, shape: &[usize], dim: usize) -> Outcome<Vec<usize>> {
-    let strides = contiguous_strides(shape);
-    let own = indices.shape();
-    let mut others = strides.clone();
-    if let Some(stride) = others.get_mut(dim) {
-        *stride = 0;
-    }
-    let size = shape.get(dim).copied().unwrap_or(1);
-    let stride = strides.get(dim).copied().unwrap_or(0);
-    let starts = places(&own, &others, 0);
-    starts
-        .into_iter()
-        .zip(indices.values())
-        .map(|(start, index)| {
-            if index < 0.0 || index >= size as f64 {
-                return Err(runtime_error(format!(
-                    "index {index} is out of bounds for dimension {dim} with size {size}"
-                )));
-            }
-            Ok(start + index as usize * stride)
-        })
-        .collect()
-}
-
-pub fn gather(x: &Tensor, dim: usize, indices: &Tensor) -> Outcome<Tensor> {
-    if x.dim() != indices.dim() && (x.dim() > 1 || indices.dim() > 1) {
-        return Err(runtime_error(
-            "Index tensor must have the same number of dimensions as input tensor",
-        ));
-    }
-    if x.dim() != indices.dim() {
-        return Err(lacks(
-            "gather between a tensor without dimensions and one with",
-        ));
-    }
-    let operation = Operation::new("Gather0", move |v| {
-        let values = v[0].values();
-        let reads = targets(&v[1], &v[0].shape(), dim)?;
-        let found: Vec<f64> = reads.into_iter().map(|place| values[place]).collect();
-        Tensor::new(&v[1].shape(), v[0].dtype(), &found)
-    })
-    .saving(&[Keep::Input(1)])
-    .to(move |g, c| scattered(g, &c.input(1)?, c.shape(0), dim))
-    .to_none();
-    apply(operation, &[x, indices])
-}
-
-/// Zeros of a shape with a gradient added at the indices along a dimension.
-pub fn scattered(g: &Tensor, indices: &Tensor, shape: &[usize], dim: usize) -> Outcome<Tensor> {
-    let own = shape.to_vec();
-    let operation = Operation::new("ScatterAdd0", move |v| {
-        let mut values = vec![0.0; own.iter().product()];
-        let writes = targets(&v[1], &own, dim)?;
-        writes
-            .into_iter()
-            .zip(v[0].values())
-            .for_each(|(place, value)| values[place] += value);
-        let made = Tensor::new(&own, v[0].dtype(), &values)?;
+        // Each sum is stored, and rounded, before the next one.
+        let dtype = g[0].dtype();
+        for (&place, value) in places.iter().zip(g[0].values()) {
+            values[place] = dtype.rounded(values[place] + value);
+        }
+        let made = Tensor::new(&whole, dtype, &values)?;
         made.bump();
         Ok(made)
-    })
-    .saving(&[Keep::Input(1)])
-    .to(move |g, c| gather(g, dim, &c.input(1)?))
-    .to_none();
-    apply(operation, &[g, indices])
-}
-
-/// `masked_fill` with a number.
-pub fn masked_fill_operation(value: f64) -> Operation {
-    Operation::new("MaskedFill0", move |v| {
-        if v[1].dtype() != DType::Bool {
-            return Err(runtime_error(format!(
-                "masked_fill_ only supports boolean masks, but got mask with dtype {}",
-                v[1].dtype().type_name()
-            )));
-        }
-        crate::pointwise::pointwise(v, v[0].dtype(), |v| if v[1] != 0.0 { value } else { v[0] })
-    })
-    .saving(&[Keep::Input(1)])
-    .to(|g: &Tensor, c: &Context| {
-        let mask = c.input(1)?;
-        crate::binary::select(&mask, &crate::pointwise::number(0.0), g)
-    })
-    .to_none()
+    });
+    apply(operation.to(move |g, _| read_at(g, "Index0", again.clone(), part.clone())), &[g])
 }

@@ -13,9 +13,7 @@ pub fn cat(tensors: &[Tensor], dim: usize) -> Outcome<Tensor> {
     let dtype = promoted(tensors);
     let is_legacy = |x: &Tensor| x.shape() == [0];
     let Some(first) = tensors.iter().find(|x| !is_legacy(x)).or(tensors.first()) else {
-        return Err(runtime_error(
-            "torch.cat(): expected a non-empty list of Tensors",
-        ));
+        return Err(runtime_error("torch.cat(): expected a non-empty list of Tensors"));
     };
     let mut shape = first.shape();
     let mut ranges = Vec::new();

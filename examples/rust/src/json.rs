@@ -202,10 +202,7 @@ impl Reader<'_> {
         let mut made = String::new();
         loop {
             let rest = &self.text[self.at..];
-            let next = rest
-                .chars()
-                .next()
-                .ok_or_else(|| self.fault("an open string"))?;
+            let next = rest.chars().next().ok_or_else(|| self.fault("an open string"))?;
             self.at += next.len_utf8();
             match next {
                 '"' => return Ok(made),
@@ -251,19 +248,14 @@ impl Reader<'_> {
 
     fn number(&mut self) -> Result<Json, String> {
         let start = self.at;
-        while matches!(
-            self.peek(),
-            Some(b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')
-        ) {
+        while matches!(self.peek(), Some(b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')) {
             self.at += 1;
         }
         let text = &self.text[start..self.at];
         if let Ok(whole) = text.parse::<i64>() {
             return Ok(Json::Int(whole));
         }
-        text.parse()
-            .map(Json::Float)
-            .map_err(|_| self.fault("no value"))
+        text.parse().map(Json::Float).map_err(|_| self.fault("no value"))
     }
 }
 

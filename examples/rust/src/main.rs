@@ -7,13 +7,16 @@ mod dtype;
 mod engine;
 mod factories;
 mod fault;
+mod gathering;
 mod geometry;
 mod graph;
+mod hooking;
 mod hooks;
 mod indexing;
 mod joining;
 mod json;
 mod library;
+mod norms;
 mod observe;
 mod operation;
 mod order;
@@ -22,6 +25,7 @@ mod products;
 mod program;
 mod python;
 mod reductions;
+mod softmax;
 mod state;
 mod tensor;
 mod value;
@@ -52,27 +56,19 @@ fn start() -> Json {
         ("name", Json::from("rust-example")),
         ("version", Json::from(env!("CARGO_PKG_VERSION"))),
         ("device", Json::from("cpu")),
-        (
-            "levels",
-            Json::Array(levels.into_iter().map(Json::from).collect()),
-        ),
+        ("levels", Json::Array(levels.into_iter().map(Json::from).collect())),
     ])
 }
 
 fn run(request: &Json, id: Json) -> Json {
-    let dtype = request
-        .get("default_dtype")
-        .and_then(Json::as_str)
-        .unwrap_or("float32");
+    let dtype = request.get("default_dtype").and_then(Json::as_str).unwrap_or("float32");
     let Some(default_dtype) = DType::named(dtype) else {
         return answer("unsupported", id, dtype);
     };
     state::reset(default_dtype);
     let scope = Rc::new(Scope::default());
     let mut observer = Observer::default();
-    let statements = request
-        .get("program")
-        .and_then(|program| program.get("statements"));
+    let statements = request.get("program").and_then(|program| program.get("statements"));
     let mut steps = Vec::new();
     for statement in statements.map(Json::items).unwrap_or_default() {
         let (step, goes_on) = traced(statement, &scope, &mut observer);
@@ -82,21 +78,14 @@ fn run(request: &Json, id: Json) -> Json {
         }
     }
     scope.clear();
-    object([
-        ("type", Json::from("trace")),
-        ("id", id),
-        ("steps", Json::Array(steps)),
-    ])
+    object([("type", Json::from("trace")), ("id", id), ("steps", Json::Array(steps))])
 }
 
 /// One statement's step of the trace, and whether the port can go on.
 fn traced(statement: &Json, scope: &Rc<Scope>, observer: &mut Observer) -> (Json, bool) {
     let made = program::run(statement, scope);
     let warnings = state::warnings().into_iter().map(|(category, message)| {
-        object([
-            ("category", Json::from(category)),
-            ("message", Json::from(message)),
-        ])
+        object([("category", Json::from(category)), ("message", Json::from(message))])
     });
     let warnings = Json::Array(warnings.collect());
     let (changed, deleted) = observer.changes(scope.names());
@@ -119,11 +108,7 @@ fn traced(statement: &Json, scope: &Rc<Scope>, observer: &mut Observer) -> (Json
 }
 
 fn answer(kind: &str, id: Json, reason: &str) -> Json {
-    object([
-        ("type", Json::from(kind)),
-        ("id", id),
-        ("reason", Json::from(reason)),
-    ])
+    object([("type", Json::from(kind)), ("id", id), ("reason", Json::from(reason))])
 }
 
 /// The answer to a request; a panic is the port's own fault, and costs this program only.
@@ -157,10 +142,7 @@ fn serve() -> io::Result<()> {
 }
 
 fn main() -> ExitCode {
-    let served = thread::Builder::new()
-        .stack_size(STACK)
-        .spawn(serve)
-        .map(|thread| thread.join());
+    let served = thread::Builder::new().stack_size(STACK).spawn(serve).map(|thread| thread.join());
     match served {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,

@@ -25,6 +25,7 @@ impl Observer {
     /// The names whose observation is another than before, and those that are gone.
     pub fn changes(&mut self, names: Vec<(String, Value)>) -> (Json, Json) {
         self.live = names;
+        self.live.retain(|(_, value)| !matches!(value, Value::Module(_)));
         let mut changed = Vec::new();
         let mut seen = HashMap::new();
         for (name, value) in self.live.clone() {
@@ -51,10 +52,9 @@ impl Observer {
             Value::Float(value) => plain("float", float(*value)),
             Value::Str(value) => plain("str", Json::from(&**value)),
             Value::DType(dtype) => plain("dtype", Json::from(dtype.name())),
-            Value::Node(node) => object([
-                ("kind", Json::from("node")),
-                ("name", Json::from(node.name.as_str())),
-            ]),
+            Value::Node(node) => {
+                object([("kind", Json::from("node")), ("name", Json::from(node.name.as_str()))])
+            }
             Value::Tuple(tuple) if tuple.is_size => {
                 let sizes = tuple.items.iter().map(|size| match size {
                     Value::Int(size) => Json::Int(*size),
@@ -63,11 +63,7 @@ impl Observer {
                 plain("size", Json::Array(sizes.collect()))
             }
             Value::List(_) | Value::Tuple(_) => {
-                let kind = if matches!(value, Value::List(_)) {
-                    "list"
-                } else {
-                    "tuple"
-                };
+                let kind = if matches!(value, Value::List(_)) { "list" } else { "tuple" };
                 let items = value.items().unwrap_or_default().into_iter().enumerate();
                 let seen = items.map(|(i, item)| {
                     let part = name.map(|name| format!("{name}[{i}]"));
@@ -76,10 +72,7 @@ impl Observer {
                 let items = Json::Array(seen.collect());
                 object([("kind", Json::from(kind)), ("items", items)])
             }
-            _ => object([
-                ("kind", Json::from("object")),
-                ("type", Json::from("object")),
-            ]),
+            _ => object([("kind", Json::from("object")), ("type", Json::from("object"))]),
         }
     }
 
@@ -91,12 +84,9 @@ impl Observer {
         }
         tell("grad", self.grad(tensor, name));
         tell("requires_grad", Json::Bool(tensor.requires_grad()));
-        tell("is_leaf", Json::Bool(tensor.autograd().node.is_none()));
         let node = grad_fn(tensor);
-        tell(
-            "has_grad_fn",
-            field(&node, |node| Json::Bool(node.is_some())),
-        );
+        tell("is_leaf", field(&node, |node| Json::Bool(node.is_none())));
+        tell("has_grad_fn", field(&node, |node| Json::Bool(node.is_some())));
         tell("retains_grad", Json::Bool(tensor.autograd().retains_grad));
         tell("output_nr", Json::from(tensor.autograd().output_nr));
         tell("offset", Json::from(tensor.offset()));
@@ -106,14 +96,10 @@ impl Observer {
         tell(
             "grad_fn",
             field(&node, |node| {
-                node.as_ref()
-                    .map_or(Json::Null, |node| Json::from(node.name.as_str()))
+                node.as_ref().map_or(Json::Null, |node| Json::from(node.name.as_str()))
             }),
         );
-        tell(
-            "graph",
-            field(&node, |node| Json::Array(self.graph(node.as_ref()))),
-        );
+        tell("graph", field(&node, |node| Json::Array(self.graph(node.as_ref()))));
         Json::Object(fields)
     }
 
@@ -128,10 +114,8 @@ impl Observer {
             }
         }
         let Some(grad) = grad else { return Json::Null };
-        let mut fields: Vec<(String, Json)> = content(&grad)
-            .into_iter()
-            .map(|(key, value)| (key.to_string(), value))
-            .collect();
+        let mut fields: Vec<(String, Json)> =
+            content(&grad).into_iter().map(|(key, value)| (key.to_string(), value)).collect();
         fields.push(("same".to_string(), Json::Bool(same)));
         Json::Object(fields)
     }
@@ -149,13 +133,7 @@ impl Observer {
                 continue;
             }
             numbers.insert(node.id, order.len());
-            open.extend(
-                node.shown_edges()
-                    .iter()
-                    .rev()
-                    .flatten()
-                    .map(|edge| edge.node.clone()),
-            );
+            open.extend(node.shown_edges().iter().rev().flatten().map(|edge| edge.node.clone()));
             order.push(node);
         }
         let edge = |edge: &Option<Edge>| match edge {
@@ -167,19 +145,16 @@ impl Observer {
             },
         };
         let line = |node: &Rc<Node>| match &node.work {
-            Work::Accumulate(leaf) => format!("AccumulateGrad {}", self.name_of(leaf))
-                .trim_end()
-                .to_string(),
+            Work::Accumulate(leaf) => {
+                format!("AccumulateGrad {}", self.name_of(leaf)).trim_end().to_string()
+            }
             _ => {
                 let edges: Vec<String> = node.shown_edges().iter().map(edge).collect();
                 format!("{}({})", node.name, edges.join(", "))
             }
         };
-        let mut lines: Vec<Json> = order
-            .iter()
-            .take(NODES)
-            .map(|node| Json::Str(line(node)))
-            .collect();
+        let mut lines: Vec<Json> =
+            order.iter().take(NODES).map(|node| Json::Str(line(node))).collect();
         if order.len() > NODES {
             lines.push(Json::from("..."));
         }
@@ -188,24 +163,18 @@ impl Observer {
 
     fn name_of(&self, leaf: &Tensor) -> &str {
         let named = |value: &Value| matches!(value, Value::Tensor(tensor) if tensor.is(leaf));
-        self.live
-            .iter()
-            .find(|(_, value)| named(value))
-            .map_or("", |(name, _)| name)
+        self.live.iter().find(|(_, value)| named(value)).map_or("", |(name, _)| name)
     }
 }
 
 /// The fields that a tensor and a gradient have in common.
 fn content(tensor: &Tensor) -> [(&'static str, Json); 4] {
     let dtype = tensor.dtype();
-    let elements = tensor
-        .values()
-        .into_iter()
-        .map(|value| match python(dtype, value) {
-            Value::Bool(value) => Json::Bool(value),
-            Value::Int(value) => Json::Int(value),
-            _ => float(value),
-        });
+    let elements = tensor.values().into_iter().map(|value| match python(dtype, value) {
+        Value::Bool(value) => Json::Bool(value),
+        Value::Int(value) => Json::Int(value),
+        _ => float(value),
+    });
     [
         ("shape", Json::from(&tensor.shape()[..])),
         ("dtype", Json::from(dtype.name())),
@@ -225,10 +194,9 @@ fn field(read: &Outcome<Option<Rc<Node>>>, tell: impl FnOnce(&Option<Rc<Node>>) 
 /// An error as a trace has it.
 pub fn described(fault: &Fault) -> Json {
     match fault {
-        Fault::Raised { class, message } => object([
-            ("type", Json::from(*class)),
-            ("message", Json::from(message.as_str())),
-        ]),
+        Fault::Raised { class, message } => {
+            object([("type", Json::from(*class)), ("message", Json::from(message.as_str()))])
+        }
         Fault::Lacks(what) => object([
             ("type", Json::from("NotImplementedError")),
             ("lacks", Json::from(what.as_str())),

@@ -21,7 +21,7 @@ pub enum Keep {
 }
 
 type Compute = Box<dyn Fn(&[Tensor]) -> Outcome<Vec<Tensor>>>;
-type Formula = Box<dyn Fn(&Tensor, &Context) -> Outcome<Tensor>>;
+type Formula = Box<dyn Fn(&Tensor, &Context) -> Outcome<Option<Tensor>>>;
 type Formulas = Box<dyn Fn(&Context) -> Outcome<Vec<Option<Tensor>>>>;
 type Saves = Box<dyn Fn(&[bool]) -> Vec<Keep>>;
 
@@ -59,13 +59,21 @@ impl Operation {
         }
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn named(mut self, name: &str) -> Operation {
         self.name = name.to_string();
         self
     }
 
-    pub fn filling(mut self) -> Operation {
-        self.fills = true;
+    pub fn filling(self) -> Operation {
+        self.filling_if(true)
+    }
+
+    pub fn filling_if(mut self, fills: bool) -> Operation {
+        self.fills = fills;
         self
     }
 
@@ -89,6 +97,15 @@ impl Operation {
 
     /// The gradient of the next input.
     pub fn to(mut self, formula: impl Fn(&Tensor, &Context) -> Outcome<Tensor> + 'static) -> Self {
+        self.formulas.push(Some(Box::new(move |g, c| formula(g, c).map(Some))));
+        self
+    }
+
+    /// The gradient of the next input, where there is one.
+    pub fn to_maybe(
+        mut self,
+        formula: impl Fn(&Tensor, &Context) -> Outcome<Option<Tensor>> + 'static,
+    ) -> Self {
         self.formulas.push(Some(Box::new(formula)));
         self
     }
@@ -116,6 +133,7 @@ impl Operation {
 /// What a formula sees: the gradients of the outputs, and what was saved.
 pub struct Context<'a> {
     node: &'a Rc<Node>,
+    needs: &'a [bool],
     pub inputs: &'a [Meta],
     saved: &'a [(Keep, Saved)],
     pub grads: &'a [Option<Tensor>],
@@ -141,44 +159,38 @@ impl Context<'_> {
     }
 
     pub fn needs(&self, i: usize) -> bool {
-        self.node.edges[i].is_some()
+        self.needs[i]
     }
 }
 
-/// The gradients of a node's inputs.
-pub fn gradients(node: &Rc<Node>, grads: &[Option<Tensor>]) -> Outcome<Vec<Option<Tensor>>> {
-    let Work::Operation {
-        operation,
-        inputs,
-        saved,
-    } = &node.work
-    else {
+/// The gradients of a node's inputs, as far as they are needed.
+pub fn gradients(
+    node: &Rc<Node>,
+    grads: &[Option<Tensor>],
+    needs: &[bool],
+) -> Outcome<Vec<Option<Tensor>>> {
+    let Work::Operation { operation, inputs, saved } = &node.work else {
         return Ok(vec![]);
     };
     if grads.iter().all(Option::is_none) {
         return Ok(vec![None; inputs.len()]);
     }
     let saved = saved.borrow();
-    let context = Context {
-        node,
-        inputs,
-        saved: &saved,
-        grads,
-    };
+    // torch looks at all that was saved, whatever is needed of it.
+    for (_, one) in saved.iter() {
+        one.unpack(node)?;
+    }
+    let context = Context { node, needs, inputs, saved: &saved, grads };
     if let Some(together) = &operation.together {
         return together(&context);
     }
     let Some(grad) = grads[0].as_ref() else {
         return Ok(vec![None; inputs.len()]);
     };
-    let each = operation
-        .formulas
-        .iter()
-        .enumerate()
-        .map(|(i, formula)| match formula {
-            Some(formula) if context.needs(i) => formula(grad, &context).map(Some),
-            _ => Ok(None),
-        });
+    let each = operation.formulas.iter().enumerate().map(|(i, formula)| match formula {
+        Some(formula) if context.needs(i) => formula(grad, &context),
+        _ => Ok(None),
+    });
     each.collect()
 }
 
@@ -190,11 +202,7 @@ fn is_recorded(inputs: &[Tensor]) -> bool {
 fn prepared(operation: Operation, inputs: &[Tensor], in_place: bool) -> Outcome<(Node, Vec<Keep>)> {
     let mut edges = Vec::new();
     for (i, input) in inputs.iter().enumerate() {
-        edges.push(if operation.is_differentiable(i) {
-            edge_of(input)?
-        } else {
-            None
-        });
+        edges.push(if operation.is_differentiable(i) { edge_of(input)? } else { None });
     }
     let needs: Vec<bool> = edges.iter().map(Option::is_some).collect();
     let kept = (operation.saves)(&needs);
@@ -203,7 +211,7 @@ fn prepared(operation: Operation, inputs: &[Tensor], in_place: bool) -> Outcome<
         match keep {
             // What is about to be overwritten is copied.
             Keep::Input(0) if in_place => {
-                let copy = crate::copies::clone(&inputs[0].detached())?;
+                let copy = crate::copies::clone(&inputs[0])?;
                 saved.push((keep, Saved::input(&copy)));
             }
             Keep::Input(i) => saved.push((keep, Saved::input(&inputs[i]))),
@@ -212,11 +220,7 @@ fn prepared(operation: Operation, inputs: &[Tensor], in_place: bool) -> Outcome<
     }
     let name = operation.name.clone();
     let inputs = inputs.iter().map(Meta::of).collect();
-    let work = Work::Operation {
-        operation,
-        inputs,
-        saved: RefCell::new(saved),
-    };
+    let work = Work::Operation { operation, inputs, saved: RefCell::new(saved) };
     Ok((Node::new(&name, work, edges, vec![]), kept))
 }
 
@@ -226,9 +230,7 @@ fn finished(node: Node, kept: &[Keep], outputs: &[Tensor]) -> Rc<Node> {
     if let Work::Operation { saved, .. } = &node.work {
         for &keep in kept {
             if let Keep::Output(nr) = keep {
-                saved
-                    .borrow_mut()
-                    .push((keep, Saved::output(&outputs[nr], nr)));
+                saved.borrow_mut().push((keep, Saved::output(&outputs[nr], nr)));
             }
         }
     }
@@ -259,15 +261,7 @@ pub fn apply(operation: Operation, inputs: &[&Tensor]) -> Outcome<Tensor> {
 /// As `apply`, for an output that is a view of the input.
 pub fn apply_view(operation: Operation, source: &Tensor) -> Outcome<Tensor> {
     let view = apply(operation, &[source])?;
-    mark_view(
-        &view,
-        source,
-        if grad_mode() {
-            Creation::Default
-        } else {
-            Creation::NoGrad
-        },
-    );
+    mark_view(&view, source, if grad_mode() { Creation::Default } else { Creation::NoGrad });
     Ok(view)
 }
 
@@ -289,11 +283,7 @@ fn mark_view(view: &Tensor, source: &Tensor, creation: Creation) {
     };
     drop(above);
     let version = view.version();
-    view.autograd_mut().view = Some(View {
-        base,
-        version,
-        creation,
-    });
+    view.autograd_mut().view = Some(View { base, version, creation });
 }
 
 /// Run an operation in place: its output is written to the first input, which is returned.
@@ -328,11 +318,7 @@ fn check_writable(target: &Tensor) -> Outcome<()> {
     let what = match target.base() {
         Some(base) => {
             check_creation(&target.autograd(), false)?;
-            if target.requires_grad() && is_leaf(&base) {
-                "a view of a leaf Variable"
-            } else {
-                ""
-            }
+            if target.requires_grad() && is_leaf(&base) { "a view of a leaf Variable" } else { "" }
         }
         None => "",
     };
@@ -351,11 +337,8 @@ fn check_writable(target: &Tensor) -> Outcome<()> {
 /// Raise where elements of the target share memory among each other, or partly with an operand.
 fn check_overlap(target: &Tensor, others: &[Tensor], fills: bool) -> Outcome<()> {
     let layout = target.layout();
-    let twice = layout
-        .shape
-        .iter()
-        .zip(&layout.strides)
-        .any(|(&size, &stride)| size > 1 && stride == 0);
+    let twice =
+        layout.shape.iter().zip(&layout.strides).any(|(&size, &stride)| size > 1 && stride == 0);
     if twice && !fills {
         return Err(runtime_error(
             "unsupported operation: more than one element of the written-to tensor refers to a \
@@ -407,11 +390,7 @@ fn rebase_view(target: &Tensor, written: Rc<Node>) -> Outcome<()> {
     };
     let mut edges = vec![edge_of(&base)?];
     edges.extend(written.edges.iter().skip(1).cloned());
-    let work = Work::CopySlices {
-        base: Geometry::of(&base),
-        view: Geometry::of(target),
-        written,
-    };
+    let work = Work::CopySlices { base: Geometry::of(&base), view: Geometry::of(target), written };
     let node = Rc::new(Node::new("CopySlices", work, edges, vec![Meta::of(&base)]));
     set_history(&base, &node, 0);
     grad_fn(target).map(|_| ())

@@ -1,9 +1,10 @@
 //! Order: the extreme values along a dimension, sorting, running sums.
 
-use crate::binary::{mul, written};
-use crate::copies::cast;
+use crate::binary::mul;
+use crate::copies::{cast, kept_strides};
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, runtime_error};
+use crate::gathering::scattered;
 use crate::operation::{Context, Keep, Operation, apply, apply_many};
 use crate::reductions::{Over, best, groups};
 use crate::tensor::Tensor;
@@ -11,11 +12,7 @@ use crate::views::unsqueeze;
 
 fn along(x: &Tensor, dim: usize) -> Over {
     let dims = if x.dim() == 0 { vec![] } else { vec![dim] };
-    Over {
-        dims,
-        keep: true,
-        named: true,
-    }
+    Over { dims, keep: true, named: true }
 }
 
 /// A tensor of which each line along a dimension is given, in the order of `groups`.
@@ -28,9 +25,7 @@ fn from_lines(shape: &[usize], dim: usize, dtype: DType, lines: &[Vec<f64>]) -> 
     let mut values = vec![0.0; lines.len() * size];
     for (i, line) in lines.iter().enumerate() {
         let start = (i / inner) * inner * size + i % inner;
-        line.iter()
-            .enumerate()
-            .for_each(|(k, &value)| values[start + k * inner] = value);
+        line.iter().enumerate().for_each(|(k, &value)| values[start + k * inner] = value);
     }
     Tensor::new(shape, dtype, &values)
 }
@@ -46,10 +41,7 @@ fn picked(
 ) -> Outcome<(Tensor, Tensor)> {
     let compute = move |x: &[Tensor]| {
         let lines = groups(&x[0], &along(&x[0], dim));
-        let indices = lines
-            .iter()
-            .map(|line| choose(line))
-            .collect::<Outcome<Vec<_>>>()?;
+        let indices = lines.iter().map(|line| choose(line)).collect::<Outcome<Vec<_>>>()?;
         let mut shape = x[0].shape();
         if let Some(size) = shape.get_mut(dim) {
             *size = indices.first().map_or(0, Vec::len);
@@ -57,10 +49,8 @@ fn picked(
         let pick =
             |(line, chosen): (&Vec<f64>, &Vec<usize>)| chosen.iter().map(|&i| line[i]).collect();
         let values: Vec<Vec<f64>> = lines.iter().zip(&indices).map(pick).collect();
-        let places: Vec<Vec<f64>> = indices
-            .iter()
-            .map(|chosen| chosen.iter().map(|&i| i as f64).collect())
-            .collect();
+        let places: Vec<Vec<f64>> =
+            indices.iter().map(|chosen| chosen.iter().map(|&i| i as f64).collect()).collect();
         let made = [
             from_lines(&shape, dim, x[0].dtype(), &values)?,
             from_lines(&shape, dim, DType::Int64, &places)?,
@@ -68,9 +58,7 @@ fn picked(
         if !keep && !shape.is_empty() {
             shape.remove(dim);
         }
-        made.iter()
-            .map(|made| Tensor::new(&shape, made.dtype(), &made.values()))
-            .collect()
+        made.iter().map(|made| Tensor::new(&shape, made.dtype(), &made.values())).collect()
     };
     let formula = move |c: &Context| {
         let Some(g) = c.grads[0].clone() else {
@@ -79,18 +67,12 @@ fn picked(
         let indices = c.output(1)?;
         let is_reduced = !keep && !c.shape(0).is_empty();
         let wide = |x: &Tensor| {
-            if is_reduced {
-                unsqueeze(x, dim)
-            } else {
-                Ok(x.clone())
-            }
+            if is_reduced { unsqueeze(x, dim) } else { Ok(x.clone()) }
         };
-        let made = crate::indexing::scattered(&wide(&g)?, &wide(&indices)?, c.shape(0), dim)?;
-        Ok(vec![Some(written(made, 1)?)])
+        let made = scattered(&wide(&g)?, &wide(&indices)?, c.shape(0), dim, false)?;
+        Ok(vec![Some(made)])
     };
-    let operation = Operation::many(name, compute)
-        .saving(&[Keep::Output(1)])
-        .to_all(formula);
+    let operation = Operation::many(name, compute).saving(&[Keep::Output(1)]).to_all(formula);
     let mut made = apply_many(operation, std::slice::from_ref(x))?.into_iter();
     match (made.next(), made.next()) {
         (Some(values), Some(indices)) => Ok((values, indices)),
@@ -106,9 +88,7 @@ pub fn extreme(
     keep: bool,
     is_better: fn(f64, f64) -> bool,
 ) -> Outcome<(Tensor, Tensor)> {
-    picked(x, name, dim, keep, move |line| {
-        Ok(vec![best(line, is_better)])
-    })
+    picked(x, name, dim, keep, move |line| Ok(vec![best(line, is_better)]))
 }
 
 /// The order of a line; NaN is larger than all numbers.
@@ -117,9 +97,8 @@ fn sorted(line: &[f64], descending: bool) -> Vec<usize> {
     let rank = |value: f64| (value.is_nan(), value);
     order.sort_by(|&a, &b| {
         let ((nan, x), (other_nan, y)) = (rank(line[a]), rank(line[b]));
-        let found = nan
-            .cmp(&other_nan)
-            .then(x.partial_cmp(&y).unwrap_or(std::cmp::Ordering::Equal));
+        let found =
+            nan.cmp(&other_nan).then(x.partial_cmp(&y).unwrap_or(std::cmp::Ordering::Equal));
         if descending { found.reverse() } else { found }
     });
     order
@@ -139,10 +118,8 @@ fn without_ties(line: &[f64], name: &'static str) -> Outcome<()> {
     }
 }
 
-pub fn sort(x: &Tensor, dim: usize, descending: bool) -> Outcome<(Tensor, Tensor)> {
-    picked(x, "Sort0", dim, true, move |line| {
-        Ok(sorted(line, descending))
-    })
+pub fn sort(x: &Tensor, name: &str, dim: usize, descending: bool) -> Outcome<(Tensor, Tensor)> {
+    picked(x, name, dim, true, move |line| Ok(sorted(line, descending)))
 }
 
 pub fn top(x: &Tensor, k: usize, dim: usize, largest: bool) -> Outcome<(Tensor, Tensor)> {
@@ -204,21 +181,17 @@ fn running(
 }
 
 fn counted(dtype: DType) -> DType {
-    if dtype.is_float() {
-        dtype
-    } else {
-        DType::Int64
-    }
+    if dtype.is_float() { dtype } else { DType::Int64 }
 }
 
 pub fn cumsum(x: &Tensor, dim: usize) -> Outcome<Tensor> {
     let operation = Operation::new("Cumsum0", move |x| {
         running(&x[0], dim, counted(x[0].dtype()), |a, b| a + b, 0.0)
     });
-    apply(
-        operation.to(move |g, _| flip(&cumsum(&flip(g, &[dim])?, dim)?, &[dim])),
-        &[x],
-    )
+    if x.count() <= 1 || x.shape()[dim] == 1 {
+        return apply(operation.to(|g, _| Ok(g.clone())), &[x]);
+    }
+    apply(operation.to(move |g, _| flip(&cumsum(&flip(g, &[dim])?, dim)?, &[dim])), &[x])
 }
 
 pub fn cumprod(x: &Tensor, dim: usize) -> Outcome<Tensor> {
@@ -233,12 +206,7 @@ pub fn cumprod(x: &Tensor, dim: usize) -> Outcome<Tensor> {
         let sums = flip(&cumsum(&flip(&mul(&y, g)?, &[dim])?, dim)?, &[dim])?;
         crate::binary::div(&sums, &x)
     };
-    apply(
-        operation
-            .saving(&[Keep::Input(0), Keep::Output(0)])
-            .to(formula),
-        &[x],
-    )
+    apply(operation.saving(&[Keep::Input(0), Keep::Output(0)]).to(formula), &[x])
 }
 
 /// The elements in reverse order along some dimensions.
@@ -246,12 +214,12 @@ pub fn flip(x: &Tensor, dims: &[usize]) -> Outcome<Tensor> {
     let (own, again) = (dims.to_vec(), dims.to_vec());
     let operation = Operation::new("Flip0", move |x| {
         let dims = if x[0].dim() == 0 { &[][..] } else { &own };
-        dims.iter()
-            .try_fold(cast(&x[0].detached(), x[0].dtype())?, |made, &dim| {
-                let mut lines = groups(&made, &along(&made, dim));
-                lines.iter_mut().for_each(|line| line.reverse());
-                from_lines(&made.shape(), dim, made.dtype(), &lines)
-            })
+        dims.iter().try_fold(cast(&x[0].detached(), x[0].dtype())?, |made, &dim| {
+            let mut lines = groups(&made, &along(&made, dim));
+            lines.iter_mut().for_each(|line| line.reverse());
+            let values = from_lines(&made.shape(), dim, made.dtype(), &lines)?.values();
+            Tensor::strided(&made.shape(), kept_strides(&made), made.dtype(), &values)
+        })
     });
     apply(operation.to(move |g, _| flip(g, &again)), &[x])
 }

@@ -1,7 +1,7 @@
 //! Products of matrices and vectors.
 
-use crate::fault::{Outcome, runtime_error};
-use crate::geometry::{broadcast, product};
+use crate::fault::{Outcome, lacks, runtime_error};
+use crate::geometry::{broadcast, product, view_strides};
 use crate::operation::{Operation, apply};
 use crate::tensor::Tensor;
 use crate::views::{expand, reshape, t, transpose, unsafe_view, unsqueeze, view};
@@ -9,17 +9,9 @@ use crate::views::{expand, reshape, t, transpose, unsafe_view, unsqueeze, view};
 /// The products of matrices, one of each of a batch.
 fn products(a: &Tensor, b: &Tensor, shape: &[usize]) -> Outcome<Tensor> {
     let inner = a.shape().last().copied().unwrap_or(1);
-    let columns = if b.dim() == 1 {
-        1
-    } else {
-        b.shape()[b.dim() - 1]
-    };
+    let columns = if b.dim() == 1 { 1 } else { b.shape()[b.dim() - 1] };
     let batch = if a.dim() == 3 { a.shape()[0] } else { 1 };
-    let rows = if a.dim() == 1 {
-        1
-    } else {
-        a.shape()[a.dim() - 2]
-    };
+    let rows = if a.dim() == 1 { 1 } else { a.shape()[a.dim() - 2] };
     let (left, right) = (a.values(), b.values());
     let mut values = Vec::with_capacity(batch * rows * columns);
     for matrix in 0..batch {
@@ -79,11 +71,7 @@ fn pair(x: &Tensor) -> [usize; 2] {
 }
 
 fn check_dim(x: &Tensor, dim: usize, message: &str) -> Outcome<()> {
-    if x.dim() == dim {
-        Ok(())
-    } else {
-        Err(runtime_error(message))
-    }
+    if x.dim() == dim { Ok(()) } else { Err(runtime_error(message)) }
 }
 
 pub fn mv(a: &Tensor, v: &Tensor) -> Outcome<Tensor> {
@@ -147,6 +135,9 @@ pub fn bmm(a: &Tensor, b: &Tensor) -> Outcome<Tensor> {
             left[0], left[2], right[0], right[1]
         )));
     }
+    if a.dtype() != b.dtype() && (a.count() == 0 || b.count() == 0) {
+        return Err(lacks("products of no elements of two dtypes"));
+    }
     check_dtypes(a, b, "bmm")?;
     let shape = [left[0], left[1], right[2]];
     let operation = Operation::new("Bmm0", move |v| products(&v[0], &v[1], &shape))
@@ -172,7 +163,8 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Outcome<Tensor> {
             squeezed(&row, columns)
         }
         (2, 2) => mm(a, b),
-        (_, 1 | 2) => folded(a, b),
+        (_, 1 | 2) if is_folded(a, b) => folded(a, b),
+        (1 | 2, _) if a.requires_grad() => Err(lacks("matmul of one matrix with a batch")),
         _ => batched(a, b),
     }
 }
@@ -183,6 +175,13 @@ fn squeezed(row: &Tensor, columns: usize) -> Outcome<Tensor> {
     let made = apply(operation.to(|g, _| unsqueeze(g, 0)), &[row])?;
     made.bump();
     Ok(made)
+}
+
+/// Whether a batch is multiplied as one matrix of all its rows.
+fn is_folded(a: &Tensor, b: &Tensor) -> bool {
+    let (shape, strides) = (a.shape(), a.strides());
+    let (rows, inner) = (product(&shape[..shape.len() - 1]), shape[shape.len() - 1]);
+    b.requires_grad() || a.count() == 0 || view_strides(&shape, &strides, &[rows, inner]).is_some()
 }
 
 /// A batch of matrices times one matrix or vector: one product of all rows.
@@ -198,16 +197,8 @@ fn folded(a: &Tensor, b: &Tensor) -> Outcome<Tensor> {
 }
 
 fn batched(a: &Tensor, b: &Tensor) -> Outcome<Tensor> {
-    let left = if a.dim() == 1 {
-        unsqueeze(a, 0)?
-    } else {
-        a.clone()
-    };
-    let right = if b.dim() == 1 {
-        unsqueeze(b, b.dim())?
-    } else {
-        b.clone()
-    };
+    let left = if a.dim() == 1 { unsqueeze(a, 0)? } else { a.clone() };
+    let right = if b.dim() == 1 { unsqueeze(b, b.dim())? } else { b.clone() };
     let (own, other) = (left.shape(), right.shape());
     let (m, n) = (own.len() - 2, other.len() - 2);
     let batch = broadcast(&own[..m], &other[..n])?;
@@ -218,10 +209,7 @@ fn batched(a: &Tensor, b: &Tensor) -> Outcome<Tensor> {
         let _ = shape;
         reshape(&expand(x, &full)?, &[count, dims[0], dims[1]])
     };
-    let product = bmm(
-        &wide(&left, &own, &own[m..])?,
-        &wide(&right, &other, &other[n..])?,
-    )?;
+    let product = bmm(&wide(&left, &own, &own[m..])?, &wide(&right, &other, &other[n..])?)?;
     let mut shape = batch.clone();
     if a.dim() > 1 {
         shape.push(own[m]);

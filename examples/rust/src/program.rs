@@ -1,7 +1,6 @@
 //! The interpreter of programs in the neutral form: steps, their arguments, names.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::dtype::DType;
@@ -12,29 +11,39 @@ use crate::python;
 use crate::state::{deeper, grad_mode, set_grad_mode};
 use crate::value::{Manager, Value};
 
-/// Names and what they are bound to. A function's scope reads from the one around it.
+/// Names in the order in which they were bound, and what they are bound to. A function's scope
+/// reads from the one around it.
 #[derive(Default)]
 pub struct Scope {
-    names: RefCell<BTreeMap<String, Value>>,
+    names: RefCell<Vec<(String, Value)>>,
     outer: Option<Rc<Scope>>,
 }
 
 impl Scope {
     pub fn names(&self) -> Vec<(String, Value)> {
-        let names = self.names.borrow();
-        names
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
+        self.names.borrow().clone()
     }
 
     fn get(&self, name: &str) -> Option<Value> {
-        let own = self.names.borrow().get(name).cloned();
+        let names = self.names.borrow();
+        let own = names.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
         own.or_else(|| self.outer.as_ref().and_then(|outer| outer.get(name)))
     }
 
     fn set(&self, name: &str, value: Value) {
-        self.names.borrow_mut().insert(name.to_string(), value);
+        let mut names = self.names.borrow_mut();
+        match names.iter_mut().find(|(own, _)| own == name) {
+            Some((_, bound)) => *bound = value,
+            None => names.push((name.to_string(), value)),
+        }
+    }
+
+    /// Unbind a name, and say whether it was bound.
+    fn delete(&self, name: &str) -> bool {
+        let mut names = self.names.borrow_mut();
+        let before = names.len();
+        names.retain(|(own, _)| own != name);
+        names.len() < before
     }
 
     /// Forget all names, and with them what refers to this scope.
@@ -43,9 +52,7 @@ impl Scope {
     }
 
     fn forget_temporaries(&self) {
-        self.names
-            .borrow_mut()
-            .retain(|name, _| !name.starts_with('%'));
+        self.names.borrow_mut().retain(|(name, _)| !name.starts_with('%'));
     }
 }
 
@@ -57,10 +64,7 @@ fn unbound(name: &str) -> Fault {
 pub fn run(statement: &Json, scope: &Rc<Scope>) -> Outcome<Option<Value>> {
     let made = (|| {
         steps(statement, "steps", scope)?;
-        statement
-            .get("result")
-            .map(|form| value(form, scope))
-            .transpose()
+        statement.get("result").map(|form| value(form, scope)).transpose()
     })();
     scope.forget_temporaries();
     made
@@ -76,13 +80,9 @@ fn step(step: &Json, scope: &Rc<Scope>) -> Outcome<()> {
     let arguments = step.get("args").map(Json::items).unwrap_or_default();
     if op == "delete" {
         let name = arguments.first().and_then(Json::as_str).unwrap_or_default();
-        let gone = scope.names.borrow_mut().remove(name);
-        return gone.map(|_| ()).ok_or_else(|| unbound(name));
+        return if scope.delete(name) { Ok(()) } else { Err(unbound(name)) };
     }
-    let values = arguments
-        .iter()
-        .map(|form| value(form, scope))
-        .collect::<Outcome<Vec<_>>>()?;
+    let values = arguments.iter().map(|form| value(form, scope)).collect::<Outcome<Vec<_>>>()?;
     let named = step.get("kwargs").map(Json::members).unwrap_or_default();
     let named = named
         .iter()
@@ -103,15 +103,11 @@ fn step(step: &Json, scope: &Rc<Scope>) -> Outcome<()> {
 
 fn unpack(made: &Value, names: &[Json], scope: &Rc<Scope>) -> Outcome<()> {
     let items = match made {
-        Value::Tensor(x) if x.dim() > 0 => crate::views::unbind(x, 0)?
-            .into_iter()
-            .map(Value::Tensor)
-            .collect(),
+        Value::Tensor(x) if x.dim() > 0 => {
+            crate::views::unbind(x, 0)?.into_iter().map(Value::Tensor).collect()
+        }
         other => other.items().ok_or_else(|| {
-            type_error(format!(
-                "cannot unpack non-iterable {} object",
-                other.type_name()
-            ))
+            type_error(format!("cannot unpack non-iterable {} object", other.type_name()))
         })?,
     };
     let (got, wanted) = (items.len(), names.len());
@@ -146,17 +142,15 @@ fn within(
         scope.set(name, Value::None);
     }
     let done = steps(step, "body", scope);
-    if let Some(before) = manager.before.borrow_mut().pop() {
-        set_grad_mode(before);
-    }
+    set_grad_mode(manager.before.get());
     done
 }
 
 fn enter(manager: &Manager) {
-    if !manager.entered {
-        manager.before.borrow_mut().push(grad_mode());
-        set_grad_mode(manager.mode);
+    if manager.remembers {
+        manager.before.set(grad_mode());
     }
+    set_grad_mode(manager.mode);
 }
 
 /// The value of an argument.
@@ -171,13 +165,7 @@ fn value(form: &Json, scope: &Rc<Scope>) -> Outcome<Value> {
         },
         _ => return Err(lacks("a value without a kind")),
     };
-    let all = || {
-        content
-            .items()
-            .iter()
-            .map(|item| value(item, scope))
-            .collect::<Outcome<Vec<_>>>()
-    };
+    let all = || content.items().iter().map(|item| value(item, scope)).collect::<Outcome<Vec<_>>>();
     let text = content.as_str().unwrap_or_default();
     match kind {
         "ref" => scope.get(text).ok_or_else(|| unbound(text)),
@@ -199,7 +187,7 @@ fn value(form: &Json, scope: &Rc<Scope>) -> Outcome<Value> {
             Err(_) => Err(lacks("a slice of other than three parts")),
         },
         "ellipsis" => Ok(Value::Ellipsis),
-        "torch" => Ok(of_torch(text)),
+        "torch" => of_torch(text),
         "function" => Ok(function(content, scope)),
         other => Err(lacks(format!("a value of kind {other}"))),
     }
@@ -217,18 +205,36 @@ fn number(content: &Json, read: &dyn Fn(&Json) -> Option<Value>) -> Outcome<Valu
     }
 }
 
+/// Modules of torch that a program may bind to a name, which is not observed then.
+const MODULES: &[&str] = &[
+    "nn",
+    "nn.functional",
+    "autograd",
+    "autograd.forward_ad",
+    "autograd.functional",
+    "autograd.graph",
+    "linalg",
+    "optim",
+    "optim.lr_scheduler",
+    "special",
+];
+
 /// Something of torch's that is no call.
-fn of_torch(path: &str) -> Value {
+pub fn of_torch(path: &str) -> Outcome<Value> {
     if let Some(dtype) = DType::named(path) {
-        return Value::DType(dtype);
+        return Ok(Value::DType(dtype));
     }
     if library::has_function(path) {
         let name = path.to_string();
-        return Value::Function(Rc::new(move |values| {
+        return Ok(Value::Function(Rc::new(move |values| {
             library::call_function(&name, values.to_vec(), vec![])
-        }));
+        })));
     }
-    Value::Named(path.into())
+    match path {
+        _ if MODULES.contains(&path) => Ok(Value::Module(path.into())),
+        "contiguous_format" | "preserve_format" => Ok(Value::Named(path.into())),
+        _ => Err(lacks(format!("torch.{path}"))),
+    }
 }
 
 /// A function of the program: names that it binds are its own.
@@ -245,14 +251,9 @@ fn call(form: &Json, outer: &Rc<Scope>, values: &[Value]) -> Outcome<Value> {
     let rest = form.get("rest").and_then(Json::as_str);
     let (wanted, got) = (parameters.len(), values.len());
     if got < wanted || (got > wanted && rest.is_none()) {
-        return Err(lacks(format!(
-            "a call of a function of {wanted} with {got} arguments"
-        )));
+        return Err(lacks(format!("a call of a function of {wanted} with {got} arguments")));
     }
-    let scope = Rc::new(Scope {
-        names: RefCell::default(),
-        outer: Some(outer.clone()),
-    });
+    let scope = Rc::new(Scope { names: RefCell::default(), outer: Some(outer.clone()) });
     for (name, value) in parameters.iter().zip(values) {
         scope.set(name.as_str().unwrap_or_default(), value.clone());
     }
@@ -260,8 +261,7 @@ fn call(form: &Json, outer: &Rc<Scope>, values: &[Value]) -> Outcome<Value> {
         scope.set(rest, Value::tuple(values[wanted..].to_vec()));
     }
     steps(form, "steps", &scope)?;
-    form.get("result")
-        .map_or(Ok(Value::None), |result| value(result, &scope))
+    form.get("result").map_or(Ok(Value::None), |result| value(result, &scope))
 }
 
 fn operate(op: &str, values: Vec<Value>, named: library::Named) -> Outcome<Value> {
@@ -297,7 +297,7 @@ fn method(name: &str, values: Vec<Value>, named: library::Named) -> Outcome<Valu
     };
     match (owner, name, rest) {
         (Value::Tensor(_), ..) => library::call_method(name, values, named),
-        (Value::Named(path), ..) => {
+        (Value::Module(path), ..) => {
             library::call_function(&format!("{path}.{name}"), rest.to_vec(), named)
         }
         (Value::List(items), "append", [item]) => {
@@ -312,16 +312,13 @@ fn method(name: &str, values: Vec<Value>, named: library::Named) -> Outcome<Valu
             handle.remove();
             Ok(Value::None)
         }
-        (Value::Node(node), "name", []) => Ok(Value::str(&node.name)),
+        (Value::Node(node), "name", []) => Ok(Value::str(&node.full_name())),
         (Value::Node(node), "register_hook", [Value::Function(call)]) => {
             Ok(Value::Handle(Rc::new(node.post_hooks.add(0, call.clone()))))
         }
         (Value::Node(node), "register_prehook", [Value::Function(call)]) => {
             Ok(Value::Handle(Rc::new(node.pre_hooks.add(0, call.clone()))))
         }
-        _ => Err(lacks(format!(
-            "the method {name} of a {}",
-            owner.type_name()
-        ))),
+        _ => Err(lacks(format!("the method {name} of a {}", owner.type_name()))),
     }
 }

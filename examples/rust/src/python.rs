@@ -151,15 +151,9 @@ fn get_item(owner: &Value, index: &Value) -> Outcome<Value> {
     };
     let count = items.len() as i64;
     let place = if *at < 0 { at + count } else { *at };
-    let found = usize::try_from(place)
-        .ok()
-        .and_then(|place| items.get(place));
+    let found = usize::try_from(place).ok().and_then(|place| items.get(place));
     found.cloned().ok_or_else(|| {
-        let kind = if matches!(owner, Value::List(_)) {
-            "list"
-        } else {
-            "tuple"
-        };
+        let kind = if matches!(owner, Value::List(_)) { "list" } else { "tuple" };
         index_error(format!("{kind} index out of range"))
     })
 }
@@ -183,10 +177,9 @@ fn contains(owner: &Value, item: &Value) -> Outcome<Value> {
 fn scalar(value: &Value) -> Outcome<f64> {
     match value {
         Value::Tensor(x) => x.item(),
-        other => other
-            .number()
-            .map(|(value, _)| value)
-            .ok_or_else(|| lacks("a number of what is none")),
+        other => {
+            other.number().map(|(value, _)| value).ok_or_else(|| lacks("a number of what is none"))
+        }
     }
 }
 
@@ -209,24 +202,14 @@ pub fn builtin(name: &str, values: &[Value]) -> Outcome<Value> {
         ("list", []) => Ok(Value::list(vec![])),
         ("list" | "tuple", [x]) => {
             let items = match x {
-                Value::Tensor(x) if x.dim() > 0 => crate::views::unbind(x, 0)?
-                    .into_iter()
-                    .map(Value::Tensor)
-                    .collect(),
-                other => other
-                    .items()
-                    .ok_or_else(|| lacks("a list of no container"))?,
+                Value::Tensor(x) if x.dim() > 0 => {
+                    crate::views::unbind(x, 0)?.into_iter().map(Value::Tensor).collect()
+                }
+                other => other.items().ok_or_else(|| lacks("a list of no container"))?,
             };
-            Ok(if name == "list" {
-                Value::list(items)
-            } else {
-                Value::tuple(items)
-            })
+            Ok(if name == "list" { Value::list(items) } else { Value::tuple(items) })
         }
-        ("callable", [x]) => Ok(Value::Bool(matches!(
-            x,
-            Value::Function(_) | Value::Named(_)
-        ))),
+        ("callable", [x]) => Ok(Value::Bool(matches!(x, Value::Function(_) | Value::Named(_)))),
         ("id", [_]) => Err(lacks("the builtin id")),
         _ => Err(lacks(format!("the builtin {name}"))),
     }
@@ -250,8 +233,5 @@ fn length(value: &Value) -> Outcome<Value> {
 }
 
 fn first_size(x: &Tensor) -> Outcome<usize> {
-    x.shape()
-        .first()
-        .copied()
-        .ok_or_else(|| type_error("len() of a 0-d tensor"))
+    x.shape().first().copied().ok_or_else(|| type_error("len() of a 0-d tensor"))
 }

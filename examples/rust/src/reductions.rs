@@ -1,13 +1,14 @@
 //! Reductions of some or all dimensions.
 
-use crate::binary::{compare, div, mul, select, sub, written};
+use crate::binary::{compare, div, mul, select, sub};
 use crate::copies::{cast, zeros_like};
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, raised, runtime_error};
+use crate::gathering::masked_fill_with;
 use crate::geometry::places;
 use crate::operation::{Context, Keep, Operation, apply};
-use crate::pointwise::{number, pointwise, pointwise_as, power, unary, whole};
-use crate::state::grad_mode;
+use crate::pointwise::{divide, number, pointwise_as, scale, whole};
+use crate::state::{grad_mode, warn};
 use crate::tensor::Tensor;
 use crate::views::{expand, unsqueeze};
 
@@ -29,11 +30,7 @@ pub struct Over {
 
 impl Over {
     pub fn all(x: &Tensor) -> Over {
-        Over {
-            dims: all_dims(x),
-            keep: false,
-            named: false,
-        }
+        Over { dims: all_dims(x), keep: false, named: false }
     }
 
     /// The name of the node: those of reductions with dimensions have another number.
@@ -59,23 +56,13 @@ impl Over {
 pub fn groups(x: &Tensor, over: &Over) -> Vec<Vec<f64>> {
     let layout = x.layout();
     let pick = |values: &[usize], inside: bool| {
-        let kept = values
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| over.dims.contains(i) == inside);
+        let kept = values.iter().enumerate().filter(|(i, _)| over.dims.contains(i) == inside);
         kept.map(|(_, &value)| value).collect::<Vec<_>>()
     };
     let inner = places(&pick(&layout.shape, true), &pick(&layout.strides, true), 0);
-    let outer = places(
-        &pick(&layout.shape, false),
-        &pick(&layout.strides, false),
-        layout.offset,
-    );
+    let outer = places(&pick(&layout.shape, false), &pick(&layout.strides, false), layout.offset);
     let data = layout.storage.data.borrow();
-    outer
-        .iter()
-        .map(|start| inner.iter().map(|step| data[start + step]).collect())
-        .collect()
+    outer.iter().map(|start| inner.iter().map(|step| data[start + step]).collect()).collect()
 }
 
 pub fn reduced(
@@ -90,20 +77,23 @@ pub fn reduced(
 
 /// A reduced tensor, such as a gradient, in the shape before the reduction.
 pub fn restored(g: &Tensor, over: &Over, shape: &[usize]) -> Outcome<Tensor> {
-    let mut wide = g.clone();
-    if !over.keep && over.dims.len() < shape.len() {
-        let mut dims = over.dims.clone();
-        dims.sort_unstable();
-        for dim in dims {
-            wide = unsqueeze(&wide, dim)?;
-        }
-    } else if !over.keep && g.dim() > 0 {
-        wide = g.clone();
+    // A tensor without dimensions can be expanded as it is.
+    let wide = if over.dims.len() < shape.len() {
+        reinserted(g, &Over { named: true, ..over.clone() })?
+    } else {
+        g.clone()
+    };
+    expand(&wide, &shape.iter().map(|&size| size as i64).collect::<Vec<_>>())
+}
+
+/// A reduced tensor with dimensions of one element in place of those that were named.
+pub fn reinserted(g: &Tensor, over: &Over) -> Outcome<Tensor> {
+    if over.keep || !over.named {
+        return Ok(g.clone());
     }
-    expand(
-        &wide,
-        &shape.iter().map(|&size| size as i64).collect::<Vec<_>>(),
-    )
+    let mut dims = over.dims.clone();
+    dims.sort_unstable();
+    dims.into_iter().try_fold(g.clone(), |wide, dim| unsqueeze(&wide, dim))
 }
 
 pub fn total(values: &[f64]) -> f64 {
@@ -111,39 +101,39 @@ pub fn total(values: &[f64]) -> f64 {
 }
 
 pub fn sum(x: &Tensor, dims: &[usize], keep: bool) -> Outcome<Tensor> {
-    sum_over(
-        x,
-        &Over {
-            dims: dims.to_vec(),
-            keep,
-            named: true,
-        },
-    )
+    sum_over(x, &Over { dims: dims.to_vec(), keep, named: true })
 }
 
+/// The sum of some dimensions, in its own dtype.
 pub fn sum_over(x: &Tensor, over: &Over) -> Outcome<Tensor> {
+    sum_as(x, over, counted(x.dtype()))
+}
+
+fn counted(dtype: DType) -> DType {
+    if dtype.is_float() { dtype } else { DType::Int64 }
+}
+
+/// As `sum_over`, with elements that are cast first.
+pub fn sum_as(x: &Tensor, over: &Over, dtype: DType) -> Outcome<Tensor> {
+    check_differentiable(x, dtype)?;
     let (own, again) = (over.clone(), over.clone());
     let operation = Operation::new(&over.node("Sum"), move |x| {
-        let dtype = x[0].dtype();
-        reduced(
-            &x[0],
-            &own,
-            if dtype.is_float() {
-                dtype
-            } else {
-                DType::Int64
-            },
-            total,
-        )
+        reduced(&cast(&x[0].detached(), dtype)?, &own, dtype, total)
     });
-    apply(
-        operation.to(move |g, c| restored(g, &again, c.shape(0))),
-        &[x],
-    )
+    apply(operation.to(move |g, c| restored(g, &again, c.shape(0))), &[x])
 }
 
-pub fn mean(x: &Tensor, over: &Over) -> Outcome<Tensor> {
-    if !x.dtype().is_float() {
+fn check_differentiable(x: &Tensor, dtype: DType) -> Outcome<()> {
+    if !dtype.is_float() && x.requires_grad() && grad_mode() {
+        let name = dtype.scalar_type();
+        return Err(runtime_error(format!("Autograd not support dtype: {name}")));
+    }
+    Ok(())
+}
+
+pub fn mean(x: &Tensor, over: &Over, dtype: Option<DType>) -> Outcome<Tensor> {
+    let dtype = dtype.unwrap_or(x.dtype());
+    if !dtype.is_float() {
         return Err(raised(
             "NotImplementedError",
             format!(
@@ -155,34 +145,30 @@ pub fn mean(x: &Tensor, over: &Over) -> Outcome<Tensor> {
     }
     let (own, again) = (over.clone(), over.clone());
     let operation = Operation::new(&over.node("Mean"), move |x| {
-        reduced(&x[0], &own, x[0].dtype(), |values| {
-            total(values) / values.len() as f64
-        })
+        let x = cast(&x[0].detached(), dtype)?;
+        reduced(&x, &own, dtype, |values| total(values) / values.len() as f64)
     });
     let formula = move |g: &Tensor, c: &Context| {
         let count = again.count(c.shape(0));
-        div(&restored(g, &again, c.shape(0))?, &whole(count as i64))
+        divide(&restored(g, &again, c.shape(0))?, count as f64)
     };
     apply(operation.to(formula), &[x])
 }
 
-pub fn prod(x: &Tensor, over: &Over) -> Outcome<Tensor> {
+pub fn prod(x: &Tensor, over: &Over, dtype: Option<DType>) -> Outcome<Tensor> {
+    let dtype = dtype.unwrap_or(counted(x.dtype()));
+    if matches!(dtype, DType::Float16 | DType::BFloat16) {
+        return Err(lacks("products in half precision"));
+    }
+    check_differentiable(x, dtype)?;
     let (own, again) = (over.clone(), over.clone());
     let operation = Operation::new(&over.node("Prod"), move |x| {
-        let dtype = x[0].dtype();
-        let dtype = if dtype.is_float() {
-            dtype
-        } else {
-            DType::Int64
-        };
-        reduced(&x[0], &own, dtype, |values| values.iter().product())
+        reduced(&cast(&x[0].detached(), dtype)?, &own, dtype, |values| values.iter().product())
     });
     let formula = move |g: &Tensor, c: &Context| {
         let (x, result) = (c.input(0)?, c.output(0)?);
-        let (g, result) = (
-            restored(g, &again, c.shape(0))?,
-            restored(&result, &again, c.shape(0))?,
-        );
+        let (g, result) =
+            (restored(g, &again, c.shape(0))?, restored(&result, &again, c.shape(0))?);
         if !x.values().contains(&0.0) {
             return mul(&g, &div(&result, &x)?);
         }
@@ -223,7 +209,8 @@ pub fn best(values: &[f64], is_better: fn(f64, f64) -> bool) -> usize {
     found
 }
 
-fn mask_of(x: &Tensor, value: &Tensor) -> Outcome<Tensor> {
+/// Where a tensor has a value; NaN equals itself.
+pub fn mask_of(x: &Tensor, value: &Tensor) -> Outcome<Tensor> {
     pointwise_as(&[x.clone(), value.clone()], x.dtype(), DType::Bool, |v| {
         f64::from(u8::from(v[0] == v[1] || (v[0].is_nan() && v[1].is_nan())))
     })
@@ -238,9 +225,7 @@ pub fn shared_extreme(
 ) -> Outcome<Tensor> {
     let (own, again) = (over.clone(), over.clone());
     let operation = Operation::new(stem, move |x| {
-        reduced(&x[0], &own, x[0].dtype(), |values| {
-            values[best(values, is_better)]
-        })
+        reduced(&x[0], &own, x[0].dtype(), |values| values[best(values, is_better)])
     });
     let formula = move |g: &Tensor, c: &Context| {
         let (x, result) = (c.input(0)?, c.output(0)?);
@@ -257,14 +242,13 @@ pub fn whole_extreme(
     name: &str,
     f: impl Fn(&[f64]) -> f64 + 'static,
 ) -> Outcome<Tensor> {
-    let operation = Operation::new(name, move |x| {
-        reduced(&x[0], &Over::all(&x[0]), x[0].dtype(), &f)
-    });
+    let operation =
+        Operation::new(name, move |x| reduced(&x[0], &Over::all(&x[0]), x[0].dtype(), &f));
     let formula = |g: &Tensor, c: &Context| {
         let (x, result) = (c.input(0)?, c.output(0)?);
         let mask = mask_of(&x, &result)?;
-        let share = div(g, &cast(&sum(&mask, &all_dims(&x), false)?, g.dtype())?)?;
-        written(select(&mask, &share, &number(0.0))?, 1)
+        let share = div(g, &sum_over(&mask, &Over::all(&mask))?)?;
+        masked_fill_with(&zeros_like(&x)?, &mask, &share)
     };
     apply(operation.saving(BOTH).to(formula), &[x])
 }
@@ -272,10 +256,20 @@ pub fn whole_extreme(
 /// The variance, or its root.
 pub fn variance(x: &Tensor, over: &Over, correction: f64, is_root: bool) -> Outcome<Tensor> {
     if !x.dtype().is_float() {
+        return Err(raised(
+            "NotImplementedError",
+            "std and var only support floating point and complex dtypes",
+        ));
+    }
+    if over.count(&x.shape()) as f64 - correction <= 0.0 {
         let name = if is_root { "std" } else { "var" };
-        return Err(runtime_error(format!(
-            "{name} and {name}_mean only support floating point and complex dtypes"
-        )));
+        warn(
+            "UserWarning",
+            format!(
+                "{name}(): degrees of freedom is <= 0. Correction should be strictly less than the \
+                 reduction factor (input numel divided by output numel)."
+            ),
+        );
     }
     let (own, again) = (over.clone(), over.clone());
     let compute = move |x: &[Tensor]| {
@@ -295,165 +289,11 @@ pub fn variance(x: &Tensor, over: &Over, correction: f64, is_root: bool) -> Outc
             g = select(&flat, &number(0.0), &div(&g, &mul(&result, &whole(2))?)?)?;
         }
         let count = again.count(c.shape(0)) as f64;
-        let center = mean(
-            &x,
-            &Over {
-                keep: true,
-                named: true,
-                ..again.clone()
-            },
-        )?;
-        let slope = mul(
-            &number(2.0 / (count - correction)),
-            &restored(&g, &again, c.shape(0))?,
-        )?;
+        let center = mean(&x, &Over { keep: true, named: true, ..again.clone() }, None)?;
+        let slope = scale(&restored(&g, &again, c.shape(0))?, 2.0 / (count - correction))?;
         mul(&slope, &sub(&x, &center)?)
     };
     let name = if is_root { "Std0" } else { "Var0" };
     let operation = Operation::new(name, compute).to(formula);
     apply(operation.saving(if is_root { BOTH } else { INPUT }), &[x])
-}
-
-/// `torch.linalg.vector_norm`.
-pub fn norm(x: &Tensor, order: f64, over: &Over) -> Outcome<Tensor> {
-    let (own, again) = (over.clone(), over.clone());
-    let compute = move |x: &[Tensor]| {
-        reduced(&x[0], &own, x[0].dtype(), |values| {
-            let sizes = values.iter().map(|value| value.abs());
-            match order {
-                f64::INFINITY => sizes.fold(0.0, |a, b| if a.is_nan() || a > b { a } else { b }),
-                f64::NEG_INFINITY => {
-                    sizes.fold(
-                        f64::INFINITY,
-                        |a, b| if a.is_nan() || a < b { a } else { b },
-                    )
-                }
-                0.0 => values.iter().filter(|&&value| value != 0.0).count() as f64,
-                2.0 => values.iter().map(|value| value * value).sum::<f64>().sqrt(),
-                _ => sizes
-                    .map(|size| size.powf(order))
-                    .sum::<f64>()
-                    .powf(1.0 / order),
-            }
-        })
-    };
-    let formula = move |g: &Tensor, c: &Context| {
-        let x = c.input(0)?;
-        let g = restored(g, &again, c.shape(0))?;
-        let result = restored(&c.output(0)?, &again, c.shape(0))?;
-        norm_gradient(&g, &x, &result, order, &again)
-    };
-    apply(
-        Operation::new("LinalgVectorNorm0", compute)
-            .saving(BOTH)
-            .to(formula),
-        &[x],
-    )
-}
-
-fn norm_gradient(
-    g: &Tensor,
-    x: &Tensor,
-    result: &Tensor,
-    order: f64,
-    over: &Over,
-) -> Outcome<Tensor> {
-    let unless_zero =
-        |value: &Tensor| select(&compare("eq", result, &whole(0))?, &number(0.0), value);
-    if order == 0.0 {
-        return zeros_like(x);
-    }
-    if order == 1.0 {
-        return mul(&unary("sign", x)?, g);
-    }
-    if order == 2.0 {
-        return mul(x, &unless_zero(&div(g, result)?)?);
-    }
-    if order.is_infinite() {
-        let mask = compare("eq", &unary("abs", x)?, result)?;
-        let count = sum(&mask, &over.dims, true)?;
-        let share = div(&mask, &count)?;
-        return mul(&mul(&unary("sign", x)?, &cast(&share, x.dtype())?)?, g);
-    }
-    let size = unary("abs", x)?;
-    let scaled = if order < 2.0 {
-        let slope = mul(&unary("sign", x)?, &power(&size, order - 1.0)?)?;
-        select(&compare("eq", x, &whole(0))?, &number(0.0), &slope)?
-    } else {
-        mul(x, &power(&size, order - 2.0)?)?
-    };
-    mul(
-        &scaled,
-        &unless_zero(&div(g, &power(result, order - 1.0)?)?)?,
-    )
-}
-
-pub fn log_sum_exp(x: &Tensor, over: &Over) -> Outcome<Tensor> {
-    let (own, again) = (over.clone(), over.clone());
-    let operation = Operation::new("Logsumexp0", move |x| {
-        reduced(&x[0], &own, x[0].dtype(), |values| {
-            let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let top = if top.is_infinite() { 0.0 } else { top };
-            values
-                .iter()
-                .map(|value| (value - top).exp())
-                .sum::<f64>()
-                .ln()
-                + top
-        })
-    });
-    let formula = move |g: &Tensor, c: &Context| {
-        let (x, result) = (c.input(0)?, restored(&c.output(0)?, &again, c.shape(0))?);
-        mul(
-            &restored(g, &again, c.shape(0))?,
-            &unary("exp", &sub(&x, &result)?)?,
-        )
-    };
-    apply(operation.saving(BOTH).to(formula), &[x])
-}
-
-/// `softmax`, or its logarithm, along a dimension.
-pub fn softmax(x: &Tensor, dim: usize, is_log: bool) -> Outcome<Tensor> {
-    let dims = if x.dim() == 0 { vec![] } else { vec![dim] };
-    let over = Over {
-        dims,
-        keep: true,
-        named: true,
-    };
-    let compute = {
-        let over = over.clone();
-        move |x: &[Tensor]| {
-            let top = reduced(&x[0], &over, DType::Float64, |v| v[best(v, |a, b| a > b)])?;
-            let (x, top) = (x[0].detached(), top);
-            let shifted = pointwise(&[cast(&x, DType::Float64)?, top], DType::Float64, |v| {
-                v[0] - v[1]
-            })?;
-            let sums = reduced(&shifted, &over, DType::Float64, |v| {
-                v.iter().map(|v| v.exp()).sum()
-            })?;
-            let made = pointwise_as(&[shifted, sums], DType::Float64, x.dtype(), |v| {
-                if is_log {
-                    v[0] - v[1].ln()
-                } else {
-                    v[0].exp() / v[1]
-                }
-            })?;
-            Tensor::new(&x.shape(), x.dtype(), &made.values())
-        }
-    };
-    let formula = move |g: &Tensor, c: &Context| {
-        let y = c.output(0)?;
-        if is_log {
-            return sub(g, &mul(&unary("exp", &y)?, &sum_over(g, &over)?)?);
-        }
-        let product = mul(g, &y)?;
-        sub(&product, &mul(&y, &sum_over(&product, &over)?)?)
-    };
-    let name = if is_log { "LogSoftmax0" } else { "Softmax0" };
-    apply(
-        Operation::new(name, compute)
-            .saving(&[Keep::Output(0)])
-            .to(formula),
-        &[x],
-    )
 }

@@ -82,21 +82,14 @@ impl Tensor {
         if values.len() > LARGEST {
             return Err(lacks(format!("tensors of more than {LARGEST} elements")));
         }
-        let mut data = vec![0.0; values.len()];
-        for (place, &value) in places(shape, &strides, 0).into_iter().zip(values) {
+        let places = places(shape, &strides, 0);
+        let size = places.iter().max().map_or(0, |last| last + 1);
+        let mut data = vec![0.0; size];
+        for (place, &value) in places.into_iter().zip(values) {
             data[place] = dtype.stored(value)?;
         }
-        let storage = Rc::new(Storage {
-            id: next_id(),
-            data: RefCell::new(data),
-        });
-        let layout = Layout {
-            storage,
-            dtype,
-            shape: shape.to_vec(),
-            strides,
-            offset: 0,
-        };
+        let storage = Rc::new(Storage { id: next_id(), data: RefCell::new(data) });
+        let layout = Layout { storage, dtype, shape: shape.to_vec(), strides, offset: 0 };
         Ok(Tensor::with_layout(layout, Rc::default(), false))
     }
 
@@ -105,9 +98,7 @@ impl Tensor {
     }
 
     pub fn full(shape: &[usize], dtype: DType, value: f64) -> Outcome<Tensor> {
-        let count = shape
-            .iter()
-            .try_fold(1usize, |all, &size| all.checked_mul(size));
+        let count = shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
         match count {
             Some(count) if count <= LARGEST => Tensor::new(shape, dtype, &vec![value; count]),
             _ => Err(lacks(format!("tensors of more than {LARGEST} elements"))),
@@ -116,17 +107,8 @@ impl Tensor {
 
     /// A Python number. A float is kept as it is until the result is rounded.
     pub fn number(value: f64, dtype: DType) -> Tensor {
-        let storage = Rc::new(Storage {
-            id: next_id(),
-            data: RefCell::new(vec![value]),
-        });
-        let layout = Layout {
-            storage,
-            dtype,
-            shape: vec![],
-            strides: vec![],
-            offset: 0,
-        };
+        let storage = Rc::new(Storage { id: next_id(), data: RefCell::new(vec![value]) });
+        let layout = Layout { storage, dtype, shape: vec![], strides: vec![], offset: 0 };
         Tensor::with_layout(layout, Rc::default(), true)
     }
 
@@ -155,6 +137,10 @@ impl Tensor {
     /// Take another tensor's storage and geometry (`x.data = y`).
     pub fn set_data(&self, other: &Tensor) {
         let layout = other.layout().clone();
+        if layout.dtype != self.dtype() {
+            // Its gradients have another dtype from here on.
+            self.autograd_mut().accumulator = Weak::new();
+        }
         *self.0.layout.borrow_mut() = layout;
     }
 
@@ -228,10 +214,7 @@ impl Tensor {
     pub fn values(&self) -> Vec<f64> {
         let layout = self.layout();
         let data = layout.storage.data.borrow();
-        places(&layout.shape, &layout.strides, layout.offset)
-            .into_iter()
-            .map(|p| data[p])
-            .collect()
+        places(&layout.shape, &layout.strides, layout.offset).into_iter().map(|p| data[p]).collect()
     }
 
     /// Write elements, given in row-major order.

@@ -1,6 +1,6 @@
 //! Values of a program: what Python's names are bound to.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::dtype::DType;
@@ -26,8 +26,10 @@ pub enum Value {
     Manager(Rc<Manager>),
     Slice(Rc<[Value; 3]>),
     Ellipsis,
-    /// A function or class of torch or Python, by its name.
+    /// Something of torch's that is only passed on, by its name.
     Named(Rc<str>),
+    /// A module of torch, by its path.
+    Module(Rc<str>),
 }
 
 /// A tuple, or what torch makes of one: `torch.Size`, a tuple whose items have names.
@@ -40,9 +42,10 @@ pub struct Tuple {
 /// A context manager that sets the grad mode.
 pub struct Manager {
     pub mode: bool,
-    /// The mode to return to: those of all entries, or the one before it was made.
-    pub before: RefCell<Vec<bool>>,
-    pub entered: bool,
+    /// The mode to return to: that before the last entry or, unless it `remembers`, before it
+    /// was made.
+    pub before: Cell<bool>,
+    pub remembers: bool,
 }
 
 impl Value {
@@ -51,11 +54,7 @@ impl Value {
     }
 
     pub fn named_tuple(items: Vec<Value>, names: &'static [&'static str]) -> Value {
-        Value::Tuple(Rc::new(Tuple {
-            items,
-            names,
-            is_size: false,
-        }))
+        Value::Tuple(Rc::new(Tuple { items, names, is_size: false }))
     }
 
     pub fn tensors(tensors: Vec<Tensor>) -> Value {
@@ -64,11 +63,7 @@ impl Value {
 
     pub fn size(shape: &[usize]) -> Value {
         let items = shape.iter().map(|&size| Value::Int(size as i64)).collect();
-        Value::Tuple(Rc::new(Tuple {
-            items,
-            names: &[],
-            is_size: true,
-        }))
+        Value::Tuple(Rc::new(Tuple { items, names: &[], is_size: true }))
     }
 
     pub fn list(items: Vec<Value>) -> Value {
@@ -146,10 +141,8 @@ impl Value {
         match (self, other) {
             (Value::Str(a), Value::Str(b)) => Ok(a == b),
             (Value::List(_), Value::List(_)) | (Value::Tuple(_), Value::Tuple(_)) => {
-                let (mine, theirs) = (
-                    self.items().unwrap_or_default(),
-                    other.items().unwrap_or_default(),
-                );
+                let (mine, theirs) =
+                    (self.items().unwrap_or_default(), other.items().unwrap_or_default());
                 if mine.len() != theirs.len() {
                     return Ok(false);
                 }
@@ -202,8 +195,5 @@ pub fn not_callable(value: &Value) -> Fault {
 }
 
 pub fn no_attribute(owner: &Value, name: &str) -> Fault {
-    raised(
-        "AttributeError",
-        format!("'{}' object has no attribute '{name}'", owner.type_name()),
-    )
+    raised("AttributeError", format!("'{}' object has no attribute '{name}'", owner.type_name()))
 }

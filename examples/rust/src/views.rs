@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::copies::{clone_strided, contiguous, kept_strides};
+use crate::copies::clone_strided;
 use crate::fault::{Outcome, runtime_error};
 use crate::geometry::{contiguous_strides, expanded_strides, places, shown, view_strides};
 use crate::graph::{Geometry, Meta, Node, Work, edge_of};
@@ -44,12 +44,8 @@ pub fn reshape(x: &Tensor, shape: &[usize]) -> Outcome<Tensor> {
 
 /// A reshape of a tensor that nothing else refers to: no view for autograd.
 pub fn unsafe_view(x: &Tensor, shape: &[usize]) -> Outcome<Tensor> {
-    let operation = window_operation(
-        "UnsafeView0",
-        shape.to_vec(),
-        contiguous_strides(shape),
-        x.offset(),
-    );
+    let operation =
+        window_operation("UnsafeView0", shape.to_vec(), contiguous_strides(shape), x.offset());
     apply(operation.to(|g, c| reshape(g, c.shape(0))), &[x])
 }
 
@@ -60,14 +56,8 @@ fn permuted(name: &str, x: &Tensor, order: &[usize]) -> Operation {
 
 pub fn permute(x: &Tensor, order: &[usize]) -> Outcome<Tensor> {
     let mut inverse = vec![0; order.len()];
-    order
-        .iter()
-        .enumerate()
-        .for_each(|(i, &from)| inverse[from] = i);
-    apply_view(
-        permuted("Permute0", x, order).to(move |g, _| permute(g, &inverse)),
-        x,
-    )
+    order.iter().enumerate().for_each(|(i, &from)| inverse[from] = i);
+    apply_view(permuted("Permute0", x, order).to(move |g, _| permute(g, &inverse)), x)
 }
 
 fn swapped(dim: usize, first: usize, second: usize) -> Vec<usize> {
@@ -84,21 +74,13 @@ pub fn transpose(x: &Tensor, first: usize, second: usize) -> Outcome<Tensor> {
 }
 
 pub fn t(x: &Tensor) -> Outcome<Tensor> {
-    let order = if x.dim() == 2 {
-        vec![1, 0]
-    } else {
-        (0..x.dim()).collect()
-    };
+    let order = if x.dim() == 2 { vec![1, 0] } else { (0..x.dim()).collect() };
     apply_view(permuted("T0", x, &order).to(|g, _| t(g)), x)
 }
 
 pub fn unsqueeze(x: &Tensor, dim: usize) -> Outcome<Tensor> {
     let (mut shape, mut strides) = (x.shape(), x.strides());
-    let stride = if dim < shape.len() {
-        shape[dim] * strides[dim]
-    } else {
-        1
-    };
+    let stride = if dim < shape.len() { shape[dim] * strides[dim] } else { 1 };
     shape.insert(dim, 1);
     strides.insert(dim, stride);
     let operation = window_operation("Unsqueeze0", shape, strides, x.offset());
@@ -108,34 +90,22 @@ pub fn unsqueeze(x: &Tensor, dim: usize) -> Outcome<Tensor> {
 /// A view without those of the dimensions whose size is 1. `name` tells which form was called.
 pub fn squeeze(x: &Tensor, name: &str, dims: &[usize]) -> Outcome<Tensor> {
     let (shape, strides) = (x.shape(), x.strides());
-    let dropped: Vec<usize> = (0..shape.len())
-        .filter(|i| shape[*i] == 1 && dims.contains(i))
-        .collect();
+    let dropped: Vec<usize> =
+        (0..shape.len()).filter(|i| shape[*i] == 1 && dims.contains(i)).collect();
     let keep = |values: &[usize]| {
-        let kept = values
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| !dropped.contains(i));
+        let kept = values.iter().enumerate().filter(|(i, _)| !dropped.contains(i));
         kept.map(|(_, &value)| value).collect::<Vec<_>>()
     };
     let operation = window_operation(name, keep(&shape), keep(&strides), x.offset());
     let formula = move |g: &Tensor, _: &Context| {
-        dropped
-            .iter()
-            .try_fold(g.clone(), |wide, &dim| unsqueeze(&wide, dim))
+        dropped.iter().try_fold(g.clone(), |wide, &dim| unsqueeze(&wide, dim))
     };
     apply_view(operation.to(formula), x)
 }
 
 pub fn expand(x: &Tensor, shape: &[i64]) -> Outcome<Tensor> {
     let own = x.shape();
-    let text = |sizes: &[i64]| {
-        sizes
-            .iter()
-            .map(i64::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let text = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
     let Some(missing) = shape.len().checked_sub(own.len()) else {
         return Err(runtime_error(format!(
             "expand(torch.{}Tensor{{{}}}, size=[{}]): the number of sizes provided ({}) must be \
@@ -173,7 +143,13 @@ pub fn expand(x: &Tensor, shape: &[i64]) -> Outcome<Tensor> {
             (size, _) => size as usize,
         });
     }
-    let strides = expanded_strides(&own, &x.strides(), &target);
+    let mut strides = expanded_strides(&own, &x.strides(), &target);
+    // A new dimension of one element has the stride of what is within it.
+    for i in (0..missing.min(target.len() - usize::from(!target.is_empty()))).rev() {
+        if target[i] == 1 {
+            strides[i] = target[i + 1] * strides[i + 1];
+        }
+    }
     let operation = window_operation("Expand0", target, strides, x.offset());
     // Summed to the input's shape by the engine, as any gradient.
     apply_view(operation.to(|g, _| Ok(g.clone())), x)
@@ -185,14 +161,13 @@ fn part(
     x: &Tensor,
     own: impl Fn(&Tensor) -> Outcome<Tensor> + Clone + 'static,
 ) -> Outcome<Tensor> {
-    apply_view(
-        operation.to(move |g, c| embedded(g, c.shape(0), own.clone())),
-        x,
-    )
+    let name = operation.name().replace("Backward", "BackwardBackward");
+    apply_view(operation.to(move |g, c| embedded(&name, g, c.shape(0), own.clone())), x)
 }
 
 /// Zeros of a shape with a gradient in the place of a part.
 fn embedded(
+    name: &str,
     g: &Tensor,
     shape: &[usize],
     part: impl Fn(&Tensor) -> Outcome<Tensor> + Clone + 'static,
@@ -203,7 +178,7 @@ fn embedded(
         view(&whole)?.store(&g[0].values())?;
         Ok(whole)
     });
-    apply(operation.to(move |g, _| part(g)), &[g])
+    apply(operation.named(name).to(move |g, _| part(g)), &[g])
 }
 
 pub fn select(x: &Tensor, dim: usize, index: usize) -> Outcome<Tensor> {
@@ -228,14 +203,8 @@ pub fn slice(x: &Tensor, dim: usize, start: usize, end: usize, step: usize) -> O
 pub fn diagonal(x: &Tensor, offset: i64, first: usize, second: usize) -> Outcome<Tensor> {
     let (mut shape, mut strides) = (x.shape(), x.strides());
     let (down, right) = ((-offset).max(0) as usize, offset.max(0) as usize);
-    let size = shape[first]
-        .saturating_sub(down)
-        .min(shape[second].saturating_sub(right));
-    let start = if size == 0 {
-        0
-    } else {
-        down * strides[first] + right * strides[second]
-    };
+    let size = shape[first].saturating_sub(down).min(shape[second].saturating_sub(right));
+    let start = if size == 0 { 0 } else { down * strides[first] + right * strides[second] };
     let stride = strides[first] + strides[second];
     for dim in [first.max(second), first.min(second)] {
         shape.remove(dim);
@@ -283,9 +252,7 @@ pub fn unbind(x: &Tensor, dim: usize) -> Outcome<Vec<Tensor>> {
     let operation = Operation::many("Unbind0", move |x| {
         let (mut shape, mut strides) = (x[0].shape(), x[0].strides());
         let (_, stride) = (shape.remove(dim), strides.remove(dim));
-        Ok((0..count)
-            .map(|i| x[0].window(&shape, &strides, x[0].offset() + i * stride))
-            .collect())
+        Ok((0..count).map(|i| x[0].window(&shape, &strides, x[0].offset() + i * stride)).collect())
     });
     let formula = move |c: &Context| {
         let mut shape = c.shape(0).to_vec();
@@ -313,68 +280,41 @@ pub fn as_strided(
 
 fn strided_operation(x: &Tensor, shape: &[usize], strides: &[usize], offset: usize) -> Operation {
     let base = Geometry::of(x);
-    let view = Geometry {
-        shape: shape.to_vec(),
-        strides: strides.to_vec(),
-        offset,
-    };
-    let operation = window_operation(
-        "AsStrided0",
-        view.shape.clone(),
-        view.strides.clone(),
-        offset,
-    );
+    let view = Geometry { shape: shape.to_vec(), strides: strides.to_vec(), offset };
+    let operation =
+        window_operation("AsStrided0", view.shape.clone(), view.strides.clone(), offset);
     operation.to(move |g, _| gathered(g, &base, &view))
 }
 
-/// The gradient of a tensor of which a strided view was taken. Elements that the view has several
-/// times add up; where the tensor itself repeats an element, its parts share the gradient.
+/// The gradient of a tensor of which a strided view was taken: a view of what was gathered in a
+/// storage. Elements that the view has several times add up; where the tensor itself repeats an
+/// element, its parts share the gradient.
 fn gathered(g: &Tensor, base: &Geometry, view: &Geometry) -> Outcome<Tensor> {
-    let (from, to) = (base.clone(), view.clone());
-    let compute = move |g: &[Tensor]| {
-        let reads = places(&from.shape, &from.strides, from.offset);
-        let writes = places(&to.shape, &to.strides, to.offset);
-        let size = reads.iter().chain(&writes).max().map_or(0, |last| last + 1);
-        let (mut sums, mut counts) = (vec![0.0; size], vec![0.0; size]);
-        writes
-            .iter()
-            .zip(g[0].values())
-            .for_each(|(&place, value)| sums[place] += value);
-        reads.iter().for_each(|&place| counts[place] += 1.0);
-        let values: Vec<f64> = reads
-            .iter()
-            .map(|&place| sums[place] / counts[place])
-            .collect();
-        Tensor::new(&from.shape, g[0].dtype(), &values)
-    };
-    let (base, view) = (base.clone(), view.clone());
+    let start = base.offset.min(view.offset);
+    let reads = places(&base.shape, &base.strides, base.offset - start);
+    let writes = places(&view.shape, &view.strides, view.offset - start);
+    let size = reads.iter().chain(&writes).max().map_or(0, |last| last + 1);
+    let mut counts = vec![0.0f64; size];
+    reads.iter().for_each(|&place| counts[place] += 1.0);
+    let repeats = counts.iter().any(|&count| count > 1.0);
+    let view = view.clone();
+    let operation = Operation::new("IndexAdd0", move |g| {
+        let mut sums = vec![0.0; size];
+        writes.iter().zip(g[0].values()).for_each(|(&place, value)| sums[place] += value);
+        let made = Tensor::new(&[size], g[0].dtype(), &sums)?;
+        made.bump();
+        Ok(made)
+    });
     let formula = move |again: &Tensor, _: &Context| {
-        let whole = laid_out(again, &base)?;
-        as_strided(
-            &whole,
-            &view.shape,
-            &view.strides,
-            view.offset - base.offset,
-        )
+        as_strided(again, &view.shape, &view.strides, view.offset - start)
     };
-    apply(
-        Operation::new("AsStridedBackward0", compute)
-            .named("AsStridedBackwardBackward0")
-            .to(formula),
-        &[g],
-    )
-}
-
-/// A gradient with the strides of the tensor to which it belongs.
-fn laid_out(g: &Tensor, like: &Geometry) -> Outcome<Tensor> {
-    if g.strides() == like.strides && g.offset() == 0 {
-        return Ok(g.clone());
+    let mut storage = apply(operation.to(formula), &[g])?;
+    if repeats {
+        let counts: Vec<f64> = counts.into_iter().map(|count| count.max(1.0)).collect();
+        let counts = Tensor::new(&[size], g.dtype(), &counts)?;
+        storage = crate::binary::div(&storage, &counts)?;
     }
-    if crate::geometry::is_dense(&like.shape, &like.strides) {
-        clone_strided(g, like.strides.clone())
-    } else {
-        contiguous(&clone_strided(g, kept_strides(g))?)
-    }
+    as_strided(&storage, &base.shape, &base.strides, base.offset - start)
 }
 
 /// The node that a view has after its base was written to: it is a strided view of the base.
@@ -382,15 +322,6 @@ pub fn strided_node(base: &Tensor, view: &Tensor) -> Outcome<Rc<Node>> {
     let operation = strided_operation(base, &view.shape(), &view.strides(), view.offset());
     let edges = vec![edge_of(base)?];
     let inputs = vec![Meta::of(base)];
-    let work = Work::Operation {
-        operation,
-        inputs,
-        saved: Default::default(),
-    };
-    Ok(Rc::new(Node::new(
-        "AsStridedBackward0",
-        work,
-        edges,
-        vec![Meta::of(view)],
-    )))
+    let work = Work::Operation { operation, inputs, saved: Default::default() };
+    Ok(Rc::new(Node::new("AsStridedBackward0", work, edges, vec![Meta::of(view)])))
 }

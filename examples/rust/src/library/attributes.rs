@@ -21,9 +21,7 @@ pub fn set_requires_grad(x: &Tensor, flag: bool) -> Outcome<()> {
         ));
     }
     if flag && !x.dtype().is_float() {
-        return Err(runtime_error(
-            "only Tensors of floating point dtype can require gradients",
-        ));
+        return Err(runtime_error("only Tensors of floating point dtype can require gradients"));
     }
     x.autograd_mut().requires_grad = flag;
     Ok(())
@@ -54,7 +52,7 @@ fn of_tensor(x: &Tensor, name: &str) -> Outcome<Value> {
         "dtype" => Value::DType(x.dtype()),
         "ndim" => Value::Int(x.dim() as i64),
         "requires_grad" => Value::Bool(x.requires_grad()),
-        "is_leaf" => Value::Bool(x.autograd().node.is_none()),
+        "is_leaf" => Value::Bool(grad_fn(x)?.is_none()),
         "grad" => {
             warn_of_non_leaf(x);
             x.grad().map_or(Value::None, Value::Tensor)
@@ -104,28 +102,28 @@ pub fn get(owner: &Value, name: &str) -> Outcome<Value> {
             Some(at) => Ok(tuple.items[at].clone()),
             None => Err(lacks(format!("the attribute {name} of a tuple"))),
         },
-        Value::Named(path) => Ok(Value::Named(format!("{path}.{name}").into())),
+        Value::Module(path) => crate::program::of_torch(&format!("{path}.{name}")),
         Value::None => Err(no_attribute(owner, name)),
-        other => Err(lacks(format!(
-            "the attribute {name} of a {}",
-            other.type_name()
-        ))),
+        other => Err(lacks(format!("the attribute {name} of a {}", other.type_name()))),
     }
 }
 
 pub fn set(owner: &Value, name: &str, value: &Value) -> Outcome<()> {
     let Value::Tensor(x) = owner else {
-        return Err(lacks(format!(
-            "assigning {name} of a {}",
-            owner.type_name()
-        )));
+        return Err(lacks(format!("assigning {name} of a {}", owner.type_name())));
     };
     match name {
         "requires_grad" => match value {
-            Value::Bool(_) if x.autograd().node.is_some() => Err(runtime_error(
+            Value::Bool(true) if x.autograd().node.is_some() => {
+                Err(runtime_error("you can only change requires_grad flags of leaf variables."))
+            }
+            Value::Bool(false) if x.autograd().node.is_some() => Err(runtime_error(
                 "you can only change requires_grad flags of leaf variables. If you want to use a \
                  computed variable in a subgraph that doesn't require differentiation use \
                  var_no_grad = var.detach().",
+            )),
+            Value::Bool(true) if !x.dtype().is_float() => Err(runtime_error(
+                "only Tensors of floating point and complex dtype can require gradients",
             )),
             Value::Bool(flag) => set_requires_grad(x, *flag),
             _ => Err(runtime_error("requires_grad must be a bool")),
@@ -177,7 +175,8 @@ fn set_grad(x: &Tensor, value: &Value) -> Outcome<()> {
     }
     if grad.shape() != x.shape() {
         return Err(runtime_error(format!(
-            "assigned grad has data of a different size: {}, {}",
+            "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure \
+             that the gradient and the tensor are the same size",
             shown(&grad.shape()),
             shown(&x.shape())
         )));

@@ -1,6 +1,6 @@
 //! The way back, hooks, and grad modes.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::attributes::set_requires_grad;
@@ -22,48 +22,65 @@ fn cotangents(roots: &[Tensor], given: &Value) -> Outcome<Vec<Tensor>> {
         other => match other.items() {
             Some(items) => items,
             None => {
-                return Err(type_error(format!(
-                    "'{}' object is not iterable",
-                    other.type_name()
-                )));
+                return Err(type_error(format!("'{}' object is not iterable", other.type_name())));
             }
         },
     };
-    if given.len() != roots.len() {
+    let mut seeds = Vec::new();
+    for (i, (root, one)) in roots.iter().zip(&given).enumerate() {
+        if let Value::Tensor(seed) = one
+            && seed.shape() != root.shape()
+        {
+            let at = index_of(&given, i)?;
+            return Err(runtime_error(format!(
+                "Mismatch in shape: grad_output[{at}] has a shape of torch.Size({}) and output[{i}] \
+                 has a shape of torch.Size({}).",
+                shown(&seed.shape()),
+                shown(&root.shape())
+            )));
+        }
+        seeds.push(cotangent(root, one)?);
+    }
+    if seeds.len() != roots.len() {
         return Err(runtime_error(format!(
             "got {} tensors and {} gradients",
             roots.len(),
-            given.len()
+            seeds.len()
         )));
     }
-    let pairs = roots.iter().zip(&given).enumerate();
-    pairs
-        .map(|(i, (root, given))| cotangent(i, root, given))
-        .collect()
+    Ok(seeds)
 }
 
-fn cotangent(i: usize, root: &Tensor, given: &Value) -> Outcome<Tensor> {
-    let shape = root.shape();
+/// The place of a gradient for torch's message, which looks for it with Python's `index`: that
+/// compares with those before it.
+fn index_of(given: &[Value], wanted: usize) -> Outcome<usize> {
+    for (i, one) in given.iter().enumerate().take(wanted) {
+        let is_found = match (one, &given[wanted]) {
+            (Value::Tensor(one), Value::Tensor(other)) => {
+                one.is(other) || Value::Tensor(crate::binary::compare("eq", one, other)?).truth()?
+            }
+            _ => false,
+        };
+        if is_found {
+            return Ok(i);
+        }
+    }
+    Ok(wanted)
+}
+
+fn cotangent(root: &Tensor, given: &Value) -> Outcome<Tensor> {
     match given {
-        Value::Tensor(given) if given.shape() == shape => Ok(given.clone()),
-        Value::Tensor(given) => Err(runtime_error(format!(
-            "Mismatch in shape: grad_output[{i}] has a shape of torch.Size({}) and output[{i}] has \
-             a shape of torch.Size({}).",
-            shown(&given.shape()),
-            shown(&shape)
-        ))),
+        Value::Tensor(given) => Ok(given.clone()),
         Value::None if root.requires_grad() => {
             if root.count() != 1 {
                 return Err(runtime_error(
                     "grad can be implicitly created only for scalar outputs",
                 ));
             }
-            if !root.dtype().is_float() {
-                return Err(lacks("roots of integers"));
-            }
             crate::copies::filled_like(root, 1.0, root.dtype())
         }
-        Value::None => Tensor::full(&shape, root.dtype(), 1.0),
+        // torch leaves it undefined, and finds then that the root requires no gradient.
+        Value::None => Tensor::full(&root.shape(), root.dtype(), 1.0),
         other => Err(type_error(format!(
             "gradients can be either Tensors or None, but got {}",
             other.type_name()
@@ -105,24 +122,18 @@ fn backward(a: &Arguments) -> Outcome<Value> {
     if roots.is_empty() {
         return Err(lacks("backward of no tensors"));
     }
-    let inputs = if a.is_none(4) {
-        None
-    } else {
-        Some(a.tensors(4)?)
-    };
+    let inputs = if a.is_none(4) { None } else { Some(a.tensors(4)?) };
     if inputs.as_ref().is_some_and(Vec::is_empty) {
-        return Err(runtime_error(
-            "`inputs` argument to `backward()` cannot be empty.",
-        ));
+        return Err(runtime_error("`inputs` argument to `backward()` cannot be empty."));
     }
     let seeds = cotangents(&roots, a.at(1))?;
     let create_graph = flag_or(a, 3, false)?;
     let keep_graph = flag_or(a, 2, create_graph)?;
     let roots = root_edges(&roots)?;
-    let targets = inputs.as_deref().map(target_edges).transpose()?;
     for input in inputs.iter().flatten() {
         retain_grad(input)?;
     }
+    let targets = inputs.as_deref().map(target_edges).transpose()?;
     if create_graph {
         warn(
             "UserWarning",
@@ -133,11 +144,7 @@ fn backward(a: &Arguments) -> Outcome<Value> {
              break the cycle and avoid the leak.",
         );
     }
-    let options = Options {
-        keep_graph,
-        create_graph,
-        accumulate: true,
-    };
+    let options = Options { keep_graph, create_graph, accumulate: true };
     run(&roots, seeds.clone(), targets.as_deref(), &options)?;
     Ok(Value::None)
 }
@@ -154,9 +161,7 @@ fn grad(a: &Arguments) -> Outcome<Value> {
     }
     let allow_unused = flag_or(a, 5, materialize)?;
     if inputs.is_empty() {
-        return Err(runtime_error(
-            "`inputs` argument to `grad()` cannot be empty.",
-        ));
+        return Err(runtime_error("`inputs` argument to `grad()` cannot be empty."));
     }
     if a.flag(6)? {
         return Err(lacks("is_grads_batched"));
@@ -166,11 +171,7 @@ fn grad(a: &Arguments) -> Outcome<Value> {
     let keep_graph = flag_or(a, 3, create_graph)?;
     let roots = root_edges(&roots)?;
     let targets = target_edges(&inputs)?;
-    let options = Options {
-        keep_graph,
-        create_graph,
-        accumulate: false,
-    };
+    let options = Options { keep_graph, create_graph, accumulate: false };
     let found = run(&roots, seeds.clone(), Some(&targets), &options)?;
     let mut items = Vec::new();
     for (i, (found, input)) in found.into_iter().zip(&inputs).enumerate() {
@@ -196,9 +197,7 @@ fn grad(a: &Arguments) -> Outcome<Value> {
 /// Let a tensor that is no leaf keep its gradient.
 fn retain_grad(x: &Tensor) -> Outcome<()> {
     if !x.requires_grad() {
-        return Err(runtime_error(
-            "can't retain_grad on Tensor that has requires_grad=False",
-        ));
+        return Err(runtime_error("can't retain_grad on Tensor that has requires_grad=False"));
     }
     let Some(node) = grad_fn(x)? else {
         return Ok(());
@@ -214,11 +213,14 @@ fn retain_grad(x: &Tensor) -> Outcome<()> {
     Ok(())
 }
 
-fn callable(value: &Value) -> Outcome<Callable> {
+/// A hook. What cannot be called raises when it runs.
+fn callable(value: &Value) -> Callable {
     match value {
-        Value::Function(call) => Ok(call.clone()),
-        Value::Named(_) => Err(lacks("a hook that is no function of the program")),
-        other => Err(crate::value::not_callable(other)),
+        Value::Function(call) => call.clone(),
+        other => {
+            let other = other.clone();
+            Rc::new(move |arguments: &[Value]| other.call(arguments))
+        }
     }
 }
 
@@ -229,14 +231,7 @@ fn register_hook(a: &Arguments) -> Outcome<Value> {
             "cannot register a hook on a tensor that doesn't require gradient",
         ));
     }
-    let call = match a.at(1) {
-        Value::Function(call) => call.clone(),
-        other => {
-            // What cannot be called raises when the hook runs.
-            let other = other.clone();
-            Rc::new(move |arguments: &[Value]| other.call(arguments))
-        }
-    };
+    let call = callable(a.at(1));
     let handle = match grad_fn(&x)? {
         Some(node) => node.tensor_hooks.add(x.autograd().output_nr, call),
         None => x.autograd().hooks.add(0, call),
@@ -256,7 +251,7 @@ fn register_accumulated(a: &Arguments) -> Outcome<Value> {
             "post accumulate grad hooks cannot be registered on non-leaf tensors",
         ));
     }
-    let call = callable(a.at(1))?;
+    let call = callable(a.at(1));
     // torch keeps the accumulator alive from here on, as the tensor does.
     let _ = accumulator(&x);
     let handle = x.autograd().accumulated.add(0, call);
@@ -264,23 +259,20 @@ fn register_accumulated(a: &Arguments) -> Outcome<Value> {
 }
 
 fn manager(mode: bool) -> Value {
-    Value::Manager(Rc::new(Manager {
-        mode,
-        before: RefCell::default(),
-        entered: false,
-    }))
+    Value::Manager(Rc::new(Manager { mode, before: Cell::new(grad_mode()), remembers: true }))
 }
 
 /// Sets the mode at once; as a context manager it returns to the former one.
 fn set_mode(a: &Arguments) -> Outcome<Value> {
-    let mode = a.flag(0)?;
-    let before = RefCell::new(vec![grad_mode()]);
+    let Value::Bool(mode) = *a.at(0) else {
+        return Err(type_error(format!(
+            "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {}",
+            a.at(0).type_name()
+        )));
+    };
+    let before = Cell::new(grad_mode());
     set_grad_mode(mode);
-    Ok(Value::Manager(Rc::new(Manager {
-        mode,
-        before,
-        entered: true,
-    })))
+    Ok(Value::Manager(Rc::new(Manager { mode, before, remembers: false })))
 }
 
 fn requires_grad_(a: &Arguments) -> Outcome<Value> {
@@ -306,15 +298,9 @@ pub const TABLE: &[Entry] = &[
          is_grads_batched=False materialize_grads=False",
         grad,
     ),
-    method("retain_grad", "self", |a| {
-        retain_grad(&a.tensor(0)?).map(|()| Value::None)
-    }),
+    method("retain_grad", "self", |a| retain_grad(&a.tensor(0)?).map(|()| Value::None)),
     method("register_hook", "self hook", register_hook),
-    method(
-        "register_post_accumulate_grad_hook",
-        "self hook",
-        register_accumulated,
-    ),
+    method("register_post_accumulate_grad_hook", "self hook", register_accumulated),
     method("requires_grad_", "self requires_grad=True", requires_grad_),
     function("no_grad", "", |_| Ok(manager(false))),
     function("autograd.no_grad", "", |_| Ok(manager(false))),
@@ -323,16 +309,12 @@ pub const TABLE: &[Entry] = &[
     function("set_grad_enabled", "mode", set_mode),
     function("autograd.set_grad_enabled", "mode", set_mode),
     function("is_grad_enabled", "", |_| Ok(Value::Bool(grad_mode()))),
-    function("get_default_dtype", "", |_| {
-        Ok(Value::DType(default_dtype()))
-    }),
+    function("get_default_dtype", "", |_| Ok(Value::DType(default_dtype()))),
     function("set_default_dtype", "d", |a| match a.dtype(0)? {
         Some(dtype) if dtype.is_float() => {
             set_default_dtype(dtype);
             Ok(Value::None)
         }
-        _ => Err(type_error(
-            "only floating-point types are supported as the default type",
-        )),
+        _ => Err(type_error("only floating-point types are supported as the default type")),
     }),
 ];

@@ -55,6 +55,7 @@ fn full(a: &Arguments) -> Outcome<Value> {
     }
     let own = a.at(1).number().map(|(_, dtype)| dtype);
     let dtype = a.dtype(2)?.or(own).unwrap_or_else(default_dtype);
+    dtype.check(a.float(1)?)?;
     leaf(Tensor::full(&shape, dtype, a.float(1)?)?, a.flag(3)?)
 }
 
@@ -65,17 +66,10 @@ fn like(a: &Arguments, value: f64, dtype: usize) -> Outcome<Value> {
 }
 
 fn arange(a: &Arguments) -> Outcome<Value> {
-    let (from, to) = if a.is_none(1) {
-        (&Value::Int(0), a.at(0))
-    } else {
-        (a.at(0), a.at(1))
-    };
+    let (from, to) = if a.is_none(1) { (&Value::Int(0), a.at(0)) } else { (a.at(0), a.at(1)) };
     let step = a.at(2);
     let number = |value: &Value| {
-        value
-            .number()
-            .map(|(value, _)| value)
-            .ok_or_else(|| lacks("arange of no numbers"))
+        value.number().map(|(value, _)| value).ok_or_else(|| lacks("arange of no numbers"))
     };
     let (start, end, by) = (number(from)?, number(to)?, number(step)?);
     if by == 0.0 {
@@ -85,18 +79,14 @@ fn arange(a: &Arguments) -> Outcome<Value> {
         return Err(lacks("arange to infinity"));
     }
     if (by > 0.0) != (end >= start) && end != start {
-        return Err(runtime_error(
-            "upper bound and lower bound inconsistent with step sign",
-        ));
+        return Err(runtime_error("upper bound and lower bound inconsistent with step sign"));
     }
     let count = ((end - start) / by).ceil().max(0.0);
     if count > 1e7 {
         return Err(lacks("so long an arange"));
     }
     let values: Vec<f64> = (0..count as usize).map(|i| start + i as f64 * by).collect();
-    let whole = [from, to, step]
-        .iter()
-        .all(|value| matches!(value, Value::Int(_)));
+    let whole = [from, to, step].iter().all(|value| matches!(value, Value::Int(_)));
     let own = if whole { DType::Int64 } else { default_dtype() };
     let dtype = a.dtype(3)?.unwrap_or(own);
     leaf(Tensor::new(&[values.len()], dtype, &values)?, a.flag(4)?)
@@ -104,17 +94,10 @@ fn arange(a: &Arguments) -> Outcome<Value> {
 
 fn linspace(a: &Arguments) -> Outcome<Value> {
     let (start, end, steps) = (a.float(0)?, a.float(1)?, a.int(2)?);
-    let Some(count) = usize::try_from(steps)
-        .ok()
-        .filter(|&count| count < 10_000_000)
-    else {
+    let Some(count) = usize::try_from(steps).ok().filter(|&count| count < 10_000_000) else {
         return Err(runtime_error("number of steps must be non-negative"));
     };
-    let step = if count > 1 {
-        (end - start) / (count - 1) as f64
-    } else {
-        0.0
-    };
+    let step = if count > 1 { (end - start) / (count - 1) as f64 } else { 0.0 };
     // Both halves are counted from their own end.
     let value = |i: usize| match i {
         i if i < count / 2 => start + step * i as f64,
@@ -123,21 +106,16 @@ fn linspace(a: &Arguments) -> Outcome<Value> {
     };
     let values: Vec<f64> = (0..count).map(value).collect();
     let dtype = a.dtype(3)?.unwrap_or_else(default_dtype);
+    if !dtype.is_float() {
+        return Err(lacks("linspace of integers"));
+    }
     leaf(Tensor::new(&[count], dtype, &values)?, a.flag(4)?)
 }
 
 fn eye(a: &Arguments) -> Outcome<Value> {
     let rows = shape(&[a.int(0)?])?[0];
-    let columns = if a.is_none(1) {
-        rows
-    } else {
-        shape(&[a.int(1)?])?[0]
-    };
-    let made = Tensor::full(
-        &[rows, columns],
-        a.dtype(2)?.unwrap_or_else(default_dtype),
-        0.0,
-    )?;
+    let columns = if a.is_none(1) { rows } else { shape(&[a.int(1)?])?[0] };
+    let made = Tensor::full(&[rows, columns], a.dtype(2)?.unwrap_or_else(default_dtype), 0.0)?;
     let one = |i: usize| f64::from(u8::from(i / columns.max(1) == i % columns.max(1)));
     made.store(&(0..rows * columns).map(one).collect::<Vec<_>>())?;
     leaf(made, a.flag(3)?)
@@ -194,10 +172,7 @@ pub fn tolist(x: &Tensor) -> Value {
 fn new_filled(a: &Arguments, value: f64) -> Outcome<Value> {
     let x = a.tensor(0)?;
     let shape = shape(&a.ints(1)?)?;
-    leaf(
-        Tensor::full(&shape, a.dtype(2)?.unwrap_or(x.dtype()), value)?,
-        a.flag(3)?,
-    )
+    leaf(Tensor::full(&shape, a.dtype(2)?.unwrap_or(x.dtype()), value)?, a.flag(3)?)
 }
 
 pub const TABLE: &[Entry] = &[
@@ -206,53 +181,21 @@ pub const TABLE: &[Entry] = &[
     function("FloatTensor", "data", |a| typed(a, DType::Float32)),
     function("DoubleTensor", "data", |a| typed(a, DType::Float64)),
     function("LongTensor", "data", |a| typed(a, DType::Int64)),
-    function("ones", "*size * dtype=None requires_grad=False", |a| {
-        filled(a, 1.0)
+    function("ones", "*size * dtype=None requires_grad=False", |a| filled(a, 1.0)),
+    function("zeros", "*size * dtype=None requires_grad=False", |a| filled(a, 0.0)),
+    function("full", "size fill_value * dtype=None requires_grad=False", full),
+    function("ones_like", "input * dtype=None requires_grad=False", |a| like(a, 1.0, 1)),
+    function("zeros_like", "input * dtype=None requires_grad=False", |a| like(a, 0.0, 1)),
+    function("full_like", "input fill_value * dtype=None requires_grad=False", |a| {
+        like(a, a.float(1)?, 2)
     }),
-    function("zeros", "*size * dtype=None requires_grad=False", |a| {
-        filled(a, 0.0)
-    }),
-    function(
-        "full",
-        "size fill_value * dtype=None requires_grad=False",
-        full,
-    ),
-    function("ones_like", "input * dtype=None requires_grad=False", |a| {
-        like(a, 1.0, 1)
-    }),
-    function(
-        "zeros_like",
-        "input * dtype=None requires_grad=False",
-        |a| like(a, 0.0, 1),
-    ),
-    function(
-        "full_like",
-        "input fill_value * dtype=None requires_grad=False",
-        |a| like(a, a.float(1)?, 2),
-    ),
-    method(
-        "new_ones",
-        "input *size * dtype=None requires_grad=False",
-        |a| new_filled(a, 1.0),
-    ),
-    method(
-        "new_zeros",
-        "input *size * dtype=None requires_grad=False",
-        |a| new_filled(a, 0.0),
-    ),
+    method("new_ones", "input *size * dtype=None requires_grad=False", |a| new_filled(a, 1.0)),
+    method("new_zeros", "input *size * dtype=None requires_grad=False", |a| new_filled(a, 0.0)),
     method("new_tensor", "input data", |a| {
         from_nested(a.at(1), Some(a.tensor(0)?.dtype())).map(Value::Tensor)
     }),
-    function(
-        "arange",
-        "start end=None step=1 * dtype=None requires_grad=False",
-        arange,
-    ),
-    function(
-        "linspace",
-        "start end steps * dtype=None requires_grad=False",
-        linspace,
-    ),
+    function("arange", "start end=None step=1 * dtype=None requires_grad=False", arange),
+    function("linspace", "start end steps * dtype=None requires_grad=False", linspace),
     function("eye", "n m=None * dtype=None requires_grad=False", eye),
     function("nn.Parameter", "data requires_grad=True", parameter),
     method("item", "input", item),

@@ -42,30 +42,15 @@ pub struct Entry {
 type Call = fn(&Arguments) -> Outcome<Value>;
 
 const fn both(name: &'static str, parameters: &'static str, call: Call) -> Entry {
-    Entry {
-        name,
-        found: Found::Both,
-        parameters,
-        call,
-    }
+    Entry { name, found: Found::Both, parameters, call }
 }
 
 const fn function(name: &'static str, parameters: &'static str, call: Call) -> Entry {
-    Entry {
-        name,
-        found: Found::Torch,
-        parameters,
-        call,
-    }
+    Entry { name, found: Found::Torch, parameters, call }
 }
 
 const fn method(name: &'static str, parameters: &'static str, call: Call) -> Entry {
-    Entry {
-        name,
-        found: Found::Tensor,
-        parameters,
-        call,
-    }
+    Entry { name, found: Found::Tensor, parameters, call }
 }
 
 const TABLES: &[&[Entry]] = &[
@@ -88,7 +73,10 @@ pub type Named = Vec<(String, Value)>;
 
 /// Call a function of torch, by its name without `torch.`.
 pub fn call_function(name: &str, values: Vec<Value>, named: Named) -> Outcome<Value> {
-    let plain = name.strip_prefix("special.").unwrap_or(name);
+    let plain = match name.strip_prefix("special.") {
+        Some("round") | None => name,
+        Some(plain) => plain,
+    };
     if let Some(entry) = entry(plain, Found::Tensor) {
         return (entry.call)(&Arguments::bound(entry, values, named)?);
     }
@@ -116,11 +104,8 @@ pub fn call_method(name: &str, values: Vec<Value>, named: Named) -> Outcome<Valu
     };
     let arguments = Arguments::of(row.name, "input", values, named)?;
     let x = arguments.tensor(0)?;
-    let made = if stem == name {
-        unary(stem, &x)
-    } else {
-        apply_in_place(unary_operation(stem)?, &[&x])
-    };
+    let made =
+        if stem == name { unary(stem, &x) } else { apply_in_place(unary_operation(stem)?, &[&x]) };
     made.map(Value::Tensor)
 }
 
@@ -129,6 +114,7 @@ pub struct Arguments {
     pub name: &'static str,
     values: Vec<Value>,
     names: Vec<&'static str>,
+    given: Vec<bool>,
 }
 
 impl Arguments {
@@ -144,6 +130,7 @@ impl Arguments {
     ) -> Outcome<Arguments> {
         let mut bound = Vec::new();
         let mut names = Vec::new();
+        let mut is_given = Vec::new();
         let mut given = values.into_iter();
         let mut named = named;
         let mut by_name_only = false;
@@ -159,6 +146,7 @@ impl Arguments {
             if let Some(rest) = parameter.strip_prefix('*') {
                 let all: Vec<Value> = given.by_ref().collect();
                 names.push(rest);
+                is_given.push(true);
                 bound.push(match named.iter().position(|(key, _)| key == rest) {
                     Some(at) if all.is_empty() => Value::tuple(vec![named.remove(at).1]),
                     _ => Value::tuple(all),
@@ -166,14 +154,19 @@ impl Arguments {
                 continue;
             }
             let positional = if by_name_only { None } else { given.next() };
+            let mut explicit = true;
             let value = match positional {
                 Some(value) => value,
                 None => match named.iter().position(|(key, _)| key == parameter) {
                     Some(at) => named.remove(at).1,
-                    None => default(otherwise, name, parameter)?,
+                    None => {
+                        explicit = false;
+                        default(otherwise, name, parameter)?
+                    }
                 },
             };
             names.push(parameter);
+            is_given.push(explicit);
             bound.push(value);
         }
         if let Some((key, _)) = named.first() {
@@ -182,15 +175,16 @@ impl Arguments {
         if given.next().is_some() {
             return Err(lacks(format!("{name} with so many arguments")));
         }
-        Ok(Arguments {
-            name,
-            values: bound,
-            names,
-        })
+        Ok(Arguments { name, values: bound, names, given: is_given })
     }
 
     pub fn at(&self, i: usize) -> &Value {
         &self.values[i]
+    }
+
+    /// Whether the program gave an argument, be it None.
+    pub fn is_given(&self, i: usize) -> bool {
+        self.given[i]
     }
 
     fn wrong(&self, i: usize, wanted: &str) -> crate::fault::Fault {
@@ -229,10 +223,7 @@ impl Arguments {
     }
 
     pub fn float(&self, i: usize) -> Outcome<f64> {
-        self.values[i]
-            .number()
-            .map(|(value, _)| value)
-            .ok_or_else(|| self.wrong(i, "a number"))
+        self.values[i].number().map(|(value, _)| value).ok_or_else(|| self.wrong(i, "a number"))
     }
 
     pub fn flag(&self, i: usize) -> Outcome<bool> {
@@ -284,9 +275,7 @@ impl Arguments {
 
     /// Tensors in a list or tuple, or one alone.
     pub fn tensors(&self, i: usize) -> Outcome<Vec<Tensor>> {
-        let items = self.values[i]
-            .items()
-            .unwrap_or_else(|| vec![self.values[i].clone()]);
+        let items = self.values[i].items().unwrap_or_else(|| vec![self.values[i].clone()]);
         let tensors = items.iter().map(|item| match item {
             Value::Tensor(tensor) => Ok(tensor.clone()),
             _ => Err(self.wrong(i, "tensors")),
@@ -303,10 +292,7 @@ fn default(otherwise: Option<&str>, name: &str, parameter: &str) -> Outcome<Valu
         Some("False") => Ok(Value::Bool(false)),
         Some(text) => Ok(match text.parse::<i64>() {
             Ok(whole) => Value::Int(whole),
-            Err(_) => text
-                .parse()
-                .map(Value::Float)
-                .unwrap_or_else(|_| Value::str(text)),
+            Err(_) => text.parse().map(Value::Float).unwrap_or_else(|_| Value::str(text)),
         }),
     }
 }

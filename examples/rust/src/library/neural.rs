@@ -2,10 +2,11 @@
 
 use super::{Arguments, Entry, function};
 use crate::binary::{compare, div, mul, select, sub};
-use crate::fault::{Outcome, lacks};
+use crate::fault::{Outcome, lacks, value_error};
 use crate::operation::{Context, Keep, Operation, apply};
 use crate::pointwise::{number, pointwise, unary, whole};
-use crate::reductions::{Over, mean, softmax, sum_over};
+use crate::reductions::{Over, mean, sum_over};
+use crate::softmax::softmax;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
@@ -35,7 +36,7 @@ fn kinked(
 fn reduced(losses: &Tensor, reduction: &str) -> Outcome<Value> {
     match reduction {
         "none" => Ok(losses.clone()),
-        "mean" => mean(losses, &Over::all(losses)),
+        "mean" => mean(losses, &Over::all(losses), None),
         "sum" => sum_over(losses, &Over::all(losses)),
         other => Err(lacks(format!("the reduction {other}"))),
     }
@@ -75,10 +76,11 @@ fn squared_error(a: &Arguments) -> Outcome<Value> {
 }
 
 fn hard_tanh(x: &Tensor, low: f64, high: f64) -> Outcome<Value> {
+    if low > high {
+        return Err(value_error("min_val cannot be greater than max_val"));
+    }
     let clamped = move |v: f64| if v.is_nan() { v } else { v.max(low).min(high) };
-    kinked(x, "Hardtanh0", clamped, move |v| {
-        if v <= low || v >= high { 0.0 } else { 1.0 }
-    })
+    kinked(x, "Hardtanh0", clamped, move |v| f64::from(u8::from(v > low && v < high)))
 }
 
 fn linear(a: &Arguments) -> Outcome<Value> {
@@ -94,11 +96,7 @@ fn soft_plus(a: &Arguments) -> Outcome<Value> {
     let compute = move |x: &[Tensor]| {
         pointwise(x, x[0].dtype(), |v| {
             let z = v[0] * beta;
-            if z > threshold {
-                v[0]
-            } else {
-                z.exp().ln_1p() / beta
-            }
+            if z > threshold { v[0] } else { z.exp().ln_1p() / beta }
         })
     };
     let formula = move |g: &Tensor, c: &Context| {
@@ -107,49 +105,32 @@ fn soft_plus(a: &Arguments) -> Outcome<Value> {
         let steep = compare("gt", &z, &crate::pointwise::exact(threshold))?;
         select(&steep, g, &mul(g, &unary("sigmoid", &z)?)?)
     };
-    let operation = Operation::new("Softplus0", compute)
-        .saving(&[Keep::Input(0)])
-        .to(formula);
+    let operation = Operation::new("Softplus0", compute).saving(&[Keep::Input(0)]).to(formula);
     apply(operation, &[&x]).map(Value::Tensor)
 }
 
 pub const TABLE: &[Entry] = &[
-    function("nn.functional.relu", "input", |a| {
-        unary("relu", &a.tensor(0)?).map(Value::Tensor)
-    }),
+    function("nn.functional.relu", "input", |a| unary("relu", &a.tensor(0)?).map(Value::Tensor)),
     function("nn.functional.sigmoid", "input", |a| {
         unary("sigmoid", &a.tensor(0)?).map(Value::Tensor)
     }),
-    function("nn.functional.tanh", "input", |a| {
-        unary("tanh", &a.tensor(0)?).map(Value::Tensor)
+    function("nn.functional.tanh", "input", |a| unary("tanh", &a.tensor(0)?).map(Value::Tensor)),
+    function("nn.functional.softmax", "input dim * dtype=None", |a| softmaxed(a, false)),
+    function("nn.functional.log_softmax", "input dim * dtype=None", |a| softmaxed(a, true)),
+    function("nn.functional.leaky_relu", "input negative_slope=0.01", |a| {
+        let slope = a.float(1)?;
+        a.tensor(0)?.dtype().check(slope)?;
+        kinked(
+            &a.tensor(0)?,
+            "LeakyRelu0",
+            move |v| if v > 0.0 { v } else { v * slope },
+            move |v| if v > 0.0 { 1.0 } else { slope },
+        )
     }),
-    function("nn.functional.softmax", "input dim * dtype=None", |a| {
-        softmaxed(a, false)
+    function("nn.functional.hardtanh", "input min_val=-1.0 max_val=1.0", |a| {
+        hard_tanh(&a.tensor(0)?, a.float(1)?, a.float(2)?)
     }),
-    function("nn.functional.log_softmax", "input dim * dtype=None", |a| {
-        softmaxed(a, true)
-    }),
-    function(
-        "nn.functional.leaky_relu",
-        "input negative_slope=0.01",
-        |a| {
-            let slope = a.float(1)?;
-            kinked(
-                &a.tensor(0)?,
-                "LeakyRelu0",
-                move |v| if v > 0.0 { v } else { v * slope },
-                move |v| if v > 0.0 { 1.0 } else { slope },
-            )
-        },
-    ),
-    function(
-        "nn.functional.hardtanh",
-        "input min_val=-1.0 max_val=1.0",
-        |a| hard_tanh(&a.tensor(0)?, a.float(1)?, a.float(2)?),
-    ),
-    function("nn.functional.relu6", "input", |a| {
-        hard_tanh(&a.tensor(0)?, 0.0, 6.0)
-    }),
+    function("nn.functional.relu6", "input", |a| hard_tanh(&a.tensor(0)?, 0.0, 6.0)),
     function("nn.functional.softshrink", "input lambd=0.5", |a| {
         let lambda = a.float(1)?;
         if lambda < 0.0 {
@@ -162,11 +143,7 @@ pub const TABLE: &[Entry] = &[
             _ => 0.0,
         };
         kinked(&a.tensor(0)?, "Softshrink0", shrunk, move |v| {
-            if v >= -lambda && v <= lambda {
-                0.0
-            } else {
-                1.0
-            }
+            f64::from(u8::from(v < -lambda || v > lambda))
         })
     }),
     function("nn.functional.hardshrink", "input lambd=0.5", |a| {
@@ -176,36 +153,20 @@ pub const TABLE: &[Entry] = &[
             &a.tensor(0)?,
             "Hardshrink0",
             move |v| if is_inside(v) { 0.0 } else { v },
-            move |v| if is_inside(v) { 0.0 } else { 1.0 },
+            move |v| f64::from(u8::from(v < -lambda || v > lambda)),
         )
     }),
-    function(
-        "nn.functional.softplus",
-        "input beta=1.0 threshold=20.0",
-        soft_plus,
-    ),
-    function(
-        "nn.functional.mse_loss",
-        "input target * reduction=mean",
-        squared_error,
-    ),
-    function(
-        "nn.functional.l1_loss",
-        "input target * reduction=mean",
-        |a| {
-            let losses = unary("abs", &sub(&a.tensor(0)?, &a.tensor(1)?)?)?;
-            reduced(&losses, &a.text(2)?)
-        },
-    ),
+    function("nn.functional.softplus", "input beta=1.0 threshold=20.0", soft_plus),
+    function("nn.functional.mse_loss", "input target * reduction=mean", squared_error),
+    function("nn.functional.l1_loss", "input target * reduction=mean", |a| {
+        let losses = unary("abs", &sub(&a.tensor(0)?, &a.tensor(1)?)?)?;
+        reduced(&losses, &a.text(2)?)
+    }),
     function("nn.functional.linear", "input weight bias=None", linear),
     function("nn.functional.normalize", "input p=2.0 dim=1", |a| {
         let x = a.tensor(0)?;
-        let over = Over {
-            dims: vec![a.dim(2, x.dim())?],
-            keep: true,
-            named: true,
-        };
-        let size = crate::reductions::norm(&x, a.float(1)?, &over)?;
+        let over = Over { dims: vec![a.dim(2, x.dim())?], keep: true, named: true };
+        let size = crate::norms::norm(&x, a.float(1)?, &over)?;
         let bounded = crate::binary::clamp_operation(Some(number(1e-12)), None)?;
         let size = apply(bounded, &[&size])?;
         let wide: Vec<i64> = x.shape().iter().map(|&size| size as i64).collect();

@@ -1,11 +1,11 @@
 //! Elementwise operators.
 
 use super::{Arguments, Entry, both, function, method};
-use crate::binary::{self, compare, fextremum, select, test};
+use crate::binary::{self, compare, select, test};
 use crate::copies::{copy_into, fill, fill_with, zero};
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, raised, runtime_error};
-use crate::indexing::masked_fill_operation;
+use crate::gathering::masked_fill_operation;
 use crate::operation::{Operation, apply, apply_in_place};
 use crate::pointwise::{number, power_operation};
 use crate::tensor::Tensor;
@@ -31,25 +31,7 @@ fn scaled(a: &Arguments, name: &str, sign: f64) -> Outcome<Operation> {
             "For integral input tensors, argument alpha must not be a floating point number.",
         ));
     }
-    if sign < 0.0 {
-        without_bools(&x, &y)?;
-    }
     Ok(binary::scaled_operation(name, sign, a.float(2)?))
-}
-
-fn without_bools(x: &Tensor, y: &Tensor) -> Outcome<()> {
-    let message = match (x.dtype(), y.dtype()) {
-        (DType::Bool, DType::Bool) => {
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or \
-             `logical_xor()` operator instead."
-        }
-        (DType::Bool, _) | (_, DType::Bool) => {
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying \
-             to invert a mask, use the `~` or `logical_not()` operator instead."
-        }
-        _ => return Ok(()),
-    };
-    Err(raised("NotImplementedError", message))
 }
 
 fn negated(x: &Tensor) -> Outcome<Tensor> {
@@ -117,7 +99,16 @@ fn lerp(a: &Arguments) -> Outcome<Value> {
     if let Value::Tensor(_) = a.at(2) {
         return Err(lacks("lerp with a tensor as weight"));
     }
+    let (own, other) = (start.dtype(), end.dtype());
+    if own != other {
+        return Err(runtime_error(format!(
+            "expected dtype {} for `end` but got dtype {}",
+            own.type_name(),
+            other.type_name()
+        )));
+    }
     let weight = a.float(2)?;
+    own.check(weight)?;
     let compute = move |x: &[Tensor]| {
         crate::pointwise::pointwise(x, x[0].dtype(), |v| v[0] + weight * (v[1] - v[0]))
     };
@@ -149,51 +140,30 @@ pub const TABLE: &[Entry] = &[
     }),
     function("rsub", "input other", |a| {
         let (x, y) = (a.tensor(0)?, a.operand(1)?);
-        without_bools(&x, &y)?;
-        if y.is_number() {
-            binary::rsub(&x, &y)
-        } else {
-            binary::sub(&y, &x)
-        }
-        .map(Value::Tensor)
+        binary::without_bools(&x, &y)?;
+        if y.is_number() { binary::rsub(&x, &y) } else { binary::sub(&y, &x) }.map(Value::Tensor)
     }),
     both("mul", "input other", |a| two(a, binary::mul)),
     both("multiply", "input other", |a| two(a, binary::mul)),
     both("div", "input other * rounding_mode=None", divided),
     both("divide", "input other * rounding_mode=None", divided),
     both("true_divide", "input other * rounding_mode=None", divided),
-    method("add_", "input other * alpha=1", |a| {
-        in_place(a, scaled(a, "Add0", 1.0)?)
-    }),
-    method("sub_", "input other * alpha=1", |a| {
-        in_place(a, scaled(a, "Sub0", -1.0)?)
-    }),
-    method("mul_", "input other", |a| {
-        in_place(a, binary::mul_operation())
-    }),
-    method("div_", "input other", |a| {
-        in_place(a, binary::div_operation())
-    }),
-    both("neg", "input", |a| {
-        negated(&a.tensor(0)?).map(Value::Tensor)
-    }),
-    both("negative", "input", |a| {
-        negated(&a.tensor(0)?).map(Value::Tensor)
-    }),
+    method("add_", "input other * alpha=1", |a| in_place(a, scaled(a, "Add0", 1.0)?)),
+    method("sub_", "input other * alpha=1", |a| in_place(a, scaled(a, "Sub0", -1.0)?)),
+    method("mul_", "input other", |a| in_place(a, binary::mul_operation())),
+    method("div_", "input other", |a| in_place(a, binary::div_operation())),
+    both("neg", "input", |a| negated(&a.tensor(0)?).map(Value::Tensor)),
+    both("negative", "input", |a| negated(&a.tensor(0)?).map(Value::Tensor)),
     method("neg_", "input", |a| {
         apply_in_place(binary::neg_operation(), &[&a.tensor(0)?]).map(Value::Tensor)
     }),
-    both("absolute", "input", |a| {
-        crate::pointwise::unary("abs", &a.tensor(0)?).map(Value::Tensor)
-    }),
+    both("absolute", "input", |a| crate::pointwise::unary("abs", &a.tensor(0)?).map(Value::Tensor)),
     both("pow", "input exponent", pow),
     method("pow_", "input exponent", |a| match a.at(1) {
         Value::Tensor(_) => in_place(a, binary::pow_operation()),
         _ => apply_in_place(power_operation(&a.operand(1)?)?, &[&a.tensor(0)?]).map(Value::Tensor),
     }),
-    both("square", "input", |a| {
-        crate::pointwise::power(&a.tensor(0)?, 2.0).map(Value::Tensor)
-    }),
+    both("square", "input", |a| crate::pointwise::power(&a.tensor(0)?, 2.0).map(Value::Tensor)),
     method("square_", "input", |a| {
         let operation = power_operation(&crate::pointwise::whole(2))?;
         apply_in_place(operation, &[&a.tensor(0)?]).map(Value::Tensor)
@@ -201,21 +171,17 @@ pub const TABLE: &[Entry] = &[
     both("maximum", "input other", |a| two(a, binary::maximum)),
     both("minimum", "input other", |a| two(a, binary::minimum)),
     both("fmax", "input other", |a| {
-        fextremum("Fmax0", &a.tensor(0)?, &a.tensor(1)?, |x, y| x >= y).map(Value::Tensor)
+        apply(binary::number_extremum("Fmax0", |x, y| x > y), &[&a.tensor(0)?, &a.tensor(1)?])
+            .map(Value::Tensor)
     }),
     both("fmin", "input other", |a| {
-        fextremum("Fmin0", &a.tensor(0)?, &a.tensor(1)?, |x, y| x <= y).map(Value::Tensor)
+        apply(binary::number_extremum("Fmin0", |x, y| x < y), &[&a.tensor(0)?, &a.tensor(1)?])
+            .map(Value::Tensor)
     }),
     both("atan2", "input other", |a| two(a, binary::atan2)),
     both("arctan2", "input other", |a| two(a, binary::atan2)),
-    both("fmod", "input other", |a| {
-        let operation = binary::remainder_operation("Fmod0", true);
-        apply(operation, &[&a.operand(0)?, &a.operand(1)?]).map(Value::Tensor)
-    }),
-    both("remainder", "input other", |a| {
-        let operation = binary::remainder_operation("Remainder0", false);
-        apply(operation, &[&a.operand(0)?, &a.operand(1)?]).map(Value::Tensor)
-    }),
+    both("fmod", "input other", |a| two(a, |x, y| binary::remainder(x, y, true))),
+    both("remainder", "input other", |a| two(a, |x, y| binary::remainder(x, y, false))),
     both("clamp", "input min=None max=None", clamp),
     both("clip", "input min=None max=None", clamp),
     method("clamp_", "input min=None max=None", |a| {
@@ -224,9 +190,7 @@ pub const TABLE: &[Entry] = &[
     function("where", "condition input other", |a| {
         where_(a.tensor(0)?, a.operand(1)?, a.operand(2)?)
     }),
-    method("where", "input condition other", |a| {
-        where_(a.tensor(1)?, a.tensor(0)?, a.operand(2)?)
-    }),
+    method("where", "input condition other", |a| where_(a.tensor(1)?, a.tensor(0)?, a.operand(2)?)),
     both("lerp", "input end weight", lerp),
     both("eq", "input other", |a| two(a, |x, y| compare("eq", x, y))),
     both("ne", "input other", |a| two(a, |x, y| compare("ne", x, y))),
@@ -237,27 +201,17 @@ pub const TABLE: &[Entry] = &[
     both("logical_and", "input other", |a| logical(a, |x, y| x && y)),
     both("logical_or", "input other", |a| logical(a, |x, y| x || y)),
     both("logical_xor", "input other", |a| logical(a, |x, y| x != y)),
-    both("logical_not", "input", |a| {
-        test(&a.tensor(0)?, |x| x == 0.0).map(Value::Tensor)
-    }),
-    both("isnan", "input", |a| {
-        test(&a.tensor(0)?, f64::is_nan).map(Value::Tensor)
-    }),
-    both("isfinite", "input", |a| {
-        test(&a.tensor(0)?, f64::is_finite).map(Value::Tensor)
-    }),
-    both("isinf", "input", |a| {
-        test(&a.tensor(0)?, f64::is_infinite).map(Value::Tensor)
-    }),
+    both("logical_not", "input", |a| test(&a.tensor(0)?, |x| x == 0.0).map(Value::Tensor)),
+    both("isnan", "input", |a| test(&a.tensor(0)?, f64::is_nan).map(Value::Tensor)),
+    both("isfinite", "input", |a| test(&a.tensor(0)?, f64::is_finite).map(Value::Tensor)),
+    both("isinf", "input", |a| test(&a.tensor(0)?, f64::is_infinite).map(Value::Tensor)),
     both("masked_fill", "input mask value", |a| {
         apply(masked_fill(a)?, &[&a.tensor(0)?, &a.tensor(1)?]).map(Value::Tensor)
     }),
     method("masked_fill_", "input mask value", |a| {
         apply_in_place(masked_fill(a)?, &[&a.tensor(0)?, &a.tensor(1)?]).map(Value::Tensor)
     }),
-    method("copy_", "input src", |a| {
-        copy_into(&a.tensor(0)?, &a.operand(1)?).map(Value::Tensor)
-    }),
+    method("copy_", "input src", |a| copy_into(&a.tensor(0)?, &a.operand(1)?).map(Value::Tensor)),
     method("zero_", "input", |a| zero(&a.tensor(0)?).map(Value::Tensor)),
     method("fill_", "input value", |a| {
         match a.at(1) {

@@ -4,11 +4,12 @@ use super::{Arguments, Entry, both, function};
 use crate::copies::cast;
 use crate::dtype::DType;
 use crate::fault::{Outcome, index_error, lacks, runtime_error};
+use crate::gathering;
 use crate::geometry::dimension;
-use crate::indexing;
 use crate::order::{self, extreme, median_place};
 use crate::products;
 use crate::reductions::{self, Over, all_dims, best, reduced, shared_extreme, whole_extreme};
+use crate::softmax;
 use crate::tensor::Tensor;
 use crate::value::Value;
 
@@ -16,11 +17,7 @@ use crate::value::Value;
 pub fn over(a: &Arguments, x: &Tensor, dim: usize, keep: usize) -> Outcome<Over> {
     let keep = a.flag(keep)?;
     if a.is_none(dim) {
-        return Ok(Over {
-            keep,
-            named: keep,
-            ..Over::all(x)
-        });
+        return Ok(Over { keep, named: keep || a.is_given(dim), ..Over::all(x) });
     }
     let mut dims = Vec::new();
     for one in a.ints(dim)? {
@@ -36,11 +33,7 @@ pub fn over(a: &Arguments, x: &Tensor, dim: usize, keep: usize) -> Outcome<Over>
         dims = all_dims(x);
     }
     dims.retain(|_| x.dim() > 0);
-    Ok(Over {
-        dims,
-        keep,
-        named: true,
-    })
+    Ok(Over { dims, keep, named: true })
 }
 
 fn in_dtype(a: &Arguments, i: usize) -> Outcome<Tensor> {
@@ -97,6 +90,13 @@ fn extremes(a: &Arguments, is_better: fn(f64, f64) -> bool) -> Outcome<Value> {
 
 fn shared(a: &Arguments, is_better: fn(f64, f64) -> bool) -> Outcome<Value> {
     let x = a.tensor(0)?;
+    if x.count() == 0 && a.is_none(1) {
+        return Err(runtime_error(format!(
+            "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the \
+             reduction dim with the 'dim' argument.",
+            a.name
+        )));
+    }
     let over = over(a, &x, 1, 2)?;
     let empty = over.dims.iter().find(|&&dim| x.shape()[dim] == 0);
     if let Some(dim) = empty {
@@ -119,21 +119,18 @@ fn argument(a: &Arguments, is_better: fn(f64, f64) -> bool) -> Outcome<Value> {
     }
     non_empty(a, &x)?;
     let over = if a.is_none(1) && a.flag(2)? {
-        Over {
-            keep: true,
-            ..Over::all(&x)
-        }
+        Over { keep: true, ..Over::all(&x) }
     } else {
         over(a, &x, 1, 2)?
     };
-    reduced(&x, &over, DType::Int64, |values| {
-        best(values, is_better) as f64
-    })
-    .map(Value::Tensor)
+    reduced(&x, &over, DType::Int64, |values| best(values, is_better) as f64).map(Value::Tensor)
 }
 
 fn median(a: &Arguments) -> Outcome<Value> {
     let x = a.tensor(0)?;
+    if x.dtype() == DType::Bool {
+        return Err(lacks("the order of bools"));
+    }
     if x.count() == 0 {
         return Err(lacks("median of no elements"));
     }
@@ -155,11 +152,10 @@ fn variance(a: &Arguments, is_root: bool) -> Outcome<Value> {
         (None, _, Value::None) => 1.0,
         _ => a.float(4)?,
     };
-    let over = if dim.is_some() {
-        over(a, &x, 1, 3)?
-    } else {
-        Over::all(&x)
-    };
+    if matches!(a.at(1).items().as_deref(), Some([])) {
+        return Err(lacks("the variance over no dimensions"));
+    }
+    let over = if dim.is_some() { over(a, &x, 1, 3)? } else { Over::all(&x) };
     reductions::variance(&x, &over, correction, is_root).map(Value::Tensor)
 }
 
@@ -171,7 +167,7 @@ fn norm(a: &Arguments, order: usize, dim: usize, keep: usize) -> Outcome<Value> 
         Value::Str(_) => return Err(lacks("norms by name")),
         _ => a.float(order)?,
     };
-    reductions::norm(&x, order, &over(a, &x, dim, keep)?).map(Value::Tensor)
+    crate::norms::norm(&x, order, &over(a, &x, dim, keep)?).map(Value::Tensor)
 }
 
 fn check_float(x: &Tensor, name: &str) -> Outcome<()> {
@@ -184,11 +180,11 @@ fn check_float(x: &Tensor, name: &str) -> Outcome<()> {
 
 fn truth(a: &Arguments, f: fn(&[f64]) -> bool) -> Outcome<Value> {
     let x = a.tensor(0)?;
+    if x.dtype() == DType::UInt8 || matches!(a.at(1).items().as_deref(), Some([])) {
+        return Err(lacks(format!("{} of bytes, or over no dimensions", a.name)));
+    }
     let over = over(a, &x, 1, 2)?;
-    reduced(&x, &over, DType::Bool, |values| {
-        f64::from(u8::from(f(values)))
-    })
-    .map(Value::Tensor)
+    reduced(&x, &over, DType::Bool, |values| f64::from(u8::from(f(values)))).map(Value::Tensor)
 }
 
 fn two(a: &Arguments, f: fn(&Tensor, &Tensor) -> Outcome<Tensor>) -> Outcome<Value> {
@@ -207,80 +203,57 @@ fn nan_sum(a: &Arguments) -> Outcome<Value> {
 
 fn index_select(a: &Arguments) -> Outcome<Value> {
     let x = a.tensor(0)?;
-    indexing::index_select(&x, a.dim(1, x.dim())?, &a.tensor(2)?).map(Value::Tensor)
+    gathering::index_select(&x, a.dim(1, x.dim())?, &a.tensor(2)?).map(Value::Tensor)
 }
 
 pub const TABLE: &[Entry] = &[
     both("sum", "input dim=None keepdim=False * dtype=None", |a| {
-        let x = in_dtype(a, 3)?;
-        reductions::sum_over(&x, &over(a, &x, 1, 2)?).map(Value::Tensor)
+        let x = a.tensor(0)?;
+        let counted = if x.dtype().is_float() { x.dtype() } else { DType::Int64 };
+        let dtype = a.dtype(3)?.unwrap_or(counted);
+        reductions::sum_as(&x, &over(a, &x, 1, 2)?, dtype).map(Value::Tensor)
     }),
     both("mean", "input dim=None keepdim=False * dtype=None", |a| {
-        let x = in_dtype(a, 3)?;
-        reductions::mean(&x, &over(a, &x, 1, 2)?).map(Value::Tensor)
+        let x = a.tensor(0)?;
+        reductions::mean(&x, &over(a, &x, 1, 2)?, a.dtype(3)?).map(Value::Tensor)
     }),
     both("prod", "input dim=None keepdim=False * dtype=None", |a| {
-        let x = in_dtype(a, 3)?;
-        reductions::prod(&x, &over(a, &x, 1, 2)?).map(Value::Tensor)
+        let x = a.tensor(0)?;
+        reductions::prod(&x, &over(a, &x, 1, 2)?, a.dtype(3)?).map(Value::Tensor)
     }),
     both("nansum", "input dim=None keepdim=False", nan_sum),
-    both(
-        "var",
-        "input dim=None unbiased=None keepdim=False * correction=None",
-        |a| variance(a, false),
-    ),
-    both(
-        "std",
-        "input dim=None unbiased=None keepdim=False * correction=None",
-        |a| variance(a, true),
-    ),
+    both("var", "input dim=None unbiased=None keepdim=False * correction=None", |a| {
+        variance(a, false)
+    }),
+    both("std", "input dim=None unbiased=None keepdim=False * correction=None", |a| {
+        variance(a, true)
+    }),
     both("logsumexp", "input dim keepdim=False", |a| {
         let x = a.tensor(0)?;
         check_float(&x, "logsumexp")?;
-        reductions::log_sum_exp(&x, &over(a, &x, 1, 2)?).map(Value::Tensor)
+        softmax::log_sum_exp(&x, &over(a, &x, 1, 2)?).map(Value::Tensor)
     }),
-    both(
-        "norm",
-        "input p=fro dim=None keepdim=False dtype=None",
-        |a| norm(a, 1, 2, 3),
-    ),
-    function(
-        "linalg.vector_norm",
-        "x ord=2 dim=None keepdim=False * dtype=None",
-        |a| norm(a, 1, 2, 3),
-    ),
-    both("max", "input dim=None keepdim=False", |a| {
-        extremes(a, |x, y| x > y)
+    both("norm", "input p=fro dim=None keepdim=False dtype=None", |a| norm(a, 1, 2, 3)),
+    function("linalg.vector_norm", "x ord=2 dim=None keepdim=False * dtype=None", |a| {
+        norm(a, 1, 2, 3)
     }),
-    both("min", "input dim=None keepdim=False", |a| {
-        extremes(a, |x, y| x < y)
-    }),
-    both("amax", "input dim=None keepdim=False", |a| {
-        shared(a, |x, y| x > y)
-    }),
-    both("amin", "input dim=None keepdim=False", |a| {
-        shared(a, |x, y| x < y)
-    }),
-    both("argmax", "input dim=None keepdim=False", |a| {
-        argument(a, |x, y| x > y)
-    }),
-    both("argmin", "input dim=None keepdim=False", |a| {
-        argument(a, |x, y| x < y)
-    }),
+    both("max", "input dim=None keepdim=False", |a| extremes(a, |x, y| x > y)),
+    both("min", "input dim=None keepdim=False", |a| extremes(a, |x, y| x < y)),
+    both("amax", "input dim=None keepdim=False", |a| shared(a, |x, y| x > y)),
+    both("amin", "input dim=None keepdim=False", |a| shared(a, |x, y| x < y)),
+    both("argmax", "input dim=None keepdim=False", |a| argument(a, |x, y| x > y)),
+    both("argmin", "input dim=None keepdim=False", |a| argument(a, |x, y| x < y)),
     both("median", "input dim=None keepdim=False", median),
     both("sort", "input dim=-1 descending=False * stable=None", |a| {
         let x = a.tensor(0)?;
-        order::sort(&x, a.dim(1, x.dim())?, a.flag(2)?).map(pair)
+        let name = if a.is_given(3) { "Sort1" } else { "Sort0" };
+        order::sort(&x, name, a.dim(1, x.dim())?, a.flag(2)?).map(pair)
     }),
-    both(
-        "argsort",
-        "input dim=-1 descending=False * stable=None",
-        |a| {
-            let x = a.tensor(0)?;
-            order::sort(&x.detached(), a.dim(1, x.dim())?, a.flag(2)?)
-                .map(|made| Value::Tensor(made.1))
-        },
-    ),
+    both("argsort", "input dim=-1 descending=False * stable=None", |a| {
+        let x = a.tensor(0)?;
+        order::sort(&x.detached(), "Sort0", a.dim(1, x.dim())?, a.flag(2)?)
+            .map(|made| Value::Tensor(made.1))
+    }),
     both("topk", "input k dim=-1 largest=True sorted=True", |a| {
         let x = a.tensor(0)?;
         let k = usize::try_from(a.int(1)?).map_err(|_| lacks("topk of a negative number"))?;
@@ -304,15 +277,11 @@ pub const TABLE: &[Entry] = &[
         let dims = a.ints(1)?.into_iter().map(|dim| dimension(dim, x.dim()));
         order::flip(&x, &dims.collect::<Outcome<Vec<_>>>()?).map(Value::Tensor)
     }),
-    both("any", "input dim=None keepdim=False", |a| {
-        truth(a, |v| v.iter().any(|&x| x != 0.0))
-    }),
-    both("all", "input dim=None keepdim=False", |a| {
-        truth(a, |v| v.iter().all(|&x| x != 0.0))
-    }),
+    both("any", "input dim=None keepdim=False", |a| truth(a, |v| v.iter().any(|&x| x != 0.0))),
+    both("all", "input dim=None keepdim=False", |a| truth(a, |v| v.iter().all(|&x| x != 0.0))),
     both("gather", "input dim index", |a| {
         let x = a.tensor(0)?;
-        indexing::gather(&x, a.dim(1, x.dim())?, &a.tensor(2)?).map(Value::Tensor)
+        gathering::gather(&x, a.dim(1, x.dim())?, &a.tensor(2)?).map(Value::Tensor)
     }),
     both("index_select", "input dim index", index_select),
     both("matmul", "input other", |a| two(a, products::matmul)),
@@ -324,10 +293,10 @@ pub const TABLE: &[Entry] = &[
     both("ger", "input vec2", |a| two(a, products::outer)),
     both("softmax", "input dim * dtype=None", |a| {
         let x = in_dtype(a, 2)?;
-        reductions::softmax(&x, a.dim(1, x.dim())?, false).map(Value::Tensor)
+        softmax::softmax(&x, a.dim(1, x.dim())?, false).map(Value::Tensor)
     }),
     both("log_softmax", "input dim * dtype=None", |a| {
         let x = in_dtype(a, 2)?;
-        reductions::softmax(&x, a.dim(1, x.dim())?, true).map(Value::Tensor)
+        softmax::softmax(&x, a.dim(1, x.dim())?, true).map(Value::Tensor)
     }),
 ];

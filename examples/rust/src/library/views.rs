@@ -6,7 +6,6 @@ use crate::dtype::DType;
 use crate::fault::{Outcome, index_error, lacks, runtime_error, type_error};
 use crate::geometry::{dimension, inferred};
 use crate::graph::grad_fn;
-use crate::indexing::selected;
 use crate::tensor::Tensor;
 use crate::value::Value;
 use crate::{joining, views};
@@ -44,10 +43,8 @@ fn permute(a: &Arguments) -> Outcome<Value> {
             given.len()
         )));
     }
-    let order = given
-        .into_iter()
-        .map(|dim| dimension(dim, x.dim()))
-        .collect::<Outcome<Vec<_>>>()?;
+    let order =
+        given.into_iter().map(|dim| dimension(dim, x.dim())).collect::<Outcome<Vec<_>>>()?;
     if (0..order.len()).any(|i| order[..i].contains(&order[i])) {
         return Err(runtime_error("permute(): duplicate dims are not allowed."));
     }
@@ -109,9 +106,7 @@ fn flatten(a: &Arguments) -> Outcome<Value> {
 fn narrow(a: &Arguments) -> Outcome<Value> {
     let x = a.tensor(0)?;
     if x.dim() == 0 {
-        return Err(runtime_error(
-            "narrow() cannot be applied to a 0-dim tensor.",
-        ));
+        return Err(runtime_error("narrow() cannot be applied to a 0-dim tensor."));
     }
     let dim = a.dim(1, x.dim())?;
     let (start, length) = (a.int(2)?, a.int(3)?);
@@ -139,41 +134,33 @@ fn select(a: &Arguments) -> Outcome<Value> {
     if x.dim() == 0 {
         return Err(index_error("select() cannot be applied to a 0-dim tensor."));
     }
-    selected(&x, a.dim(1, x.dim())?, a.int(2)?).map(Value::Tensor)
+    let (dim, index) = (a.dim(1, x.dim())?, a.int(2)?);
+    let size = x.shape()[dim] as i64;
+    if index < -size || index >= size {
+        return Err(index_error(format!(
+            "select(): index {index} out of range for tensor of size {} at dimension {dim}",
+            crate::geometry::shown(&x.shape())
+        )));
+    }
+    let place = if index < 0 { index + size } else { index };
+    views::select(&x, dim, place as usize).map(Value::Tensor)
 }
 
 fn as_strided(a: &Arguments) -> Outcome<Value> {
     let x = a.tensor(0)?;
-    let offset = if a.is_none(3) {
-        x.offset() as i64
-    } else {
-        a.int(3)?
-    };
-    let sizes = |values: Vec<i64>| {
-        values
-            .into_iter()
-            .map(usize::try_from)
-            .collect::<Result<Vec<_>, _>>()
-    };
-    let (Ok(shape), Ok(strides), Ok(offset)) = (
-        sizes(a.ints(1)?),
-        sizes(a.ints(2)?),
-        usize::try_from(offset),
-    ) else {
+    let offset = if a.is_none(3) { x.offset() as i64 } else { a.int(3)? };
+    let sizes =
+        |values: Vec<i64>| values.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
+    let (Ok(shape), Ok(strides), Ok(offset)) =
+        (sizes(a.ints(1)?), sizes(a.ints(2)?), usize::try_from(offset))
+    else {
         return Err(lacks("as_strided with negative numbers"));
     };
     if shape.len() != strides.len() {
         return Err(runtime_error("mismatch in length of strides and shape"));
     }
-    let last = shape
-        .iter()
-        .zip(&strides)
-        .map(|(size, stride)| size.saturating_sub(1) * stride);
-    let end = if shape.contains(&0) {
-        0
-    } else {
-        offset + last.sum::<usize>() + 1
-    };
+    let last = shape.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride);
+    let end = if shape.contains(&0) { 0 } else { offset + last.sum::<usize>() + 1 };
     if end > x.layout().storage.data.borrow().len() {
         return Err(lacks("as_strided beyond the storage"));
     }
@@ -185,18 +172,13 @@ fn split(a: &Arguments) -> Outcome<Value> {
     let x = a.tensor(0)?;
     let dim = a.dim(2, x.dim())?;
     let Some(&size) = x.shape().get(dim) else {
-        return Err(runtime_error(
-            "split expects at least a 1-dimensional tensor",
-        ));
+        return Err(runtime_error("split expects at least a 1-dimensional tensor"));
     };
     let (name, sizes) = match a.at(1) {
         Value::Int(part) => ("Split0", even(size, *part)?),
         _ => {
-            let sizes: Vec<usize> = a
-                .ints(1)?
-                .into_iter()
-                .map(|size| size.max(0) as usize)
-                .collect();
+            let sizes: Vec<usize> =
+                a.ints(1)?.into_iter().map(|size| size.max(0) as usize).collect();
             if sizes.iter().sum::<usize>() != size {
                 return Err(runtime_error(format!(
                     "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's \
@@ -299,11 +281,7 @@ fn to(a: &Arguments) -> Outcome<Value> {
         Value::Str(device) if &**device == "cpu" => x.clone(),
         other => return Err(lacks(format!("Tensor.to of a {}", other.type_name()))),
     };
-    if a.flag(3)? && made.is(&x) {
-        clone(&x).map(Value::Tensor)
-    } else {
-        Ok(Value::Tensor(made))
-    }
+    if a.flag(3)? && made.is(&x) { clone(&x).map(Value::Tensor) } else { Ok(Value::Tensor(made)) }
 }
 
 fn repeat(a: &Arguments) -> Outcome<Value> {
@@ -355,9 +333,7 @@ pub const TABLE: &[Entry] = &[
         views::reshape(&x, &shape_of(a, &x)?).map(Value::Tensor)
     }),
     method("view", "input *shape", view),
-    method("view_as", "input other", |a| {
-        views::view(&a.tensor(0)?, &like(a)?).map(Value::Tensor)
-    }),
+    method("view_as", "input other", |a| views::view(&a.tensor(0)?, &like(a)?).map(Value::Tensor)),
     method("reshape_as", "input other", |a| {
         views::reshape(&a.tensor(0)?, &like(a)?).map(Value::Tensor)
     }),
@@ -390,30 +366,25 @@ pub const TABLE: &[Entry] = &[
     }),
     both("select", "input dim index", select),
     both("narrow", "input dim start length", narrow),
-    both(
-        "as_strided",
-        "input size stride storage_offset=None",
-        as_strided,
-    ),
+    both("as_strided", "input size stride storage_offset=None", as_strided),
     both("split", "input split_size_or_sections dim=0", split),
     both("chunk", "input chunks dim=0", chunk),
     both("unbind", "input dim=0", |a| {
         let x = a.tensor(0)?;
+        let dim = a.dim(1, x.dim())?;
         if x.dim() == 0 {
-            return Err(index_error(
-                "Dimension specified as 0 but tensor has no dimensions",
-            ));
+            return Err(index_error(format!(
+                "Dimension specified as {dim} but tensor has no dimensions"
+            )));
         }
-        views::unbind(&x, a.dim(1, x.dim())?).map(Value::tensors)
+        views::unbind(&x, dim).map(Value::tensors)
     }),
     both("diagonal", "input offset=0 dim1=0 dim2=1", diagonal),
     both("clone", "input * memory_format=None", |a| {
         check_format(a, 1, "preserve_format")?;
         clone(&a.tensor(0)?).map(Value::Tensor)
     }),
-    both("detach", "input", |a| {
-        Ok(Value::Tensor(a.tensor(0)?.detached()))
-    }),
+    both("detach", "input", |a| Ok(Value::Tensor(a.tensor(0)?.detached()))),
     both("detach_", "input", detach_in_place),
     method("contiguous", "input memory_format=None", |a| {
         check_format(a, 1, "contiguous_format")?;
