@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from conformance.base.levels import LEVELS, NOT_COMPARED
-from conformance.history.claims import text as claim
 from conformance.run_files.categories import CATEGORIES, category
 from conformance.run_files.identity import named
+from conformance.run_files.qualified_claims import qualified_claims, texts
 from conformance.run_files.run import Run
 from conformance.suite.areas import AREAS
 from reports.attention import Attention, attention
@@ -222,8 +222,10 @@ def _found_by(side: dict[str, Any]) -> str:
 
 def _claimed(run: Run) -> str:
     """The claims to levels that the run supports: `values, torch 2.15; also 2.14 · graph, ...`."""
-    claims = (run.footer or {}).get("claims", {})
-    return " · ".join(claim(level, claims[level]) for level in LEVELS if level in claims)
+    if run.footer is None:
+        return ""
+    whole = run.footer.get("claims", {})
+    return " · ".join(texts(qualified_claims(run.header, run.programs, whole)))
 
 
 def selected(selection: dict[str, Any]) -> str:

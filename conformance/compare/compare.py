@@ -79,9 +79,9 @@ def stated(program: Program, got: Trace) -> Verdict:
 
 
 def _raises_too(expected: dict[str, str], got: dict[str, str]) -> bool:
-    """Say whether what a backend lacks is an error of the oracle's, too.
+    """Whether the lack of a backend is an error of the oracle's, too.
 
-    A port that says what it lacks, and no message, did not do the step, whatever torch says there.
+    A port that names a missing operation, and no message, did not do the step, whatever torch says there.
     """
     return "lacks" in expected and bool(got.get("message") or not expected.get("message"))
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.base.torch_versions import minor
+
+_RECORDED = "recorded:torch-"
+
 
 def is_web_address(text: str) -> bool:
     """Whether a page may link this text: other schemes, such as ``javascript:``, act."""
@@ -26,3 +30,12 @@ def named(side: Mapping[str, Any], exactly: bool = False) -> str:
     device, version = side.get("device"), str(side.get("version") or "")
     shown = version if exactly else version.partition("+")[0]
     return " ".join(filter(None, (called(side), shown, f"({device})" if device else "")))
+
+
+def torch_version(header: Mapping[str, Any]) -> str | None:
+    """The minor version of torch that is the oracle of a run; None for another oracle."""
+    oracle = header["oracle"]
+    name = str(oracle["name"])
+    if name.partition(":")[0] == "torch" or name.startswith(_RECORDED):
+        return minor(str(oracle["version"]))
+    return None

@@ -279,14 +279,3 @@ def seconds(runs: dict[str, ArchivedRun]) -> Bars | None:
     ]
     rows = [(visible(area), [f"{value:.1f}" for value in sides[area]]) for area in by_time]
     return Bars(bars, ["Oracle (s)", "Backend (s)"], rows)
-
-
-def text_width(text: str, size: float = 11) -> float:
-    """An upper estimate of the width of a text in Verdana of that size."""
-    return round(sum(_width(character) for character in text) * size, 1)
-
-
-def _width(character: str) -> float:
-    if character in "il.,:;|!'()[]fjt ":
-        return 0.42
-    return 0.95 if character in "mwMW@%" else 0.66

@@ -15,6 +15,7 @@ from conformance.base.outputs import writing
 from conformance.run_files.changes import KINDS
 from conformance.run_files.identity import is_web_address
 from conformance.suite.areas import AREAS
+from reports.badge import picture
 from reports.categories import SYMBOLS, WORDS
 from reports.dashboard.archive import (
     Archive,
@@ -38,7 +39,7 @@ from reports.dashboard.overview import (
 from reports.dashboard.series import Configuration, Series, configurations, named
 from reports.dashboard.store import Store
 from reports.folder import write_site
-from reports.page import STYLES, render, template
+from reports.page import STYLES, render
 from reports.payload import json_text, packed
 from reports.text import shortened, visible
 
@@ -115,7 +116,7 @@ def _files(archive: Archive, commit_url: str | None) -> dict[str, str]:
     said = {one.configuration.slug: badges(one) for one in states}
     for slug in said:
         for badge in said[slug]:
-            files[badge.file] = template("dashboard/badge.svg.j2").render(badge=badge)
+            files[badge.file] = picture(badge)
     common: dict[str, Any] = {
         "levels": LEVELS,
         "not_compared": NOT_COMPARED,
