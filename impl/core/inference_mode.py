@@ -105,6 +105,7 @@ def check_flag(tensor) -> None:
 
 
 def check_save(tensor) -> None:
-    """Raise RuntimeError for an inference tensor, which cannot be saved for backward."""
-    if tensor._inference:
+    """Raise RuntimeError for an inference tensor, which cannot be saved for backward, except in a
+    function that is being transformed, where it is wrapped."""
+    if tensor._inference and not STATE.transforms:
         raise RuntimeError(messages.INFERENCE_SAVE)

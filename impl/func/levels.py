@@ -100,15 +100,17 @@ class Level(Transform):
         duals of torch's forward mode do; otherwise they do not show."""
         self.forward = forward
         self.aliases = aliases
+        self._cuts = False
         self._originals: dict[int, tuple[Tensor, Tensor]] = {}
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Record a graph for the duration of a block, without hooks on saved tensors.
+        """Record a graph for the duration of a block, in inference mode too, without hooks on saved
+        tensors.
 
         Raises RuntimeError where there are some, unless it stands for forward mode.
         """
-        with self._without_hooks(), super().run(), enable_grad():
+        with self._without_hooks(), super().run(), inference_mode(False), enable_grad():
             yield
 
     @contextmanager
@@ -142,22 +144,26 @@ class Level(Transform):
             if not self.aliases:
                 alias.grad_fn._is_wrapper = True
         else:
-            alias = value.detach()._requiring_grad()
-            alias._level = self
+            alias = value.detach()
+            alias._inference = False
+            alias._requiring_grad()._level = self
             forward_grad.pass_on(forward_grad.fw_grad(value), alias)
         self._originals[id(alias)] = alias, value
         return alias
 
     def lowered(self, tree: Any) -> Any:
-        """The tensors of a tree of results, for the caller."""
-        return tree_map(self._for_caller, tree)
+        """The tensors of a tree of results, for the caller: no inference tensors, but in inference
+        mode without a graph of the caller's."""
+        enabled, self._cuts = STATE.enabled, STATE.inference
+        with inference_mode(False), set_grad_enabled(enabled):
+            return tree_map(self._for_caller, tree)
 
     def _for_caller(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or not value.requires_grad:
             return value
         if id(value) in self._originals:
             return self._originals[id(value)][1]
-        if self._belongs_to_caller(value):
+        if not self._cuts and self._belongs_to_caller(value):
             return value
         result = value.detach()
         forward_grad.pass_on(self._for_caller(forward_grad.fw_grad(value)), result)

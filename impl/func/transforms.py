@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from impl.core.grad_mode import enable_grad
+from impl.core.grad_mode import enable_grad, inference_mode
 from impl.core.registry import FUNCTIONS
 from impl.core.state import STATE
 from impl.engine.backward import grad as gradients
@@ -122,7 +122,7 @@ def _pulled(outputs: list, inputs: list, cotangents: list) -> list[Tensor]:
     if not pairs:
         return [zeros_like(x) for x in inputs]
     ends, seeds = zip(*pairs, strict=True)
-    with enable_grad():
+    with inference_mode(False), enable_grad():
         found = gradients(
             ends, inputs, seeds, retain_graph=True, create_graph=True, allow_unused=True
         )
