@@ -81,7 +81,8 @@ def stated(program: Program, got: Trace) -> Verdict:
 def _raises_too(expected: dict[str, str], got: dict[str, str]) -> bool:
     """Whether the lack of a backend is an error of the oracle's, too.
 
-    A port that names a missing operation, and no message, did not do the step, whatever torch says there.
+    A port that names a missing operation, and no message, did not do the step, whatever torch says
+    there.
     """
     return "lacks" in expected and bool(got.get("message") or not expected.get("message"))
 

@@ -1,8 +1,8 @@
 """Qualified claims: for each level the widest claim that a run supports, with its exceptions.
 
-A claim of a whole run falls with its first divergence. A narrower one may still hold: of the level in
-some areas, or except for the known divergences, each of which has a reason. Programs
-that are unsupported are counted in every claim.
+A claim of a whole run falls with its first divergence. A narrower one may still hold: of the level
+in some areas, or except for the known divergences, each of which has a reason. Programs that are
+unsupported are counted in every claim.
 """
 
 from __future__ import annotations

@@ -74,6 +74,8 @@ def refusing_gradients(function):
         if outputs is not None and isinstance(out, (tuple, list)):
             written = [value for i, value in enumerate(out) if i in outputs]
         refuse_links(name, *inputs, written)
+        if STATE.before_write is not None and isinstance(out, (tuple, list)):
+            raise KeyError("out")  # by which name torch's mode looks for the tensor to be written
         return function(*args, out=out, **named)
 
     return refusing
