@@ -74,11 +74,17 @@ def refusing_gradients(function):
         if outputs is not None and isinstance(out, (tuple, list)):
             written = [value for i, value in enumerate(out) if i in outputs]
         refuse_links(name, *inputs, written)
-        if STATE.before_write is not None and isinstance(out, (tuple, list)):
-            raise KeyError("out")  # by which name torch's mode looks for the tensor to be written
+        _refuse_dispatched(name, out)
         return function(*args, out=out, **named)
 
     return refusing
+
+
+def _refuse_dispatched(name: str, out) -> None:
+    """Raise KeyError under `allow_mutation_on_saved_tensors` for an operator whose outputs have
+    names of their own: torch's dispatch mode looks for one of the name "out"."""
+    if STATE.before_write is not None and (isinstance(out, (tuple, list)) or name.endswith("_ex")):
+        raise KeyError("out")
 
 
 def refuse_links(name: str, *values) -> None:

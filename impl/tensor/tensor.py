@@ -264,9 +264,9 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def tolist(self):
         """The elements as nested lists of Python numbers (a number if 0-dim).
 
-        Raises RuntimeError for a ZeroTensor.
+        Raises RuntimeError for a ZeroTensor with elements.
         """
-        if self._is_zerotensor():
+        if self._is_zerotensor() and self._raw.size:
             raise RuntimeError("tolist() shouldn't be called on a tensor with unallocated storage")
         return _python(self._raw)
 

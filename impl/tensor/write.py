@@ -58,6 +58,8 @@ def resize(tensor: Tensor, shape, strides=None) -> None:
     `strides` None stands for row-major. Raises RuntimeError for sizes of too many elements.
     """
     check_resized(shape)
+    if tensor._raw.shape == tuple(shape) and strides in (None, tensor.stride()):
+        return
     row_major = contiguous_strides(shape)
     steps = row_major if strides is None else strides
     size = extent(shape, steps)
