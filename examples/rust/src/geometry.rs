@@ -158,7 +158,8 @@ pub fn inferred(shape: &[i64], count: usize) -> Outcome<Vec<usize>> {
              dimension size -1 can be any value and is ambiguous"
         )));
     }
-    if (open == 0 && known != count) || (open == 1 && (known == 0 || count % known != 0)) {
+    if (open == 0 && known != count) || (open == 1 && (known == 0 || !count.is_multiple_of(known)))
+    {
         return Err(runtime_error(format!(
             "shape '[{text}]' is invalid for input of size {count}"
         )));

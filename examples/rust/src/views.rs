@@ -244,7 +244,7 @@ pub fn split(x: &Tensor, name: &str, dim: usize, sizes: &[usize]) -> Outcome<Vec
         let parts = parts.collect::<Outcome<Vec<_>>>()?;
         crate::joining::cat(&parts, dim).map(|whole| vec![Some(whole)])
     };
-    apply_views(operation.to_all(formula), x)
+    apply_views(operation.all_to(formula), x)
 }
 
 pub fn unbind(x: &Tensor, dim: usize) -> Outcome<Vec<Tensor>> {
@@ -265,7 +265,7 @@ pub fn unbind(x: &Tensor, dim: usize) -> Outcome<Vec<Tensor>> {
         let parts = parts.collect::<Outcome<Vec<_>>>()?;
         crate::joining::stack(&parts, dim).map(|whole| vec![Some(whole)])
     };
-    apply_views(operation.to_all(formula), x)
+    apply_views(operation.all_to(formula), x)
 }
 
 /// A view of any geometry within the storage; `offset` counts from the storage's begin.
