@@ -79,10 +79,9 @@ def stated(program: Program, got: Trace) -> Verdict:
 
 
 def _raises_too(expected: dict[str, str], got: dict[str, str]) -> bool:
-    """Whether the lack of a backend is an error of the oracle's, too.
+    """Say whether an error about a lacking operation is an ordinary one: the oracle raises it, too.
 
-    A port that names a missing operation, and no message, did not do the step, whatever torch says
-    there.
+    An error without message is a port's, which names the operation and has not done the step.
     """
     return "lacks" in expected and bool(got.get("message") or not expected.get("message"))
 

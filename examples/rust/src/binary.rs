@@ -167,7 +167,7 @@ pub fn compare(name: &str, x: &Tensor, y: &Tensor) -> Outcome<Tensor> {
 
 /// Bools of each element.
 pub fn test(x: &Tensor, f: fn(f64) -> bool) -> Outcome<Tensor> {
-    pointwise_as(&[x.clone()], x.dtype(), DType::Bool, |v| f64::from(u8::from(f(v[0]))))
+    pointwise_as(std::slice::from_ref(x), x.dtype(), DType::Bool, |v| f64::from(u8::from(f(v[0]))))
 }
 
 /// Elementwise maximum or minimum; at ties each operand gets half of the gradient.
@@ -245,7 +245,7 @@ pub fn select(mask: &Tensor, x: &Tensor, y: &Tensor) -> Outcome<Tensor> {
         pointwise(x, promoted(&x[1..]), |v| if v[0] != 0.0 { v[1] } else { v[2] })
     })
     .saving(&[Keep::Input(0)])
-    .to_none()
+    .skip()
     .to(|g, c| select(&c.input(0)?, g, &number(0.0)))
     .to(|g, c| select(&c.input(0)?, &number(0.0), g));
     apply(operation, &[mask, x, y])
@@ -278,7 +278,7 @@ pub fn clamp_operation(min: Option<Tensor>, max: Option<Tensor>) -> Outcome<Oper
     };
     let formula = move |g: &Tensor, c: &Context| {
         let x = c.input(0)?;
-        let mask = pointwise_as(&[x.clone()], x.dtype(), DType::Bool, |v| {
+        let mask = pointwise_as(std::slice::from_ref(&x), x.dtype(), DType::Bool, |v| {
             f64::from(u8::from(v[0] > low && v[0] < high))
         })?;
         select(&mask, g, &number(0.0))

@@ -88,7 +88,7 @@ pub fn gather(x: &Tensor, dim: usize, indices: &Tensor) -> Outcome<Tensor> {
         c.input(0)?;
         scattered(g, &c.input(1)?, c.shape(0), dim, true)
     })
-    .to_none();
+    .skip();
     apply(operation, &[x, indices])
 }
 
@@ -113,7 +113,7 @@ pub fn scattered(
         .saving(&[Keep::Input(2)])
         .to(move |g, c| if adds { Ok(g.clone()) } else { zeroed(g, &c.input(2)?, dim) })
         .to(move |g, c| gather(g, dim, &c.input(2)?))
-        .to_none();
+        .skip();
     let zeros = Tensor::full(shape, g.dtype(), 0.0)?;
     let made = apply_in_place(operation, &[&zeros, g, indices])?;
     // torch writes the zeros, too, where it puts a selection in.
@@ -144,7 +144,7 @@ pub fn masked_fill_operation(value: f64) -> Operation {
     })
     .saving(&[Keep::Input(1)])
     .to(|g, c| apply(masked_fill_operation(0.0), &[g, &c.input(1)?]))
-    .to_none()
+    .skip()
 }
 
 /// Fill with the one element of a tensor, where a mask is true.
@@ -154,7 +154,7 @@ pub fn masked_fill_with(target: &Tensor, mask: &Tensor, value: &Tensor) -> Outco
     })
     .saving(&[Keep::Input(1)])
     .to(|g, c| apply(masked_fill_operation(0.0), &[g, &c.input(1)?]))
-    .to_none()
+    .skip()
     .to(|g, c| {
         let kept = select(&c.input(1)?, g, &number(0.0))?;
         sum_over(&kept, &Over::all(g))

@@ -1,6 +1,19 @@
 //! Shapes and strides: broadcasting, views, and the layout of results.
 
-use crate::fault::{Outcome, index_error, runtime_error};
+use crate::fault::{Outcome, index_error, lacks, runtime_error};
+
+/// The most elements of a tensor. Larger ones are lacking: an allocation that fails would end the
+/// process.
+pub const LARGEST: usize = 1 << 20;
+
+/// Raise for a shape of too many elements, or with too large a size beside a zero.
+pub fn check_size(shape: &[usize]) -> Outcome<()> {
+    let count = shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size.max(1)));
+    match count {
+        Some(count) if count <= LARGEST => Ok(()),
+        _ => Err(lacks(format!("tensors of more than {LARGEST} elements"))),
+    }
+}
 
 pub fn product(sizes: &[usize]) -> usize {
     sizes.iter().product()
@@ -158,7 +171,8 @@ pub fn inferred(shape: &[i64], count: usize) -> Outcome<Vec<usize>> {
              dimension size -1 can be any value and is ambiguous"
         )));
     }
-    if (open == 0 && known != count) || (open == 1 && (known == 0 || count % known != 0)) {
+    if (open == 0 && known != count) || (open == 1 && (known == 0 || !count.is_multiple_of(known)))
+    {
         return Err(runtime_error(format!(
             "shape '[{text}]' is invalid for input of size {count}"
         )));

@@ -3,7 +3,7 @@
 use crate::copies::{copy_into, fill, fill_with};
 use crate::dtype::DType;
 use crate::fault::{Fault, Outcome, index_error, lacks, type_error, value_error};
-use crate::geometry::{contiguous_strides, places, shown};
+use crate::geometry::{check_size, contiguous_strides, places, product, shown};
 use crate::operation::{Operation, apply};
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -225,6 +225,7 @@ pub fn rows_at(
     within: &[usize],
 ) -> Outcome<Tensor> {
     let shape = x.shape();
+    check_size(&[product(&shape), rows.len()])?;
     let strides = contiguous_strides(&shape);
     let mut outer = shape.clone();
     outer.truncate(dim);
@@ -242,7 +243,7 @@ pub fn rows_at(
 }
 
 /// Elements by their row-major places; what is read twice gets both gradients.
-fn read_at(x: &Tensor, name: &str, reads: Vec<usize>, shape: Vec<usize>) -> Outcome<Tensor> {
+pub fn read_at(x: &Tensor, name: &str, reads: Vec<usize>, shape: Vec<usize>) -> Outcome<Tensor> {
     let (own, places) = (reads.clone(), shape.clone());
     let operation = Operation::new(name, move |x| {
         let values = x[0].values();

@@ -21,6 +21,7 @@ mod observe;
 mod operation;
 mod order;
 mod pointwise;
+mod pooling;
 mod products;
 mod program;
 mod python;

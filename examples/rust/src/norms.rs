@@ -36,7 +36,7 @@ pub fn norm(x: &Tensor, order: f64, over: &Over) -> Outcome<Tensor> {
         let result = reinserted(&c.output(0)?, &again)?;
         gradient(&g, &x, &result, order, &again)
     };
-    apply(Operation::new("LinalgVectorNorm0", compute).saving(BOTH).to_maybe(formula), &[x])
+    apply(Operation::new("LinalgVectorNorm0", compute).saving(BOTH).maybe_to(formula), &[x])
 }
 
 /// The gradient of a norm; none where it counts elements.

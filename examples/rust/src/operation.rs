@@ -102,7 +102,7 @@ impl Operation {
     }
 
     /// The gradient of the next input, where there is one.
-    pub fn to_maybe(
+    pub fn maybe_to(
         mut self,
         formula: impl Fn(&Tensor, &Context) -> Outcome<Option<Tensor>> + 'static,
     ) -> Self {
@@ -111,7 +111,7 @@ impl Operation {
     }
 
     /// The next input has no gradient.
-    pub fn to_none(mut self) -> Operation {
+    pub fn skip(mut self) -> Operation {
         self.formulas.push(None);
         self
     }
@@ -121,7 +121,7 @@ impl Operation {
     }
 
     /// The gradients of all inputs.
-    pub fn to_all(
+    pub fn all_to(
         mut self,
         formulas: impl Fn(&Context) -> Outcome<Vec<Option<Tensor>>> + 'static,
     ) -> Operation {

@@ -72,7 +72,7 @@ fn picked(
         let made = scattered(&wide(&g)?, &wide(&indices)?, c.shape(0), dim, false)?;
         Ok(vec![Some(made)])
     };
-    let operation = Operation::many(name, compute).saving(&[Keep::Output(1)]).to_all(formula);
+    let operation = Operation::many(name, compute).saving(&[Keep::Output(1)]).all_to(formula);
     let mut made = apply_many(operation, std::slice::from_ref(x))?.into_iter();
     match (made.next(), made.next()) {
         (Some(values), Some(indices)) => Ok((values, indices)),

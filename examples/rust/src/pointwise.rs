@@ -3,7 +3,7 @@
 use crate::binary::{add, div, mul, neg, sub};
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks};
-use crate::geometry::{broadcast, expanded_strides, places, product, result_strides};
+use crate::geometry::{broadcast, check_size, expanded_strides, places, product, result_strides};
 use crate::operation::{Context, Keep, Operation, apply};
 use crate::state::default_dtype;
 use crate::tensor::Tensor;
@@ -55,6 +55,7 @@ fn computed(
     for input in &inputs[1..] {
         shape = broadcast(&shape, &input.shape())?;
     }
+    check_size(&shape)?;
     let strides: Vec<Vec<usize>> =
         inputs.iter().map(|x| expanded_strides(&x.shape(), &x.strides(), &shape)).collect();
     let columns: Vec<Vec<f64>> = inputs

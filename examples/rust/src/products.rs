@@ -1,7 +1,7 @@
 //! Products of matrices and vectors.
 
 use crate::fault::{Outcome, lacks, runtime_error};
-use crate::geometry::{broadcast, product, view_strides};
+use crate::geometry::{broadcast, check_size, product, view_strides};
 use crate::operation::{Operation, apply};
 use crate::tensor::Tensor;
 use crate::views::{expand, reshape, t, transpose, unsafe_view, unsqueeze, view};
@@ -12,6 +12,7 @@ fn products(a: &Tensor, b: &Tensor, shape: &[usize]) -> Outcome<Tensor> {
     let columns = if b.dim() == 1 { 1 } else { b.shape()[b.dim() - 1] };
     let batch = if a.dim() == 3 { a.shape()[0] } else { 1 };
     let rows = if a.dim() == 1 { 1 } else { a.shape()[a.dim() - 2] };
+    check_size(&[batch, rows, columns, inner])?;
     let (left, right) = (a.values(), b.values());
     let mut values = Vec::with_capacity(batch * rows * columns);
     for matrix in 0..batch {

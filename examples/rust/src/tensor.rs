@@ -7,14 +7,11 @@ use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::{Rc, Weak};
 
 use crate::dtype::DType;
-use crate::fault::{Outcome, lacks, runtime_error};
-use crate::geometry::{contiguous_strides, is_contiguous, is_dense, places, product};
+use crate::fault::{Outcome, runtime_error};
+use crate::geometry::{check_size, contiguous_strides, is_contiguous, is_dense, places, product};
 use crate::graph::{Node, View};
 use crate::hooks::Hooks;
 use crate::state::next_id;
-
-/// Larger tensors are lacking: an allocation that fails would end the process.
-const LARGEST: usize = 1 << 24;
 
 /// A buffer of elements, each a float that its dtype can hold.
 pub struct Storage {
@@ -79,9 +76,7 @@ impl Tensor {
         dtype: DType,
         values: &[f64],
     ) -> Outcome<Tensor> {
-        if values.len() > LARGEST {
-            return Err(lacks(format!("tensors of more than {LARGEST} elements")));
-        }
+        check_size(shape)?;
         let places = places(shape, &strides, 0);
         let size = places.iter().max().map_or(0, |last| last + 1);
         let mut data = vec![0.0; size];
@@ -98,11 +93,8 @@ impl Tensor {
     }
 
     pub fn full(shape: &[usize], dtype: DType, value: f64) -> Outcome<Tensor> {
-        let count = shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
-        match count {
-            Some(count) if count <= LARGEST => Tensor::new(shape, dtype, &vec![value; count]),
-            _ => Err(lacks(format!("tensors of more than {LARGEST} elements"))),
-        }
+        check_size(shape)?;
+        Tensor::new(shape, dtype, &vec![value; product(shape)])
     }
 
     /// A Python number. A float is kept as it is until the result is rounded.

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use crate::copies::clone_strided;
 use crate::fault::{Outcome, runtime_error};
-use crate::geometry::{contiguous_strides, expanded_strides, places, shown, view_strides};
+use crate::geometry::{
+    check_size, contiguous_strides, expanded_strides, places, shown, view_strides,
+};
 use crate::graph::{Geometry, Meta, Node, Work, edge_of};
 use crate::operation::{Context, Operation, apply, apply_view, apply_views};
 use crate::tensor::Tensor;
@@ -143,6 +145,7 @@ pub fn expand(x: &Tensor, shape: &[i64]) -> Outcome<Tensor> {
             (size, _) => size as usize,
         });
     }
+    check_size(&target)?;
     let mut strides = expanded_strides(&own, &x.strides(), &target);
     // A new dimension of one element has the stride of what is within it.
     for i in (0..missing.min(target.len() - usize::from(!target.is_empty()))).rev() {
@@ -244,7 +247,7 @@ pub fn split(x: &Tensor, name: &str, dim: usize, sizes: &[usize]) -> Outcome<Vec
         let parts = parts.collect::<Outcome<Vec<_>>>()?;
         crate::joining::cat(&parts, dim).map(|whole| vec![Some(whole)])
     };
-    apply_views(operation.to_all(formula), x)
+    apply_views(operation.all_to(formula), x)
 }
 
 pub fn unbind(x: &Tensor, dim: usize) -> Outcome<Vec<Tensor>> {
@@ -265,7 +268,7 @@ pub fn unbind(x: &Tensor, dim: usize) -> Outcome<Vec<Tensor>> {
         let parts = parts.collect::<Outcome<Vec<_>>>()?;
         crate::joining::stack(&parts, dim).map(|whole| vec![Some(whole)])
     };
-    apply_views(operation.to_all(formula), x)
+    apply_views(operation.all_to(formula), x)
 }
 
 /// A view of any geometry within the storage; `offset` counts from the storage's begin.

@@ -6,6 +6,7 @@ use crate::copies::filled_like;
 use crate::dtype::DType;
 use crate::factories::{from_nested, shape};
 use crate::fault::{Outcome, lacks, runtime_error};
+use crate::geometry::{LARGEST, check_size};
 use crate::state::default_dtype;
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -82,7 +83,7 @@ fn arange(a: &Arguments) -> Outcome<Value> {
         return Err(runtime_error("upper bound and lower bound inconsistent with step sign"));
     }
     let count = ((end - start) / by).ceil().max(0.0);
-    if count > 1e7 {
+    if count > LARGEST as f64 {
         return Err(lacks("so long an arange"));
     }
     let values: Vec<f64> = (0..count as usize).map(|i| start + i as f64 * by).collect();
@@ -94,7 +95,7 @@ fn arange(a: &Arguments) -> Outcome<Value> {
 
 fn linspace(a: &Arguments) -> Outcome<Value> {
     let (start, end, steps) = (a.float(0)?, a.float(1)?, a.int(2)?);
-    let Some(count) = usize::try_from(steps).ok().filter(|&count| count < 10_000_000) else {
+    let Some(count) = usize::try_from(steps).ok().filter(|&count| count <= LARGEST) else {
         return Err(runtime_error("number of steps must be non-negative"));
     };
     let step = if count > 1 { (end - start) / (count - 1) as f64 } else { 0.0 };
@@ -115,6 +116,7 @@ fn linspace(a: &Arguments) -> Outcome<Value> {
 fn eye(a: &Arguments) -> Outcome<Value> {
     let rows = shape(&[a.int(0)?])?[0];
     let columns = if a.is_none(1) { rows } else { shape(&[a.int(1)?])?[0] };
+    check_size(&[rows, columns])?;
     let made = Tensor::full(&[rows, columns], a.dtype(2)?.unwrap_or_else(default_dtype), 0.0)?;
     let one = |i: usize| f64::from(u8::from(i / columns.max(1) == i % columns.max(1)));
     made.store(&(0..rows * columns).map(one).collect::<Vec<_>>())?;

@@ -4,8 +4,10 @@
 pub mod attributes;
 mod autograd;
 mod factories;
+mod functional;
 mod neural;
 mod pointwise;
+mod pooling;
 mod queries;
 mod reductions;
 mod views;
@@ -61,6 +63,8 @@ const TABLES: &[&[Entry]] = &[
     autograd::TABLE,
     queries::TABLE,
     neural::TABLE,
+    pooling::TABLE,
+    functional::TABLE,
 ];
 
 fn entry(name: &str, not: Found) -> Option<&'static Entry> {

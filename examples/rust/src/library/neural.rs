@@ -27,7 +27,7 @@ fn kinked(
 ) -> Outcome<Value> {
     let formula = move |g: &Tensor, c: &Context| {
         let x = c.input(0)?;
-        mul(g, &pointwise(&[x.clone()], x.dtype(), |v| slope(v[0]))?)
+        mul(g, &pointwise(std::slice::from_ref(&x), x.dtype(), |v| slope(v[0]))?)
     };
     let operation = Operation::new(name, move |x| pointwise(x, x[0].dtype(), |v| f(v[0])));
     apply(operation.saving(&[Keep::Input(0)]).to(formula), &[x]).map(Value::Tensor)

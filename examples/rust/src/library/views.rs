@@ -4,7 +4,7 @@ use super::{Arguments, Entry, both, function, method};
 use crate::copies::{cast, clone, contiguous};
 use crate::dtype::DType;
 use crate::fault::{Outcome, index_error, lacks, runtime_error, type_error};
-use crate::geometry::{dimension, inferred};
+use crate::geometry::{check_size, dimension, inferred};
 use crate::graph::grad_fn;
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -156,12 +156,13 @@ fn as_strided(a: &Arguments) -> Outcome<Value> {
     else {
         return Err(lacks("as_strided with negative numbers"));
     };
+    check_size(&shape)?;
     if shape.len() != strides.len() {
         return Err(runtime_error("mismatch in length of strides and shape"));
     }
-    let last = shape.iter().zip(&strides).map(|(size, stride)| size.saturating_sub(1) * stride);
-    let end = if shape.contains(&0) { 0 } else { offset + last.sum::<usize>() + 1 };
-    if end > x.layout().storage.data.borrow().len() {
+    let reach = |(size, stride): (&usize, &usize)| size.saturating_sub(1).saturating_mul(*stride);
+    let last = shape.iter().zip(&strides).map(reach).fold(offset, usize::saturating_add);
+    if !shape.contains(&0) && last >= x.layout().storage.data.borrow().len() {
         return Err(lacks("as_strided beyond the storage"));
     }
     views::as_strided(&x, &shape, &strides, offset).map(Value::Tensor)
@@ -293,6 +294,7 @@ fn repeat(a: &Arguments) -> Outcome<Value> {
              tensor",
         ));
     };
+    check_size(&times.iter().map(|&count| count.max(0) as usize).collect::<Vec<_>>())?;
     if times.iter().any(|&count| count < 0) || x.requires_grad() {
         return Err(lacks("repeat of a tensor that requires grad"));
     }
