@@ -254,7 +254,7 @@ def _print_reasons(console: Terminal, outcome: str, result: Result) -> None:
     console.print(Text(f"{outcome.replace('_', ' ')}:", style=_STYLES[outcome]))
     for reason, lines in told[:FIRST]:
         console.print(
-            Text(f"  {len(lines):,} x {cut(reason)}, such as {lines[0]['id']}"), soft_wrap=True
+            Text(f"  {len(lines):,} x {_begin(reason)}, such as {lines[0]['id']}"), soft_wrap=True
         )
     if rest := told[FIRST:]:
         left = sum(len(lines) for _, lines in rest)
@@ -262,6 +262,12 @@ def _print_reasons(console: Terminal, outcome: str, result: Result) -> None:
     if outcome == "unsupported" and "run file" in result.files:
         path = shlex.quote(str(result.files["run file"]))
         console.print(Text(f"  the way on: conform todo {path}"), soft_wrap=True)
+
+
+def _begin(reason: str) -> str:
+    """The first lines of a reason, on one line: what a process printed may be long."""
+    first, *more = reason.split("\n")
+    return cut(" ".join([first, *more[:2]]), 240)
 
 
 def _work(spent: Times) -> str:

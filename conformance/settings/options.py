@@ -171,6 +171,11 @@ BACKENDS = (
     Option("image", "the image of --isolate container", {"default": None, "metavar": "IMAGE"}),
     Option("network", "let a port's command use the network", {"action": "store_true"}),
     Option(
+        "log",
+        "write all that a port is sent and answers into files of this folder, one for each process",
+        {"default": None, "metavar": "DIR"},
+    ),
+    Option(
         "no-isolation",
         "run backend and oracle in the same process as the harness (for debuggers; no timeout, and "
         "no protection from what they do)",
