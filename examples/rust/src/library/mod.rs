@@ -5,6 +5,8 @@ pub mod attributes;
 mod autograd;
 mod factories;
 mod functional;
+mod in_place;
+mod indices;
 mod neural;
 mod pointwise;
 mod pooling;
@@ -65,6 +67,8 @@ const TABLES: &[&[Entry]] = &[
     neural::TABLE,
     pooling::TABLE,
     functional::TABLE,
+    in_place::TABLE,
+    indices::TABLE,
 ];
 
 fn entry(name: &str, not: Found) -> Option<&'static Entry> {

@@ -90,6 +90,10 @@ fn where_(mask: Tensor, x: Tensor, y: Tensor) -> Outcome<Value> {
             mask.dtype().scalar_type()
         )));
     }
+    let dtype = crate::pointwise::promoted(&[x.clone(), y.clone()]);
+    for number in [&x, &y].into_iter().filter(|operand| operand.is_number()) {
+        dtype.check(number.item()?)?;
+    }
     select(&mask, &x, &y).map(Value::Tensor)
 }
 
