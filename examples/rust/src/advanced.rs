@@ -187,7 +187,7 @@ pub fn put(
                 }
             }
         });
-    if name.starts_with("Scatter1") || name.starts_with("IndexFill") {
+    if matches!(name, "Scatter1" | "IndexFill0" | "MaskedFill0") {
         operation = operation.without_last();
     }
     for _ in indices {

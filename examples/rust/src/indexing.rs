@@ -49,6 +49,7 @@ pub fn set(x: &Tensor, index: &Value, value: &Value) -> Outcome<()> {
 
 /// Write to the elements at index tensors.
 fn put(target: &Tensor, tensors: &[(usize, Tensor)], value: &Value) -> Outcome<()> {
+    let is_number = !matches!(value, Value::Tensor(_));
     let value = match value {
         Value::Tensor(value) => match without_leading_ones(&value.shape()) {
             shape if shape.len() < value.dim() => view(value, shape)?,
@@ -59,10 +60,24 @@ fn put(target: &Tensor, tensors: &[(usize, Tensor)], value: &Value) -> Outcome<(
             None => return Err(lacks(format!("writing a {} by subscript", other.type_name()))),
         },
     };
-    let value = cast(&value, target.dtype())?;
+    // torch fills with a number, and fills under a mask with one element of any dtype.
+    let is_mask = matches!(tensors, [(_, index)] if index.dtype() == DType::Bool);
+    let is_index = matches!(tensors, [(_, index)] if index.dtype() == DType::Int64);
+    let value = if is_mask && value.count() == 1 { cast(&value, target.dtype())? } else { value };
+    let name = match (is_number, is_mask, is_index) {
+        (true, true, _) => "MaskedFill0",
+        (true, _, true) => "IndexFill0",
+        _ => "IndexPut0",
+    };
+    let layout = target.layout();
+    let twice = layout.shape.iter().zip(&layout.strides).any(|(&n, &by)| n > 1 && by == 0);
+    drop(layout);
+    if twice && name == "IndexFill0" {
+        return Err(lacks("filling elements that share memory at indices"));
+    }
     let found = advanced::spots_for(&target.shape(), tensors, Some(&value.shape()))?;
     let indices: Vec<Tensor> = tensors.iter().map(|(_, tensor)| tensor.clone()).collect();
-    advanced::put(target, "IndexPut0", found, &value, &indices, false, true).map(|_| ())
+    advanced::put(target, name, found, &value, &indices, false, true).map(|_| ())
 }
 
 fn without_leading_ones(shape: &[usize]) -> &[usize] {

@@ -98,6 +98,9 @@ fn index_fill(a: &Arguments, in_place: bool) -> Outcome<Value> {
     let found = spots(&x.shape(), &[(a.dim(1, x.dim())?, index.clone())])?;
     let number = a.float(3)?;
     x.dtype().check(number)?;
+    if in_place && !x.is_dense() {
+        return Err(lacks("index_fill_ of elements that share memory"));
+    }
     put(&x, "IndexFill0", found, &scalar(&x, number)?, &[index], false, in_place).map(Value::Tensor)
 }
 

@@ -1,6 +1,7 @@
 //! The names that a program may use: functions of torch and methods of tensors, with their
 //! parameters. Each file has the names of one subject.
 
+mod activations;
 pub mod attributes;
 mod autograd;
 mod factories;
@@ -59,6 +60,7 @@ const fn method(name: &'static str, parameters: &'static str, call: Call) -> Ent
 
 const TABLES: &[&[Entry]] = &[
     pointwise::TABLE,
+    activations::TABLE,
     reductions::TABLE,
     views::TABLE,
     factories::TABLE,
