@@ -1,7 +1,7 @@
 //! Activations, and other elementwise functions with a kink.
 
 use super::{Arguments, Entry, both, function};
-use crate::binary::{compare, div, mul, select};
+use crate::binary::{compare, div, mul, select, written};
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, runtime_error};
 use crate::operation::{Context, Keep, Operation, apply};
@@ -40,8 +40,8 @@ fn elu(x: &Tensor, name: &str, alpha: f64, scale: f64, inner: f64) -> Outcome<Va
     shaped(
         x,
         name,
-        move |v| if v <= 0.0 { (v * inner).exp_m1() * alpha * scale } else { v * scale },
-        move |v| if v <= 0.0 { inner * alpha * scale * (v * inner).exp() } else { scale },
+        move |v| if v < 0.0 { (v * inner).exp_m1() * alpha * scale } else { v * scale },
+        move |v| if v > 0.0 { scale } else { inner * alpha * scale * (v * inner).exp() },
     )
 }
 
@@ -110,7 +110,9 @@ fn heaviside(a: &Arguments) -> Outcome<Value> {
         Err(runtime_error("derivative for aten::heaviside is not implemented"))
     };
     let operation = Operation::new("Heaviside0", move |x| pointwise(x, x[0].dtype(), step));
-    apply(operation.named("NotImplemented").to(refused).to(refused), &[&x, &y]).map(Value::Tensor)
+    let operation = operation.named("NotImplemented").to(refused);
+    let operation = if y.requires_grad() { operation.to(refused) } else { operation.skip() };
+    apply(operation, &[&x, &y]).map(Value::Tensor)
 }
 
 /// `x * log(y)`, zero where `x` is.
@@ -183,7 +185,11 @@ fn smooth_l1(a: &Arguments) -> Outcome<Value> {
     if beta <= 0.0 {
         return Err(lacks("smooth_l1_loss without a curve"));
     }
-    let slope = move |v: f64| if v.abs() < beta { v / beta } else { crate::pointwise::sign(v) };
+    let slope = move |v: f64| match v {
+        v if v.is_nan() => v,
+        v if v.abs() < beta => v / beta,
+        v => crate::pointwise::sign(v),
+    };
     loss(a, "SmoothL1Loss0", move |v| smooth(v, beta), slope)
 }
 
@@ -215,7 +221,8 @@ fn clamped(x: &Tensor, low: Option<Tensor>, high: Option<Tensor>) -> Outcome<Ten
     let gradient = move |g: &Tensor, c: &Context, i: usize| {
         let inputs = [c.input(0)?, c.input(1)?, c.input(2)?];
         let shares = pointwise(&inputs, g.dtype(), |v| share(v)[i])?;
-        select(&compare("eq", &shares, &whole(0))?, &number(0.0), &mul(g, &shares)?)
+        let made = select(&compare("eq", &shares, &whole(0))?, &number(0.0), &mul(g, &shares)?)?;
+        written(made, 1)
     };
     let operation = Operation::new("Clamp0", |x| {
         pointwise(x, promoted(x), |v| if v[0].is_nan() { v[0] } else { v[0].max(v[1]).min(v[2]) })
@@ -278,6 +285,7 @@ pub const TABLE: &[Entry] = &[
     function("nn.functional.hardswish", "input", |a| {
         let f = |v: f64| if v.is_nan() { v } else { v * (v + 3.0).clamp(0.0, 6.0) / 6.0 };
         let slope = |v: f64| match v {
+            v if v.is_nan() => v,
             v if v <= -3.0 => 0.0,
             v if v < 3.0 => v / 3.0 + 0.5,
             _ => 1.0,
@@ -296,8 +304,18 @@ pub const TABLE: &[Entry] = &[
     both("heaviside", "input values", heaviside),
     both("xlogy", "input other", xlogy),
     both("copysign", "input other", |a| {
-        let slope = |x: f64, y: f64| if x == 0.0 { 0.0 } else { x.copysign(y) / x };
-        of_two(a, "Copysign0", |x, y| x.copysign(y), [slope, |_, _| 0.0])
+        let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+        let operation = Operation::new("Copysign0", |x| {
+            pointwise(x, floating(promoted(x)), |v| v[0].copysign(v[1]))
+        })
+        .saving(&[Keep::Input(0), Keep::Output(0)])
+        .to(|g, c| {
+            let (x, result) = (c.input(0)?, c.output(0)?);
+            let flat = compare("eq", &x, &whole(0))?;
+            mul(g, &select(&flat, &number(0.0), &div(&result, &x)?)?)
+        })
+        .to(|g, _| written(crate::copies::zeros_like(g)?, 1));
+        apply(operation, &[&x, &y]).map(Value::Tensor)
     }),
     both("clamp_min", "input min", |a| match a.at(1) {
         Value::Tensor(_) => Err(lacks("clamp_min with a tensor")),
@@ -310,6 +328,11 @@ pub const TABLE: &[Entry] = &[
     both("addcmul", "input tensor1 tensor2 * value=1", |a| {
         let (x, y, z) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
         let value = a.float(3)?;
+        // Half precision is computed in single precision.
+        match promoted(&[x.clone(), y.clone(), z.clone()]) {
+            DType::Float16 | DType::BFloat16 => DType::Float32.check(value)?,
+            dtype => dtype.check(value)?,
+        }
         let operation = Operation::new("Addcmul0", move |x| {
             pointwise(x, promoted(x), |v| v[0] + value * v[1] * v[2])
         })
