@@ -31,7 +31,7 @@ pub fn index_select(x: &Tensor, dim: usize, indices: &Tensor) -> Outcome<Tensor>
 }
 
 /// The places in a tensor of `shape` of each element of an index along a dimension.
-fn targets(indices: &Tensor, shape: &[usize], dim: usize) -> Outcome<Vec<usize>> {
+pub fn targets(indices: &Tensor, shape: &[usize], dim: usize) -> Outcome<Vec<usize>> {
     let strides = contiguous_strides(shape);
     let own = indices.shape();
     let mut others = strides.clone();

@@ -1,9 +1,10 @@
 //! Subscripts: views, and copies of the elements at indices.
 
-use crate::copies::{copy_into, fill, fill_with};
+use crate::advanced;
+use crate::copies::{cast, copy_into, fill, fill_with};
 use crate::dtype::DType;
 use crate::fault::{Fault, Outcome, index_error, lacks, type_error, value_error};
-use crate::geometry::{check_size, contiguous_strides, places, product, shown};
+use crate::geometry::{check_size, contiguous_strides, places, product};
 use crate::operation::{Operation, apply};
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -15,8 +16,7 @@ pub fn get(x: &Tensor, index: &Value) -> Outcome<Tensor> {
     match &tensors[..] {
         [] if found.is(x) => alias(x),
         [] => Ok(found),
-        [(dim, indices)] => gather_at(&found, *dim, indices),
-        _ => Err(lacks("indexing with several tensors")),
+        tensors => advanced::read(&found, tensors),
     }
 }
 
@@ -28,7 +28,7 @@ pub fn set(x: &Tensor, index: &Value, value: &Value) -> Outcome<()> {
         return Err(type_error(format!("can't assign a str to a torch.{name}Tensor")));
     }
     if !tensors.is_empty() {
-        return Err(lacks("writing to the elements at indices"));
+        return put(&target, &tensors, value);
     }
     match value {
         Value::Tensor(value) if value.shape() == target.shape() => copy_into(&target, value),
@@ -45,6 +45,39 @@ pub fn set(x: &Tensor, index: &Value, value: &Value) -> Outcome<()> {
         },
     }?;
     Ok(())
+}
+
+/// Write to the elements at index tensors.
+fn put(target: &Tensor, tensors: &[(usize, Tensor)], value: &Value) -> Outcome<()> {
+    let is_number = !matches!(value, Value::Tensor(_));
+    let value = match value {
+        Value::Tensor(value) => match without_leading_ones(&value.shape()) {
+            shape if shape.len() < value.dim() => view(value, shape)?,
+            _ => value.clone(),
+        },
+        other => match other.number() {
+            Some((number, _)) => advanced::scalar(target, number)?,
+            None => return Err(lacks(format!("writing a {} by subscript", other.type_name()))),
+        },
+    };
+    // torch fills with a number, and fills under a mask with one element of any dtype.
+    let is_mask = matches!(tensors, [(_, index)] if index.dtype() == DType::Bool);
+    let is_index = matches!(tensors, [(_, index)] if index.dtype() == DType::Int64);
+    let value = if is_mask && value.count() == 1 { cast(&value, target.dtype())? } else { value };
+    let name = match (is_number, is_mask, is_index) {
+        (true, true, _) => "MaskedFill0",
+        (true, _, true) => "IndexFill0",
+        _ => "IndexPut0",
+    };
+    let layout = target.layout();
+    let twice = layout.shape.iter().zip(&layout.strides).any(|(&n, &by)| n > 1 && by == 0);
+    drop(layout);
+    if twice && name == "IndexFill0" {
+        return Err(lacks("filling elements that share memory at indices"));
+    }
+    let found = advanced::spots_for(&target.shape(), tensors, Some(&value.shape()))?;
+    let indices: Vec<Tensor> = tensors.iter().map(|(_, tensor)| tensor.clone()).collect();
+    advanced::put(target, name, found, &value, &indices, false, true).map(|_| ())
 }
 
 fn without_leading_ones(shape: &[usize]) -> &[usize] {
@@ -151,71 +184,6 @@ fn sliced(x: &Tensor, dim: usize, parts: &[Value; 3], always: bool) -> Outcome<T
     slice(x, dim, start as usize, end as usize, step as usize)
 }
 
-/// The elements at indices, or where a mask is true.
-fn gather_at(x: &Tensor, dim: usize, indices: &Tensor) -> Outcome<Tensor> {
-    if indices.dtype() == DType::Bool {
-        return masked(x, dim, indices);
-    }
-    let size = x.shape()[dim] as i64;
-    if x.count() == 0 {
-        return Err(lacks("indexing a tensor without elements"));
-    }
-    if let Some(index) = indices.values().iter().find(|&&i| i >= size as f64 || i < -size as f64) {
-        // torch moves the dimension to the front before it looks.
-        return Err(index_error(format!(
-            "index {index} is out of bounds for dimension 0 with size {size}"
-        )));
-    }
-    let rows: Vec<usize> =
-        indices.values().iter().map(|&i| (i as i64).rem_euclid(size.max(1)) as usize).collect();
-    rows_at(x, "Index0", dim, &rows, &indices.shape())
-}
-
-fn masked(x: &Tensor, dim: usize, mask: &Tensor) -> Outcome<Tensor> {
-    let shape = x.shape();
-    let part = &shape[dim..dim + mask.dim()];
-    if part != mask.shape() {
-        let at = (0..part.len()).find(|&i| part[i] != mask.shape()[i]).unwrap_or(0);
-        return Err(index_error(format!(
-            "The shape of the mask {} at index {at} does not match the shape of the indexed tensor \
-             {} at index {}",
-            shown(&mask.shape()),
-            shown(&shape),
-            dim + at
-        )));
-    }
-    let places = mask
-        .values()
-        .iter()
-        .enumerate()
-        .filter(|(_, v)| **v != 0.0)
-        .map(|(i, _)| i)
-        .collect::<Vec<_>>();
-    if mask.dim() == 1 {
-        return rows_at(x, "Index0", dim, &places, &[places.len()]);
-    }
-    if dim > 0 || mask.dim() == 0 {
-        return Err(lacks("a mask behind other subscripts, or without dimensions"));
-    }
-    elements_at(x, &places, mask.count())
-}
-
-/// The elements of a tensor's first dimensions, seen as one of `size`.
-fn elements_at(x: &Tensor, chosen: &[usize], size: usize) -> Outcome<Tensor> {
-    let shape = x.shape();
-    let inner = x.count() / size.max(1);
-    let mut kept = vec![chosen.len()];
-    let mut seen = 1;
-    let mut rest = shape.iter();
-    while seen < size {
-        seen *= rest.next().copied().unwrap_or(size);
-    }
-    kept.extend(rest);
-    let reads: Vec<usize> =
-        chosen.iter().flat_map(|&i| (0..inner).map(move |k| i * inner + k)).collect();
-    read_at(x, "Index0", reads, kept)
-}
-
 /// The parts of a tensor at positions along a dimension, which takes the shape `within`.
 pub fn rows_at(
     x: &Tensor,
@@ -244,16 +212,17 @@ pub fn rows_at(
 
 /// Elements by their row-major places; what is read twice gets both gradients.
 pub fn read_at(x: &Tensor, name: &str, reads: Vec<usize>, shape: Vec<usize>) -> Outcome<Tensor> {
+    apply(read_operation(name, reads, shape), &[x])
+}
+
+pub fn read_operation(name: &str, reads: Vec<usize>, shape: Vec<usize>) -> Operation {
     let (own, places) = (reads.clone(), shape.clone());
     let operation = Operation::new(name, move |x| {
         let values = x[0].values();
-        Tensor::new(
-            &places,
-            x[0].dtype(),
-            &own.iter().map(|&place| values[place]).collect::<Vec<_>>(),
-        )
+        let found: Vec<f64> = own.iter().map(|&place| values[place]).collect();
+        Tensor::new(&places, x[0].dtype(), &found)
     });
-    apply(operation.to(move |g, c| added_at(g, &reads, &shape, c.shape(0))), &[x])
+    operation.to(move |g, c| added_at(g, &reads, &shape, c.shape(0)))
 }
 
 fn added_at(g: &Tensor, writes: &[usize], part: &[usize], shape: &[usize]) -> Outcome<Tensor> {

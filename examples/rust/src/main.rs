@@ -1,6 +1,7 @@
 //! A port of torch's autograd in Rust, for the conformance suite: JSON lines on standard input and
 //! output, a program in and its trace out. docs/porting.md specifies the messages.
 
+mod advanced;
 mod binary;
 mod copies;
 mod dtype;

@@ -110,6 +110,12 @@ impl Operation {
         self
     }
 
+    /// The last input has no gradient after all, being a number.
+    pub fn without_last(mut self) -> Operation {
+        self.formulas.pop();
+        self.skip()
+    }
+
     /// The next input has no gradient.
     pub fn skip(mut self) -> Operation {
         self.formulas.push(None);
@@ -310,6 +316,24 @@ pub fn apply_in_place(operation: Operation, inputs: &[&Tensor]) -> Outcome<Tenso
         let node = finished(node, &kept, std::slice::from_ref(target));
         set_history(target, &node, 0);
     }
+    Ok(target.clone())
+}
+
+/// Record a change of the input itself, which `change` does.
+pub fn record_in_place(
+    operation: Operation,
+    target: &Tensor,
+    change: impl FnOnce() -> Outcome<()>,
+) -> Outcome<Tensor> {
+    let inputs = std::slice::from_ref(target);
+    if !is_recorded(inputs) {
+        change()?;
+        return Ok(target.clone());
+    }
+    check_writable(target)?;
+    let (node, kept) = prepared(operation, inputs, true)?;
+    change()?;
+    set_history(target, &finished(node, &kept, inputs), 0);
     Ok(target.clone())
 }
 

@@ -1,6 +1,6 @@
 //! Order: the extreme values along a dimension, sorting, running sums.
 
-use crate::binary::mul;
+use crate::binary::{mul, written};
 use crate::copies::{cast, kept_strides};
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, runtime_error};
@@ -39,6 +39,18 @@ fn picked(
     keep: bool,
     choose: impl Fn(&[f64]) -> Outcome<Vec<usize>> + 'static,
 ) -> Outcome<(Tensor, Tensor)> {
+    chosen(x, name, dim, keep, false, choose)
+}
+
+/// As `picked`, where an element may be chosen several times, and gets all gradients then.
+fn chosen(
+    x: &Tensor,
+    name: &str,
+    dim: usize,
+    keep: bool,
+    adds: bool,
+    choose: impl Fn(&[f64]) -> Outcome<Vec<usize>> + 'static,
+) -> Outcome<(Tensor, Tensor)> {
     let compute = move |x: &[Tensor]| {
         let lines = groups(&x[0], &along(&x[0], dim));
         let indices = lines.iter().map(|line| choose(line)).collect::<Outcome<Vec<_>>>()?;
@@ -69,10 +81,16 @@ fn picked(
         let wide = |x: &Tensor| {
             if is_reduced { unsqueeze(x, dim) } else { Ok(x.clone()) }
         };
-        let made = scattered(&wide(&g)?, &wide(&indices)?, c.shape(0), dim, false)?;
-        Ok(vec![Some(made)])
+        let made = scattered(&wide(&g)?, &wide(&indices)?, c.shape(0), dim, adds)?;
+        Ok(vec![Some(written(made, usize::from(adds))?)])
     };
-    let operation = Operation::many(name, compute).saving(&[Keep::Output(1)]).all_to(formula);
+    let operation = Operation::many(name, compute)
+        .saving_by(move |_| {
+            // A running extreme saves its input, too, of which torch needs the shape.
+            let input = if adds { vec![Keep::Input(0)] } else { vec![] };
+            [input, vec![Keep::Output(1)]].concat()
+        })
+        .all_to(formula);
     let mut made = apply_many(operation, std::slice::from_ref(x))?.into_iter();
     match (made.next(), made.next()) {
         (Some(values), Some(indices)) => Ok((values, indices)),
@@ -178,6 +196,25 @@ fn running(
         });
     }
     from_lines(&x.shape(), dim, dtype, &lines)
+}
+
+/// The extreme value so far, at each place along a dimension; of equal ones the last.
+pub fn cumulative(x: &Tensor, dim: usize, is_max: bool) -> Outcome<(Tensor, Tensor)> {
+    let places = move |line: &[f64]| {
+        let mut best = 0;
+        let wins = |value: f64, champion: f64| {
+            if is_max { value >= champion } else { value <= champion }
+        };
+        let step = |(i, &value): (usize, &f64)| {
+            if value.is_nan() || (!line[best].is_nan() && wins(value, line[best])) {
+                best = i;
+            }
+            best
+        };
+        Ok(line.iter().enumerate().map(step).collect())
+    };
+    let name = if is_max { "Cummax0" } else { "Cummin0" };
+    chosen(x, name, dim, true, true, places)
 }
 
 fn counted(dtype: DType) -> DType {

@@ -51,6 +51,14 @@ fn check(x: &Tensor, windows: &[Window]) -> Outcome<Vec<usize>> {
             )));
         }
     }
+    if windows.iter().any(|window| window.padding > window.size / 2) {
+        let [high, wide] = windows else { return Err(lacks("so much padding")) };
+        return Err(runtime_error(format!(
+            "pad should be smaller than or equal to half of kernel size, but got padW = {}, padH = \
+             {}, kW = {}, kH = {}",
+            wide.padding, high.padding, wide.size, high.size
+        )));
+    }
     let sizes = &shape[lead..];
     let counts: Vec<i64> = windows.iter().zip(sizes).map(|(w, &size)| w.count(size)).collect();
     if counts.iter().any(|&count| count < 1) {

@@ -146,6 +146,14 @@ fn get_item(owner: &Value, index: &Value) -> Outcome<Value> {
     if let Value::Tensor(x) = owner {
         return indexing::get(x, index).map(Value::Tensor);
     }
+    if let (Some(items), Value::Slice(parts)) = (owner.items(), index) {
+        let kept = sliced(items, parts)?;
+        return Ok(if matches!(owner, Value::List(_)) {
+            Value::list(kept)
+        } else {
+            Value::tuple(kept)
+        });
+    }
     let (Some(items), Value::Int(at)) = (owner.items(), index) else {
         return Err(lacks(format!("a subscript of a {}", owner.type_name())));
     };
@@ -156,6 +164,21 @@ fn get_item(owner: &Value, index: &Value) -> Outcome<Value> {
         let kind = if matches!(owner, Value::List(_)) { "list" } else { "tuple" };
         index_error(format!("{kind} index out of range"))
     })
+}
+
+/// A slice of a list or tuple.
+fn sliced(items: Vec<Value>, parts: &[Value; 3]) -> Outcome<Vec<Value>> {
+    let count = items.len() as i64;
+    let place = |part: &Value, otherwise: i64| match part {
+        Value::None => Ok(otherwise),
+        Value::Int(at) => Ok((if *at < 0 { at + count } else { *at }).clamp(0, count)),
+        _ => Err(lacks("a slice with other than ints")),
+    };
+    if !matches!(parts[2], Value::None | Value::Int(1)) {
+        return Err(lacks("a slice with a step"));
+    }
+    let (start, end) = (place(&parts[0], 0)? as usize, place(&parts[1], count)? as usize);
+    Ok(items[start..end.max(start)].to_vec())
 }
 
 fn contains(owner: &Value, item: &Value) -> Outcome<Value> {

@@ -1,12 +1,12 @@
 //! Reductions of some or all dimensions.
 
-use crate::binary::{compare, div, mul, select, sub};
+use crate::binary::{add_operation, compare, div, mul, select, sub};
 use crate::copies::{cast, zeros_like};
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, raised, runtime_error};
 use crate::gathering::masked_fill_with;
 use crate::geometry::places;
-use crate::operation::{Context, Keep, Operation, apply};
+use crate::operation::{Context, Keep, Operation, apply, apply_in_place, apply_many};
 use crate::pointwise::{divide, number, pointwise_as, scale, whole};
 use crate::state::{grad_mode, warn};
 use crate::tensor::Tensor;
@@ -296,4 +296,37 @@ pub fn variance(x: &Tensor, over: &Over, correction: f64, is_root: bool) -> Outc
     let name = if is_root { "Std0" } else { "Var0" };
     let operation = Operation::new(name, compute).to(formula);
     apply(operation.saving(if is_root { BOTH } else { INPUT }), &[x])
+}
+
+/// The smallest and the largest elements, as `amin` and `amax`.
+pub fn extremes(x: &Tensor, over: &Over) -> Outcome<(Tensor, Tensor)> {
+    let (own, again) = (over.clone(), over.clone());
+    let compute = move |x: &[Tensor]| {
+        let least = reduced(&x[0], &own, x[0].dtype(), |v| v[best(v, |a, b| a < b)])?;
+        let most = reduced(&x[0], &own, x[0].dtype(), |v| v[best(v, |a, b| a > b)])?;
+        Ok(vec![least, most])
+    };
+    let formula = move |c: &Context| {
+        let x = c.input(0)?;
+        let mut sum: Option<Tensor> = None;
+        for (nr, grad) in c.grads.iter().enumerate() {
+            let Some(grad) = grad else { continue };
+            let mask = compare("eq", &x, &restored(&c.output(nr)?, &again, c.shape(0))?)?;
+            let count = crate::reductions::sum(&mask, &again.dims, true)?;
+            let one = div(&mul(&restored(grad, &again, c.shape(0))?, &mask)?, &count)?;
+            sum = Some(match sum {
+                Some(before) => apply_in_place(add_operation(), &[&before, &one])?,
+                None => one,
+            });
+        }
+        Ok(vec![sum])
+    };
+    let operation = Operation::many("Aminmax0", compute)
+        .saving(&[Keep::Input(0), Keep::Output(0), Keep::Output(1)])
+        .all_to(formula);
+    let mut made = apply_many(operation, std::slice::from_ref(x))?.into_iter();
+    match (made.next(), made.next()) {
+        (Some(least), Some(most)) => Ok((least, most)),
+        _ => Err(runtime_error("no extremes")),
+    }
 }

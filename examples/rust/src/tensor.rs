@@ -136,6 +136,13 @@ impl Tensor {
         *self.0.layout.borrow_mut() = layout;
     }
 
+    /// Take another geometry on the same storage.
+    pub fn set_geometry(&self, shape: &[usize], strides: &[usize]) {
+        let mut layout = self.0.layout.borrow_mut();
+        layout.shape = shape.to_vec();
+        layout.strides = strides.to_vec();
+    }
+
     pub fn layout(&self) -> Ref<'_, Layout> {
         self.0.layout.borrow()
     }

@@ -8,7 +8,7 @@ use crate::geometry::{
     check_size, contiguous_strides, expanded_strides, places, shown, view_strides,
 };
 use crate::graph::{Geometry, Meta, Node, Work, edge_of};
-use crate::operation::{Context, Operation, apply, apply_view, apply_views};
+use crate::operation::{Context, Operation, apply, apply_view, apply_views, record_in_place};
 use crate::tensor::Tensor;
 
 /// A view whose geometry is known.
@@ -217,6 +217,25 @@ pub fn diagonal(x: &Tensor, offset: i64, first: usize, second: usize) -> Outcome
     strides.push(stride);
     let operation = window_operation("Diagonal0", shape, strides, x.offset() + start);
     part(operation, x, move |x| diagonal(x, offset, first, second))
+}
+
+/// Take another geometry in place: `shape` and `strides` on the same storage.
+pub fn reshaped_in_place(
+    x: &Tensor,
+    name: &str,
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+    formula: impl Fn(&Tensor, &Context) -> Outcome<Tensor> + 'static,
+) -> Outcome<Tensor> {
+    if x.is_view() {
+        return Err(crate::fault::lacks("the geometry of a view changed in place"));
+    }
+    let operation = window_operation(name, shape.clone(), strides.clone(), x.offset());
+    record_in_place(operation.to(formula), x, || {
+        x.set_geometry(&shape, &strides);
+        x.bump();
+        Ok(())
+    })
 }
 
 /// The parts along a dimension, each a view; `sizes` add up to the whole.

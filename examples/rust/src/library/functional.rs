@@ -99,6 +99,9 @@ fn jacobian_of(a: &Arguments, create_graph: bool, strict: bool) -> Outcome<Value
     let returned = a.at(0).call(&arguments)?;
     let name = "outputs of the user-provided function";
     let (outputs, is_tuple_out) = several(&returned, name, "jacobian")?;
+    if inputs.is_empty() || outputs.is_empty() {
+        return Err(lacks("the jacobian of nothing"));
+    }
     let mut rows = Vec::new();
     for (i, output) in outputs.iter().enumerate() {
         if strict {
@@ -116,11 +119,7 @@ fn jacobian_of(a: &Arguments, create_graph: bool, strict: bool) -> Outcome<Value
         for (parts, input) in parts.into_iter().zip(&inputs) {
             let mut shape = output.shape();
             shape.extend(input.shape());
-            let block = if parts.is_empty() {
-                Tensor::full(&shape, input.dtype(), 0.0)?
-            } else {
-                view(&crate::joining::stack(&parts, 0)?, &shape)?
-            };
+            let block = view(&crate::joining::stack(&parts, 0)?, &shape)?;
             blocks.push(Value::Tensor(detached(block, create_graph)));
         }
         rows.push(blocks);

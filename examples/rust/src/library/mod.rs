@@ -1,10 +1,13 @@
 //! The names that a program may use: functions of torch and methods of tensors, with their
 //! parameters. Each file has the names of one subject.
 
+mod activations;
 pub mod attributes;
 mod autograd;
 mod factories;
 mod functional;
+mod in_place;
+mod indices;
 mod neural;
 mod pointwise;
 mod pooling;
@@ -57,6 +60,7 @@ const fn method(name: &'static str, parameters: &'static str, call: Call) -> Ent
 
 const TABLES: &[&[Entry]] = &[
     pointwise::TABLE,
+    activations::TABLE,
     reductions::TABLE,
     views::TABLE,
     factories::TABLE,
@@ -65,6 +69,8 @@ const TABLES: &[&[Entry]] = &[
     neural::TABLE,
     pooling::TABLE,
     functional::TABLE,
+    in_place::TABLE,
+    indices::TABLE,
 ];
 
 fn entry(name: &str, not: Found) -> Option<&'static Entry> {

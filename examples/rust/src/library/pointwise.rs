@@ -1,5 +1,6 @@
 //! Elementwise operators.
 
+use super::activations::clamp_with;
 use super::{Arguments, Entry, both, function, method};
 use crate::binary::{self, compare, select, test};
 use crate::copies::{copy_into, fill, fill_with, zero};
@@ -66,19 +67,42 @@ fn clamped(a: &Arguments) -> Outcome<Operation> {
 }
 
 fn clamp(a: &Arguments) -> Outcome<Value> {
+    if matches!(a.at(1), Value::Tensor(_)) || matches!(a.at(2), Value::Tensor(_)) {
+        return clamp_with(a);
+    }
     apply(clamped(a)?, &[&a.tensor(0)?]).map(Value::Tensor)
 }
 
 fn divided(a: &Arguments) -> Outcome<Value> {
-    if !a.is_none(2) {
-        return Err(lacks("div with a rounding mode"));
+    if a.is_none(2) {
+        return two(a, binary::div);
     }
-    two(a, binary::div)
+    let truncates = match a.text(2)?.as_str() {
+        "trunc" => true,
+        "floor" => false,
+        _ => return Err(lacks("div with another rounding mode")),
+    };
+    let (x, y) = (a.operand(0)?, a.operand(1)?);
+    let dtype = crate::pointwise::promoted(&[x.clone(), y.clone()]);
+    if !dtype.is_float() || y.is_number() {
+        return Err(lacks("div with a rounding mode of integers, or by a number"));
+    }
+    let compute = move |x: &[Tensor]| {
+        crate::pointwise::pointwise(x, dtype, |v| {
+            let quotient = v[0] / v[1];
+            if truncates { quotient.trunc() } else { quotient.floor() }
+        })
+    };
+    let flat = |g: &Tensor, _: &crate::operation::Context| crate::copies::zeros_like(g);
+    apply(Operation::new("Div2", compute).to(flat).to(flat), &[&x, &y]).map(Value::Tensor)
 }
 
 fn masked_fill(a: &Arguments) -> Outcome<Operation> {
     match a.at(2) {
-        Value::Tensor(_) => Err(lacks("masked_fill with a tensor")),
+        Value::Tensor(value) if value.dim() == 0 && !value.requires_grad() => {
+            Ok(masked_fill_operation(value.item()?).named("MaskedFillBackward1"))
+        }
+        Value::Tensor(_) => Err(lacks("masked_fill with a tensor that requires grad")),
         _ => Ok(masked_fill_operation(a.float(2)?)),
     }
 }
@@ -89,6 +113,10 @@ fn where_(mask: Tensor, x: Tensor, y: Tensor) -> Outcome<Value> {
             "where expected condition to be a boolean tensor, but got a tensor with dtype {}",
             mask.dtype().scalar_type()
         )));
+    }
+    let dtype = crate::pointwise::promoted(&[x.clone(), y.clone()]);
+    for number in [&x, &y].into_iter().filter(|operand| operand.is_number()) {
+        dtype.check(number.item()?)?;
     }
     select(&mask, &x, &y).map(Value::Tensor)
 }

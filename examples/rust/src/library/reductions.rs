@@ -264,6 +264,28 @@ pub const TABLE: &[Entry] = &[
         let dim = a.dim(2, x.dim())?;
         order::kth_value(&x, a.int(1)?.max(0) as usize, dim, a.flag(3)?).map(pair)
     }),
+    both("cummax", "input dim", |a| {
+        let x = a.tensor(0)?;
+        if x.dim() == 0 {
+            return Err(lacks("cummax of a tensor without dimensions"));
+        }
+        order::cumulative(&x, a.dim(1, x.dim())?, true).map(pair)
+    }),
+    both("cummin", "input dim", |a| {
+        let x = a.tensor(0)?;
+        if x.dim() == 0 {
+            return Err(lacks("cummin of a tensor without dimensions"));
+        }
+        order::cumulative(&x, a.dim(1, x.dim())?, false).map(pair)
+    }),
+    both("aminmax", "input * dim=None keepdim=False", |a| {
+        let x = a.tensor(0)?;
+        if x.count() == 0 {
+            return Err(lacks("aminmax of no elements"));
+        }
+        let (least, most) = reductions::extremes(&x, &over(a, &x, 1, 2)?)?;
+        Ok(Value::named_tuple(vec![Value::Tensor(least), Value::Tensor(most)], &["min", "max"]))
+    }),
     both("cumsum", "input dim", |a| {
         let x = a.tensor(0)?;
         order::cumsum(&x, a.dim(1, x.dim())?).map(Value::Tensor)
