@@ -15,6 +15,7 @@ from conformance.compare.verdict import Verdict
 from conformance.execution.execute import trace
 from conformance.observe.fields import fields_of
 from conformance.observe.trace import Step, Trace
+from conformance.program.internals import internals
 from conformance.program.program import Program
 
 TORCH = find("torch")
@@ -465,3 +466,39 @@ def test_what_a_port_lacks_makes_a_program_unsupported_though_torch_refuses_it_t
     del got.steps[2:]
     made = compare(expected, got, program(source))
     assert (made.outcome, made.reason) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "level"),
+    [
+        ("x._version", "memory"),
+        ("v = x._version", "memory"),
+        ("y.stride()", "memory"),
+        ("y._base is x", "memory"),
+        ("x.grad is g", "memory"),
+        ("y.grad_fn is None", "graph"),
+        ("(x.is_leaf, y.requires_grad)", "graph"),
+        ("(x.is_leaf, x._version)", "memory"),
+        ("y.grad_fn.name()", "diagnostics"),
+        ("x.grad is None", None),
+        ("x.item()", None),
+        ("y = torch.ones(2, requires_grad=True)", None),
+        ("x.requires_grad = True", None),
+        ("for v in (x._version,):\n    pass", None),
+    ],
+)
+def test_the_level_of_what_a_statement_reads(source, level):
+    assert internals(source) == level
+
+
+def test_internals_that_differ_diverge_at_their_own_level():
+    program = Program("A-01.1", "leaves", "x = torch.ones(1)\nx._version\n", "")
+    one, other = ({"kind": "int", "value": value} for value in (0, 1))
+    traces = [
+        Trace([Step(0, 2, changed={"x": {"kind": "none"}}), Step(1, 3, result=seen)])
+        for seen in (one, other)
+    ]
+    verdict = compare(*traces, program, stated=False)
+    assert verdict.levels["values"] == "conforms"
+    assert verdict.levels["memory"] == "diverges"
+    assert compare(*traces, program, stated=False, levels=("values",)).outcome == "conforms"

@@ -17,6 +17,7 @@ from conformance.observe.fields import (
     placing_strides,
 )
 from conformance.observe.trace import Observation, Step, Trace
+from conformance.program.internals import internals
 from conformance.program.program import Program
 
 # The levels at which nothing can agree if one side has a tensor and the other has not.
@@ -102,6 +103,7 @@ class _Comparison:
         self.at = (0, 0)
         self.name: str | None = None
         self.values_count = True
+        self.internals: str | None = None
         # The float type with the fewest digits so far: wider values may derive from it.
         self.coarsest = "float64"
 
@@ -122,6 +124,7 @@ class _Comparison:
             if lack is not None and (ends or not _raises_too(one.error or {}, other.error or {})):
                 return f"line {statement.line}: the backend lacks {lack}"
             self.values_count = not statement.unspecified
+            self.internals = internals(statement.source)
             self._step(one, other)
         self.name = None
         lengths = len(expected.steps), len(got.steps)
@@ -185,6 +188,7 @@ class _Comparison:
         field_name = _joined(path, "kind")
         if kinds[0] != kinds[1]:
             levels = _TENSOR_LEVELS if "tensor" in kinds else ("values",)
+            levels = (self.internals,) if self.internals else levels
             for level in levels:
                 self._diverge(level, field_name, kinds[0], kinds[1])
             return
@@ -258,7 +262,12 @@ class _Comparison:
                 compare_field(self, field, _joined(path, field.name), expected, got)
 
     def _exact(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
-        self._field(str(field.level), path, expected[field.name], got[field.name])
+        self._field(self._level(field), path, expected[field.name], got[field.name])
+
+    def _level(self, field: Field) -> str:
+        """The level of a field: of a number or a bool, that of the internals that were read."""
+        plain = field.of not in ("tensor", "grad")
+        return self.internals if plain and self.internals else str(field.level)
 
     def _plain(self, field: Field, path: str, expected: Observation, got: Observation) -> None:
         if self.values_count:
@@ -291,10 +300,11 @@ class _Comparison:
         if not self.values_count:
             return
         one, other = expected[field.name], got[field.name]
+        level = self._level(field)
         if self._first_difference([one], [other], scalar_dtype(one, other)) is None:
-            self._count("values")
+            self._count(level)
         else:
-            self._diverge("values", path, one, other)
+            self._diverge(level, path, one, other)
 
     def _first_difference(self, expected: list[Any], got: list[Any], dtype: str) -> int | None:
         dtype = coarser(dtype, self.coarsest)

@@ -34,7 +34,7 @@ def resize_(self, *sizes, memory_format=None, **named):
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory format preserve_format")
     if memory_format is not None:
-        write.resize(self, shape, memory_format.strides(shape))
+        write.resize(self, shape, memory_format.strides(shape) or contiguous_strides(shape))
     if resized:
         inference_mode.count(self)
     if forward_grad.fw_grad(self) is not None:
