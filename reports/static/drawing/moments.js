@@ -4,16 +4,18 @@
 const VALUE = "its value";
 
 // For each statement of a trace: its step, and the moments around it; `after` has the statement's
-// value too, `held` has names only.
+// value too, `held` has names only; `saved` has what nodes saved at both, where that is recorded.
 function momentsOf(trace) {
   const state = new Map();
   const found = new Map();
   let before = momentOf(state);
-  for (const [statement, step] of stepsOf(trace)) {
+  let savedBefore = null;
+  for (const [number, [statement, step]] of stepsOf(trace).entries()) {
     advance(state, step);
     const held = momentOf(state);
-    found.set(statement, { line: step.line, step, before, held, after: withValue(held, step.result) });
-    before = held;
+    const saved = { before: savedBefore, after: trace.saved?.[number] ?? null };
+    found.set(statement, { line: step.line, step, before, held, after: withValue(held, step.result), saved });
+    [before, savedBefore] = [held, saved.after];
   }
   return found;
 }
@@ -51,6 +53,19 @@ const STALE = /modified by an inplace operation: \[(?<type>[^\]]*\]?)\](?:, whic
 function staleOf(step) {
   const found = STALE.exec(step?.error?.message ?? "")?.groups;
   return found ? { what: found.producer ?? found.type, saved: Number(found.saved), now: Number(found.now) } : null;
+}
+
+// The saved tensors of a node in words: null stands for freed ones.
+function savedTexts(rows) {
+  if (rows === undefined) return [];
+  if (rows === null) return [{ text: "saved tensors freed" }];
+  return rows.map(([attribute, label, saved, now]) => {
+    // A stale one cannot be read, so its storage is not known; another's is that of some name, or of none.
+    const isStale = saved !== now;
+    const place = label !== null ? `storage ${label}` : isStale ? null : "unnamed";
+    const parts = [place, saved !== null && `version ${saved}`, isStale && `now ${now}: stale`];
+    return { isStale, text: `saved ${attribute}: ${parts.filter(Boolean).join(", ")}` };
+  });
 }
 
 const staleText = ({ what, saved, now }) => `saved tensor (${what}): saved at version ${saved}, now ${now}: stale`;
