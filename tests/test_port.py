@@ -23,6 +23,10 @@ from conformance.run_files.reading import read_run
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 NODE = f"cmd: node {ROOT / 'examples' / 'node' / 'port.js'}"
+RUST = (
+    "cmd: cargo run --release --offline --quiet --manifest-path"
+    f" {ROOT / 'examples' / 'rust' / 'Cargo.toml'}"
+)
 
 PLAIN = "x = torch.tensor([1., 2.])"
 SINE = "x = torch.sin(y)"
@@ -39,7 +43,7 @@ def port(habit: str, **options) -> Port:
 def test_a_port_says_who_it_is():
     with port("right") as made:
         identity = made.identity()
-    assert (identity.name, identity.version) == ("miniature", "miniature 3")
+    assert (identity.name, identity.version) == ("miniature", "3")
     assert (identity.device, identity.levels, identity.unavailable) == ("cpu", ("values",), None)
 
 
@@ -290,6 +294,34 @@ def test_the_port_in_javascript(tmp_path):
     conforming = {line["rule"] for line in lines if line["outcome"] == "conforms"}
     assert conforming == set(rules)
     assert all(line["levels"].get("diagnostics") != "conforms" for line in lines)
+
+
+def test_the_port_in_rust(tmp_path):
+    """One rule of each subject, or "not run" without a compiler; `rust` runs all of them."""
+    rules = ("SEED-03", "ACCUM-02", "ALIAS-02", "INPLACE-11", "HOOKS-09")
+    options = [word for rule in rules for word in ("--rule", rule)]
+    done = conform(
+        *("run", "--backend", RUST, "--oracle", "impl", "--run-file", "r.jsonl", "--if-available"),
+        *("--allow-unsupported", *options),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if shutil.which("cargo") is None:
+        assert "not run: the backend is not available here: cargo is not installed" in done.stdout
+        return
+    lines = read_run(tmp_path / "r.jsonl").programs
+    conforming = [line for line in lines if line["outcome"] == "conforms"]
+    assert {line["rule"] for line in conforming} == set(rules)
+    assert all(line["levels"]["diagnostics"] == "conforms" for line in conforming)
+
+
+def test_the_port_in_rust_without_a_compiler_is_not_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    options = ("--backend", RUST, "--oracle", "impl", "--rule", "SEED-03")
+    done = conform("run", *options, "--if-available", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not run: the backend is not available here: cargo is not installed" in done.stdout
+    assert conform("run", *options, cwd=tmp_path).returncode == 2
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

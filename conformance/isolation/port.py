@@ -177,13 +177,14 @@ def _capabilities(ready: dict[str, Any]) -> tuple[Identity, tuple[str, ...]]:
         raise ValueError(f"there is no level {unknown[0]!r}; there are {', '.join(LEVELS)}")
     if "values" not in levels:
         raise ValueError('without the level "values" nothing can be compared')
-    name, release = str(ready["name"]), str(ready.get("version") or "unknown")
+    name = str(ready["name"])
     identity = Identity(
         name,
-        f"{name} {release}",
+        str(ready.get("version") or "unknown"),
         str(ready.get("device") or "cpu"),
         None if ready.get("unavailable") is None else str(ready["unavailable"]),
         tuple(level for level in LEVELS if level in levels),
+        title=name,
     )
     return identity, tuple(map(str, without))
 

@@ -26,6 +26,8 @@ from conformance.run.ending import Result, meaning
 from conformance.run.plan import Plan
 from conformance.run.sides import isolation
 from conformance.run_files.causes import reasons
+from conformance.run_files.identity import named
+from conformance.run_files.qualified_claims import qualified_claims, texts
 from conformance.run_files.times import Times, times
 from conformance.run_files.totals import is_known, level_totals, totals
 
@@ -185,6 +187,8 @@ def summarise(console: Terminal, result: Result) -> None:
         console.print(Text("largest error in ULP: " + ", ".join(worst)), soft_wrap=True)
     if (spent := times(result.lines)).total:
         console.print(Text(_work(spent)), soft_wrap=True)
+    for text in _claims(result):
+        console.print(Text(f"supports: {text}"), soft_wrap=True)
     for what, path in result.files.items():
         console.print(Text(f"{what}: {path}"), soft_wrap=True)
     for fault in result.faults:
@@ -193,9 +197,11 @@ def summarise(console: Terminal, result: Result) -> None:
     console.print(Text(f"exit code {result.exit}: {meaning(result)}", style=style))
 
 
-def named(backend: Mapping[str, Any]) -> str:
-    """A backend as it introduces itself: name, version, device."""
-    return f"{backend['name']} {backend['version'] or ''} ({backend['device'] or '?'})"
+def _claims(result: Result) -> list[str]:
+    """The claims that this run supports, in words."""
+    if result.footer is None:
+        return []
+    return texts(qualified_claims(result.header, result.lines, result.footer.get("claims", {})))
 
 
 def _level_table(result: Result) -> Table:

@@ -41,7 +41,10 @@ class Settings:
     findings: Path | None = None
     selection: Selection = field(default_factory=Selection)
     run_file: Path | None = None
+    name: str | None = None
     label: str | None = None
+    revision: str | None = None
+    url: str | None = None
     resume: Path | None = None
     report: Path | None = None
     junit: Path | None = None
@@ -106,7 +109,10 @@ def read_settings(namespace: argparse.Namespace, prefix: str = "") -> Settings:
             levels=many("level") or LEVELS,
         ),
         run_file=path("run-file") or path("resume"),
+        name=value("name"),
         label=value("label"),
+        revision=value("revision"),
+        url=value("url"),
         resume=path("resume"),
         report=path("report"),
         junit=path("junit"),
