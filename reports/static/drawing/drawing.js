@@ -100,11 +100,14 @@ function stepper(number, go) {
 }
 
 // The moments around a statement, for each side; a side that has no observation of it has only
-// what its names held last.
+// what its names held last. The value of the statement is there on both sides or on none.
 function viewOf(moments, statement) {
-  return moments.map((side) => {
-    const last = [...side.keys()].findLast((one) => one < statement);
-    return side.get(statement) ?? { before: side.get(last)?.held ?? new Map(), after: null, step: null };
+  const found = moments.map((side) => side.get(statement));
+  const hasValue = found.some((side) => side && isFresh(side));
+  return found.map((side, at) => {
+    if (side) return { ...side, after: hasValue ? new Map([...side.held, ...side.value]) : side.held };
+    const last = [...moments[at].keys()].findLast((one) => one < statement);
+    return { before: moments[at].get(last)?.held ?? new Map(), after: null, step: null };
   });
 }
 
@@ -216,7 +219,8 @@ function whereText(of, sides) {
   const [before, after] = moments.map((some) => (some.length ? who(some) : null));
   const text = (word, side) => (side ? `${word}, ${side}` : word);
   if (before !== null && before === after) return text("Before and after", before);
-  return [before !== null && text("Before", before), after !== null && text("After", after)].filter(Boolean).join("; ");
+  if (before === null) return text("After", after);
+  return [text("Before", before), after !== null && text("after", after)].filter(Boolean).join("; ");
 }
 
 function figureOf({ model, empty, texts, title }, where, draw, id) {

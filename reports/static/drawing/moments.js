@@ -3,8 +3,8 @@
 // No name of a program has a space.
 const VALUE = "its value";
 
-// For each statement of a trace: its step, and the moments around it; `after` has the statement's
-// value too, `held` has names only; `saved` has what nodes saved at both, where that is recorded.
+// For each statement of a trace: its step, the tensors of its names before it (`before`) and after
+// it (`held`), those in its value, and the saved tensors at both moments, where they are recorded.
 function momentsOf(trace) {
   const state = new Map();
   const found = new Map();
@@ -14,7 +14,9 @@ function momentsOf(trace) {
     advance(state, step);
     const held = momentOf(state);
     const saved = { before: savedBefore, after: trace.saved?.[number] ?? null };
-    found.set(statement, { line: step.line, step, before, held, after: withValue(held, step.result), saved });
+    const value = new Map();
+    collect(VALUE, step.result, value);
+    found.set(statement, { line: step.line, step, before, held, value, saved });
     [before, savedBefore] = [held, saved.after];
   }
   return found;
@@ -35,13 +37,9 @@ function collect(name, observation, into) {
 }
 
 // The value of an expression is no name's: it is drawn where no name holds a tensor like it.
-function withValue(moment, result) {
-  const parts = new Map();
-  collect(VALUE, result, parts);
-  if (!parts.size) return moment;
-  const known = new Set([...moment.values()].map((one) => JSON.stringify(one)));
-  const fresh = [...parts].filter(([, one]) => !known.has(JSON.stringify(one)));
-  return fresh.length ? new Map([...moment, ...fresh]) : moment;
+function isFresh({ held, value }) {
+  const known = new Set([...held.values()].map((one) => JSON.stringify(one)));
+  return [...value.values()].some((one) => !known.has(JSON.stringify(one)));
 }
 
 const listOf = (value) => (Array.isArray(value) ? value : null);
