@@ -33,13 +33,21 @@ d.mul_(2)
 y.sum().backward()
 """
 LONG = "x = torch.ones(2, requires_grad=True)\ny = x\nfor _ in range(50): y = y + 1\n"
-PROGRAMS = {"DRAW-01.1": CHAIN, "DRAW-02.1": DIAMOND, "DRAW-03.1": ALIASED, "DRAW-04.1": LONG}
+WIDE = """\
+xs = [torch.ones(2, requires_grad=True) for _ in range(7)]
+y = torch.stack(xs).sum() + xs[6].sum() * xs[0].sum()
+"""
+PROGRAMS = {
+    "DRAW-01.1": CHAIN,
+    "DRAW-02.1": DIAMOND,
+    "DRAW-03.1": ALIASED,
+    "DRAW-04.1": LONG,
+    "DRAW-05.1": WIDE,
+}
 
 CHAPTER = "# Drawings in miniature\n" + "".join(
-    f"\n## {name[:-2]} {what}\n\n```python\n{PROGRAMS[name]}```\n"
-    for name, what in zip(
-        PROGRAMS, ("A chain", "A diamond", "An alias", "A long chain"), strict=True
-    )
+    f"\n## {name[:-2]} A made program\n\n```python\n{source}```\n"
+    for name, source in PROGRAMS.items()
 )
 
 

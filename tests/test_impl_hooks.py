@@ -89,3 +89,32 @@ def test_mutation_lets_go_of_everything_at_its_end():
         assert saved() is not None
     assert saved() is None
     del y
+
+
+def test_hooks_of_a_saved_tensor_stay_when_the_pack_hook_fails():
+    def fails(tensor):
+        raise ValueError("no")
+
+    x = impl.tensor([1.0, 2.0], requires_grad=True)
+    h, y = x * 2, x.exp()
+    z = h.sin()
+    failed, written = z.grad_fn._raw_saved_self, y.grad_fn._raw_saved_result
+    with pytest.raises(ValueError, match="no"):
+        failed.register_hooks(fails, fails)
+    with pytest.raises(RuntimeError, match="the pack hook raised before saving data"):
+        z.sum().backward()
+    with pytest.raises(RuntimeError, match="is modifying its input in place"):
+        written.register_hooks(lambda t: t.fill_(5.0), lambda t: t + 1)
+    assert y.grad_fn._saved_result.tolist() == [6.0, 6.0]
+    for saved in (failed, written):
+        with pytest.raises(RuntimeError, match="hooks have already been set"):
+            saved.register_hooks(impl.clone, impl.clone)
+
+
+def test_a_saved_tensor_that_was_shown_without_hooks_is_read_as_before():
+    x = impl.tensor([0.0, 0.0], requires_grad=True)
+    y = x.exp()
+    assert y.grad_fn._raw_saved_result is not None
+    assert y.grad_fn._saved_result.grad_fn is y.grad_fn
+    (slope,) = impl.autograd.grad(y.sum(), x, create_graph=True)
+    assert slope.tolist() == [1.0, 1.0] and slope.requires_grad

@@ -51,7 +51,20 @@ def trace(program: Program, backend: Backend, *, at_end: bool = False) -> Trace:
     """
     statements = program.statements
     with quiet(), _source_lines(program), _random_state(program, backend.seed), backend.session():
-        return _Execution(program, backend, at_end).run(statements)
+        return _Execution(program, backend, at_end).run(statements)[0]
+
+
+def looked_at(
+    program: Program, backend: Backend, count: int, look: Callable[[Observer, dict[str, Any]], Any]
+) -> tuple[Trace, Any]:
+    """Run the first `count` statements of `program`, observing after each as `trace` does.
+
+    Returns their trace, and the result of `look` on the observer and the live names. Nothing runs
+    after it: unlike an observation, `look` may have side effects.
+    """
+    with quiet(), _source_lines(program), _random_state(program, backend.seed), backend.session():
+        execution = _Execution(program, backend, at_end=False)
+        return execution.run(program.statements[:count], look)
 
 
 class _Execution:
@@ -70,16 +83,24 @@ class _Execution:
             "torch": backend.namespace,
         }
 
-    def run(self, statements: list[Statement]) -> Trace:
+    def run(
+        self,
+        statements: list[Statement],
+        look: Callable[[Observer, dict[str, Any]], Any] = lambda observer, live: None,
+    ) -> tuple[Trace, Any]:
         result = Trace()
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 for statement in statements:
                     result.steps.append(self._step(statement, caught))
+                seen = look(self.observer, self._live())
         finally:
             self.namespace.clear()  # functions of the program refer to it in a cycle
-        return result
+        return result, seen
+
+    def _live(self) -> dict[str, Any]:
+        return {n: v for n, v in self.namespace.items() if self._is_observed(n, v)}
 
     def _step(self, statement: Statement, caught: list[Any]) -> Step:
         step = Step(statement.index, statement.line)
@@ -107,7 +128,7 @@ class _Execution:
         unseen = self.at_end and statement.index < len(self.program.statements) - 1
         if unseen and not shown:
             return
-        live = {n: v for n, v in self.namespace.items() if self._is_observed(n, v)}
+        live = self._live()
         after = self.before if unseen else self.observer.names(live)
         if shown:
             step.result = self.observer.result(value, live)

@@ -199,6 +199,17 @@ class Observer:
             self._storages.append(storage)
         return label
 
+    def known_label(self, tensor: Any) -> str | None:
+        """Return the label of the tensor's storage if that was observed already."""
+        try:
+            return self._labels.get(tensor.untyped_storage()._cdata)
+        except Exception:  # some tensors have no storage
+            return None
+
+    def nodes(self, root: Any) -> list[Any]:
+        """Return the nodes of which `graph` shows the texts, in the same order."""
+        return [node for node, _ in self._numbered(root)[1][:GRAPH_NODES]] if root else []
+
     def graph(self, root: Any) -> list[str]:
         """Return the nodes below `root` in preorder, each with its edges."""
         if root is None:

@@ -106,6 +106,7 @@ CAPTURED_LEAF = (
     "A leaf node was passed to _will_engine_execute_node but we are currently running "
     "autograd.grad(). This is currently not supported."
 )
+PACK_RAISED = "the pack hook raised before saving data for this tensor"
 PACK_WRITES = (
     "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
     "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "

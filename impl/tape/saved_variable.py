@@ -31,6 +31,9 @@ from impl.tensor import forward_grad, resize_storage
 from impl.tensor.lazy_conj import LazyConjTensor
 from impl.tensor.tensor import Tensor, blank
 
+NOTHING = object()
+"""The value of a packed tensor whose pack hook raised."""
+
 
 class SavedVariable:
     """A saved tensor with its saved version, or its packed form (torch's SavedTensor)."""
@@ -71,9 +74,13 @@ class SavedVariable:
             self._pack(tensor, *STATE.saved_hooks[-1])
 
     def _pack(self, shown, pack, unpack) -> None:
-        """Replace the tensor by the result of the hook `pack`, called with `shown`."""
-        self.packed = Packed(shown, pack, unpack, self.tensor)
+        """Replace the tensor by the result of the hook `pack`, called with `shown`.
+
+        The hooks stay when `pack` raises, or is refused for writing its argument.
+        """
+        self.packed = Packed(unpack, self.tensor)
         self.tensor = self.raw = None
+        self.packed.keep(shown, pack)
 
     def register_hooks(self, pack, unpack) -> None:
         """Replace the value by the result of `pack`; `unpack` restores it (SavedTensor's method).
@@ -158,16 +165,9 @@ class Packed:
 
     __slots__ = ("accumulator", "kept", "node", "requires_grad", "tangent", "unpack")
 
-    def __init__(self, shown: Tensor, pack, unpack, source: Tensor | None) -> None:
-        """Call `pack(shown)`; `source` is the saved tensor, None for an output of the node."""
-        version = shown._version
-        previous, STATE.enabled = STATE.grad_mode, False
-        try:
-            self.kept = pack(shown)
-        finally:
-            STATE.enabled = previous
-        if shown._version != version:
-            raise RuntimeError(messages.PACK_WRITES)
+    def __init__(self, unpack, source: Tensor | None) -> None:
+        """`source` is the saved tensor, None for an output of the node."""
+        self.kept: Any = NOTHING
         self.unpack = unpack
         self.requires_grad = self.node = self.accumulator = self.tangent = None
         if source is not None:
@@ -176,8 +176,22 @@ class Packed:
             if self.requires_grad and self.node is None:
                 self.accumulator = grad_accumulator(source)
 
+    def keep(self, shown: Tensor, pack) -> None:
+        """Keep the result of `pack(shown)`; RuntimeError if it wrote its argument."""
+        version = shown._version
+        previous, STATE.enabled = STATE.grad_mode, False
+        try:
+            self.kept = pack(shown)
+        finally:
+            STATE.enabled = previous
+        if shown._version != version:
+            raise RuntimeError(messages.PACK_WRITES)
+
     def value(self) -> Tensor:
-        """The result of the unpack hook; TypeError if it is no tensor."""
+        """The result of the unpack hook; TypeError if it is no tensor, RuntimeError if the pack
+        hook left nothing to unpack."""
+        if self.kept is NOTHING:
+            raise RuntimeError(messages.PACK_RAISED)
         result = self.unpack(self.kept)
         if not isinstance(result, Tensor):
             raise TypeError(
@@ -224,7 +238,7 @@ def as_saved_variable(value, node) -> SavedVariable:
     """An entry of a node's `_saved`, or None, as a SavedVariable, which can register hooks."""
     if type(value) is not SavedVariable:
         entry = SavedVariable.__new__(SavedVariable)
-        entry.packed = entry.tensor = entry.raw = entry.storage = None
+        entry.packed = entry.tensor = entry.raw = entry.storage = entry.view = None
         entry.version = entry.number = 0
         if type(value) is Versioned:
             entry.version, value = value.version, value.tensor

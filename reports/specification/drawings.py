@@ -14,9 +14,11 @@ GRAPH = ("graph", "output_nr")
 GRADIENT = ("shape", "strides", "dtype", "same")
 
 
-def drawn(trace: Trace) -> dict[str, Any]:
-    """A trace without the fields and the long values that no drawing shows."""
-    return {"steps": [_step(step) for step in trace.steps]}
+def drawn(trace: Trace, saved: list[Any] | None = None) -> dict[str, Any]:
+    """A trace without the fields and the long values that no drawing shows, and with the saved
+    tensors after each statement, where they are known."""
+    kept: dict[str, Any] = {"steps": [_step(step) for step in trace.steps]}
+    return {**kept, "saved": saved} if saved else kept
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from conformance.execution.history import VersionView
 from conformance.execution.recorded import Recorded
 from conformance.execution.recordings import NotRecorded
+from conformance.execution.saved import recorded_saved
 from conformance.history.steps import ChangedRule, Step
 from conformance.observe.trace import Trace
 from conformance.program.program import Program
@@ -147,8 +148,15 @@ def _example(program: Program, recording: Recorded, made: list[Column]) -> Examp
         missing,
         [column.entry(program, trace) for column in made],
         list(_said(trace)) if trace else [],
-        drawn(trace) if trace else None,
+        drawn(trace, _saved(program, recording)) if trace else None,
     )
+
+
+def _saved(program: Program, recording: Recorded) -> list[Any] | None:
+    """The saved tensors after each statement, of a version of which they are recorded."""
+    if not isinstance(recording, VersionView):
+        return None
+    return recorded_saved(program, recording.version, recording.oracle["device"])
 
 
 def _said(trace: Trace) -> Iterator[str]:

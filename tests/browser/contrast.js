@@ -15,6 +15,9 @@ const luminance = ([red, green, blue]) => {
 };
 const groundOf = (element) => {
   for (let at = element; at; at = at.parentElement) {
+    // In a drawing the text of a group stands on the group's rectangle.
+    const fill = at.matches("svg g") ? getComputedStyle(at.querySelector(":scope > rect") ?? at).fill : "none";
+    if (at.querySelector(":scope > rect") && fill !== "none") return rgba(fill);
     const ground = rgba(getComputedStyle(at).backgroundColor);
     if (ground[3] === 255) return ground;
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,13 @@ from access import contrast, focus_is_seen, headings_are_in_order, nameless, wid
 from chromium import prefer, resize
 from report_page import all_of, keys, one, report, shows, wait
 
+from conformance.backends import find
 from conformance.execution.recordings import Recording, record
+from conformance.execution.saved import saved_after_each
 from conformance.observe.trace import Trace
+from conformance.program.program import Program
 from conformance.suite.chapters import read_spec
+from reports.specification import parts
 from reports.specification.site import build
 
 pytestmark = pytest.mark.browser
@@ -46,8 +51,16 @@ def chapter(tmp_path_factory: pytest.TempPathFactory) -> str:
     chapters = read_spec(spec)
     programs = [program for one in chapters for program in one.programs]
     traces = {one.id: Trace.from_json(made_drawings.traced(one.id)) for one in programs}
+    impl = find("impl")
+
+    def saved(program: Program, recording: Recording) -> Any:
+        return saved_after_each(program, impl, traces[program.id])
+
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(parts, "_saved", saved)
     record(folder / "made.jsonl", HEADER, programs, lambda program: traces[program.id])
     build(chapters, Recording(folder / "made.jsonl"), [], folder / "site")
+    monkeypatch.undo()
     return (folder / "site" / "drawings.html").as_uri()
 
 
@@ -158,6 +171,33 @@ def test_a_long_graph_says_what_it_leaves_out(draw: Callable[[str], Any]) -> Non
     assert after["notes"] == ["11 nodes left out"] == after["said"][-1:]
 
 
+@pytest.mark.parametrize("name", made_drawings.PROGRAMS)
+def test_nodes_stand_above_all_that_their_edges_go_to_and_apart(
+    name: str, draw: Callable[[str], Any]
+) -> None:
+    page = draw(name)
+    figure = drawing(page)[0][-1]
+    boxes = figure["boxes"]
+    tops = {int(line.lstrip("+≠ #").split(" ")[0]): at for at, line in enumerate(figure["nodes"])}
+    for start, _, end in figure["edges"]:
+        above, below = boxes[tops[start]], boxes[tops[end]]
+        assert above[1] + above[3] < below[1]
+    assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
+    # No edge passes under a box, but at its own ends.
+    inner = [[x + 1, y + 1, wide - 2, high - 2] for x, y, wide, high in boxes]
+    for points in figure["paths"]:
+        assert not [box for box in inner if any(overlap(box, [*at, 0, 0]) for at in points)]
+
+
+def overlap(one: list[float], two: list[float]) -> bool:
+    """Whether two rectangles, each `[x, y, width, height]`, have a point in common."""
+    return all(
+        one[side] < two[side] + two[side + 2] + 1e-9
+        and two[side] < one[side] + one[side + 2] + 1e-9
+        for side in (0, 1)
+    )
+
+
 def test_the_text_says_what_the_drawing_shows(draw: Callable[[str], Any]) -> None:
     for name in made_drawings.PROGRAMS:
         page = draw(name)
@@ -167,7 +207,9 @@ def test_the_text_says_what_the_drawing_shows(draw: Callable[[str], Any]) -> Non
                 said = "\n".join(figure["said"])
                 for number, line in enumerate(figure["nodes"]):
                     title = line.lstrip("+≠ ").replace("AccumulateGrad ", "AccumulateGrad of ")
-                    assert f"{title}" in figure["said"][number + 1]
+                    assert title in figure["said"][number + 1]
+                    words = figure["saved"][number].split(" ")
+                    assert all(word in figure["said"][number + 1] for word in words)
                     assert ("(new" in figure["said"][number + 1]) == line.startswith("+")
                     assert ("differs)" in figure["said"][number + 1]) == ("≠" in line)
                 for start, put, end in figure["edges"]:
@@ -183,6 +225,25 @@ def test_the_text_says_what_the_drawing_shows(draw: Callable[[str], Any]) -> Non
             if back.get_attribute("aria-disabled") == "true":
                 break
             back.click()
+
+
+def test_saved_tensors_have_their_versions_and_stale_ones_are_told(
+    opened: Any, chapter: str
+) -> None:
+    page = opened(chapter, mark="site-ready")
+    one(page, '[data-program="DRAW-03.1"] summary').click()
+    step(page, "d = y.detach()[2:4]")
+    graph, _ = drawing(page)
+    assert graph[0]["saved"] == ["saved result: storage y, version 0", ""]
+    step(page, "d.mul_(2)")
+    graph, _ = drawing(page)
+    assert [figure["where"] for figure in graph] == ["Before", "After"]
+    assert graph[1]["saved"] == ["saved result: version 0, now 1: stale", ""]
+    page = opened(chapter, mark="site-ready")
+    one(page, '[data-program="DRAW-01.1"] summary').click()
+    step(page, "z.backward()")
+    graph, _ = drawing(page)
+    assert graph[-1]["saved"] == ["", "saved tensors freed", ""]
 
 
 def test_differences_between_the_sides_are_marked(opened: Any, drawn_report: str) -> None:

@@ -242,7 +242,8 @@ def ctc_loss(
     goals = _lengths("target_lengths", target_lengths)
     batched = log_probs._raw.ndim == 3
     values = log_probs if batched else log_probs.unsqueeze(1)
-    labels = new(np.asarray(targets._raw).astype(np.int64))
+    is_saved = targets._raw.dtype == np.int64  # `targets.to(kLong)` is the tensor itself
+    labels = targets if is_saved else new(np.asarray(targets._raw).astype(np.int64))
     result = ctc_loss_forward(values, labels, inputs, goals, blank, zero_infinity)[0]
     if zero_infinity:
         result = tensor_ops.where(result == math.inf, result.new_zeros(()), result)

@@ -58,13 +58,19 @@ function drawingOf(sides, code, { first, differ }) {
     const view = viewOf(moments, statements[state.at]);
     const sections = sectionsOf(view, sides, { state, text, prefix: `drawing-${number}`, redraw: draw, differ: (...of) => differ?.(statements[state.at], ...of) });
     figures.replaceChildren(...sections);
-    for (const scroll of figures.querySelectorAll(".drawing-scroll")) {
-      if (scroll.scrollWidth > scroll.clientWidth) scroll.setAttribute("tabindex", "0");
-    }
+    figures.querySelectorAll(".drawing-scroll").forEach(fitted);
   };
   // A line inside a statement of several lines chooses that statement.
   const chooseLine = (line) => choose(lines.findLastIndex((one) => one <= line));
-  return { body: element("div", { class: "drawing-body" }, bar, figures, legend(sides.length > 1)), draw, chooseLine };
+  return { body: element("div", { class: "drawing-body" }, bar, figures, legend(sides)), draw, chooseLine };
+}
+
+// A picture wider than its frame scrolls there, by the keyboard too, and begins at its root.
+function fitted(frame) {
+  if (frame.scrollWidth <= frame.clientWidth) return;
+  frame.setAttribute("tabindex", "0");
+  const root = frame.querySelector(".root rect")?.getBoundingClientRect();
+  if (root) frame.scrollLeft = root.left + root.width / 2 - frame.getBoundingClientRect().left - frame.clientWidth / 2;
 }
 
 // The statement that raises, or the last one that changed a name.
@@ -94,11 +100,14 @@ function stepper(number, go) {
 }
 
 // The moments around a statement, for each side; a side that has no observation of it has only
-// what its names held last.
+// what its names held last. The value of the statement is there on both sides or on none.
 function viewOf(moments, statement) {
-  return moments.map((side) => {
-    const last = [...side.keys()].findLast((one) => one < statement);
-    return side.get(statement) ?? { before: side.get(last)?.held ?? new Map(), after: null, step: null };
+  const found = moments.map((side) => side.get(statement));
+  const hasValue = found.some((side) => side && isFresh(side));
+  return found.map((side, at) => {
+    if (side) return { ...side, after: hasValue ? new Map([...side.held, ...side.value]) : side.held };
+    const last = [...moments[at].keys()].findLast((one) => one < statement);
+    return { before: moments[at].get(last)?.held ?? new Map(), after: null, step: null };
   });
 }
 
@@ -161,7 +170,7 @@ function graphFigures(view, name) {
     const isCompared = pair.length > 1 && pair.every((one) => one?.isObserved);
     const different = isCompared ? differentNodes(...pair)[at] : new Set();
     const fresh = when ? newNodes(graph, side) : new Set();
-    const model = { name, graph, shown: shownNodes(graph), fresh, different, stale: when ? staleOf(side.step) : null };
+    const model = { name, graph, shown: shownNodes(graph), fresh, different, saved: side.saved?.[moment]?.[name], stale: when ? staleOf(side.step) : null };
     const counts = [counted(graph.nodes.length, "node"), fresh.size && `${fresh.size} new`, different.size && `${different.size} different`];
     return { model, empty: emptyText(graph, name, side[moment]), texts: graphTexts(model), title: `graph of ${name}, ${counts.filter(Boolean).join(", ")}` };
   }));
@@ -198,8 +207,10 @@ function kindSection(word, chooser, figures, draw, sides, prefix) {
     groups.get(key).of.push([when, side]);
   }));
   const ordered = [...groups.values()].sort((one, two) => one.of[0][0] - two.of[0][0]);
+  const made = ordered.map(({ figure, of }, at) => figureOf(figure, whereText(of, sides), draw, `${prefix}-${at}`));
   return element("section", {}, element("h3", {}, word, chooser),
-    element("div", { class: "drawing-grid" }, ordered.map(({ figure, of }, at) => figureOf(figure, whereText(of, sides), draw, `${prefix}-${at}`))));
+    made.filter((_, at) => ordered[at].figure.empty),
+    element("div", { class: "drawing-grid" }, made.filter((_, at) => !ordered[at].figure.empty)));
 }
 
 function whereText(of, sides) {
@@ -208,11 +219,12 @@ function whereText(of, sides) {
   const [before, after] = moments.map((some) => (some.length ? who(some) : null));
   const text = (word, side) => (side ? `${word}, ${side}` : word);
   if (before !== null && before === after) return text("Before and after", before);
-  return [before !== null && text("Before", before), after !== null && text("After", after)].filter(Boolean).join("; ");
+  if (before === null) return text("After", after);
+  return [text("Before", before), after !== null && text("after", after)].filter(Boolean).join("; ");
 }
 
 function figureOf({ model, empty, texts, title }, where, draw, id) {
-  if (empty) return element("figure", {}, element("figcaption", {}, element("b", {}, visible(where))), element("p", { class: "muted" }, visible(empty)));
+  if (empty) return element("figure", { class: "is-empty" }, element("figcaption", {}, element("b", {}, visible(where))), element("p", { class: "muted" }, visible(empty)));
   return element("figure", {},
     element("figcaption", { id }, element("b", {}, visible(where)), element("span", { class: "muted" }, ": ", visible(title))),
     element("div", { class: "drawing-scroll", role: "region", "aria-labelledby": id }, draw(model, id)),
@@ -220,9 +232,11 @@ function figureOf({ model, empty, texts, title }, where, draw, id) {
       element("ul", {}, texts.map((text) => element("li", {}, visible(text))))));
 }
 
-function legend(hasTwo) {
+function legend(sides) {
+  const isSavedKnown = sides.some(({ trace }) => trace.saved);
   return element("p", { class: "muted drawing-legend" },
-    "+ new or changed by this statement", hasTwo ? "; ≠ differs between the two sides" : null,
+    "+ new or changed by this statement", sides.length > 1 ? "; ≠ differs between the two sides" : null,
     ". A graph is that of one name: traces do not say which nodes graphs of several names share. ",
-    "A storage has the name under which it was seen first. What a node saved is shown where an error tells it.");
+    "A storage has the name under which it was seen first.",
+    isSavedKnown ? null : " A trace does not say what nodes saved; an error may.");
 }

@@ -108,7 +108,7 @@ const nodeTitle = ({ at, name, variable }) => `#${at} ${name}${variable ? ` of $
 const markWords = (isNew, isDifferent) => [isNew && "new", isDifferent && "differs"].filter(Boolean);
 
 // The same as the drawing in words, one line for each node.
-function graphTexts({ name, graph, shown, fresh, different, stale }) {
+function graphTexts({ name, graph, shown, fresh, different, stale, saved }) {
   const inside = new Set(shown);
   const edge = ({ input, kind, to, nr }) => {
     if (kind === "none") return `input ${input} has no edge`;
@@ -118,8 +118,8 @@ function graphTexts({ name, graph, shown, fresh, different, stale }) {
   const lines = shown.map((at) => {
     const node = graph.nodes[at];
     const words = markWords(fresh.has(at), different.has(at));
-    const edges = node.edges.map(edge).join(", ");
-    return `${nodeTitle(node)}${words.length ? ` (${words.join(", ")})` : ""}${edges ? `: ${edges}` : ""}`;
+    const parts = [...node.edges.map(edge), ...savedTexts(saved?.[at]).map(({ text }) => text)].join("; ");
+    return `${nodeTitle(node)}${words.length ? ` (${words.join(", ")})` : ""}${parts ? `: ${parts}` : ""}`;
   });
   const root = `${name} is output ${graph.output} of #0`;
   return [root, ...lines, leftOut(graph, shown), stale && staleText(stale)].filter(Boolean);

@@ -3,17 +3,21 @@
 // No name of a program has a space.
 const VALUE = "its value";
 
-// For each statement of a trace: its step, and the moments around it; `after` has the statement's
-// value too, `held` has names only.
+// For each statement of a trace: its step, the tensors of its names before it (`before`) and after
+// it (`held`), those in its value, and the saved tensors at both moments, where they are recorded.
 function momentsOf(trace) {
   const state = new Map();
   const found = new Map();
   let before = momentOf(state);
-  for (const [statement, step] of stepsOf(trace)) {
+  let savedBefore = null;
+  for (const [number, [statement, step]] of stepsOf(trace).entries()) {
     advance(state, step);
     const held = momentOf(state);
-    found.set(statement, { line: step.line, step, before, held, after: withValue(held, step.result) });
-    before = held;
+    const saved = { before: savedBefore, after: trace.saved?.[number] ?? null };
+    const value = new Map();
+    collect(VALUE, step.result, value);
+    found.set(statement, { line: step.line, step, before, held, value, saved });
+    [before, savedBefore] = [held, saved.after];
   }
   return found;
 }
@@ -33,13 +37,9 @@ function collect(name, observation, into) {
 }
 
 // The value of an expression is no name's: it is drawn where no name holds a tensor like it.
-function withValue(moment, result) {
-  const parts = new Map();
-  collect(VALUE, result, parts);
-  if (!parts.size) return moment;
-  const known = new Set([...moment.values()].map((one) => JSON.stringify(one)));
-  const fresh = [...parts].filter(([, one]) => !known.has(JSON.stringify(one)));
-  return fresh.length ? new Map([...moment, ...fresh]) : moment;
+function isFresh({ held, value }) {
+  const known = new Set([...held.values()].map((one) => JSON.stringify(one)));
+  return [...value.values()].some((one) => !known.has(JSON.stringify(one)));
 }
 
 const listOf = (value) => (Array.isArray(value) ? value : null);
@@ -51,6 +51,19 @@ const STALE = /modified by an inplace operation: \[(?<type>[^\]]*\]?)\](?:, whic
 function staleOf(step) {
   const found = STALE.exec(step?.error?.message ?? "")?.groups;
   return found ? { what: found.producer ?? found.type, saved: Number(found.saved), now: Number(found.now) } : null;
+}
+
+// The saved tensors of a node in words: null stands for freed ones.
+function savedTexts(rows) {
+  if (rows === undefined) return [];
+  if (rows === null) return [{ text: "saved tensors freed" }];
+  return rows.map(([attribute, label, saved, now]) => {
+    // A stale one cannot be read, so its storage is not known; another's is that of some name, or of none.
+    const isStale = saved !== now;
+    const place = label !== null ? `storage ${label}` : isStale ? null : "unnamed";
+    const parts = [place, saved !== null && `version ${saved}`, isStale && `now ${now}: stale`];
+    return { isStale, text: `saved ${attribute}: ${parts.filter(Boolean).join(", ")}` };
+  });
 }
 
 const staleText = ({ what, saved, now }) => `saved tensor (${what}): saved at version ${saved}, now ${now}: stale`;

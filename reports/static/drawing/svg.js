@@ -4,7 +4,9 @@ const CHARACTER = 7.3;
 const SMALL_CHARACTER = 6.1;
 const MOST_CHARACTERS = 30;
 const NOTE_CHARACTERS = 44;
+const SAVED_CHARACTERS = 28;
 const LINE = 15;
+const SMALL_LINE = 13;
 const SMALLEST_SCALE = 0.85;
 const SIGNS_OF = { new: "+", differs: "≠" };
 
@@ -38,13 +40,15 @@ const classOf = (isNew, isDifferent, ...others) => [...others, isNew && "is-new"
 const signOf = (isNew, isDifferent) => `${isNew ? SIGNS_OF.new : ""}${isDifferent ? SIGNS_OF.differs : ""}`;
 
 function drawGraph(model, labelledBy) {
-  const { name, graph, shown, fresh, different, stale } = model;
+  const { name, graph, shown, fresh, different, stale, saved } = model;
   const position = new Map(shown.map((at, box) => [at, box + 1]));
-  const boxes = [rootBox(name, graph), ...shown.map((at) => nodeBox(graph.nodes[at], fresh.has(at), different.has(at)))];
+  const boxes = [rootBox(name, graph), ...shown.map((at) => nodeBox(graph.nodes[at], savedTexts(saved?.[at]), fresh.has(at), different.has(at)))];
   const edges = [[{ kind: "node", to: 0, nr: graph.output, input: null }], ...shown.map((at) => graph.nodes[at].edges)];
   const drawn = edges.map((some) => some.filter(({ kind, to }) => kind === "node" && position.has(to)));
   const { places, routes, width, height } = laidOut(boxes.map((box, at) => ({ ...box, to: drawn[at].map(({ to }) => position.get(to)) })));
-  const lines = boxes.map((box, at) => edgesOf(at, { box, edges: edges[at], drawn: drawn[at], places, routes: routes[at], position }));
+  const graphOfBoxes = { boxes, edges, drawn, places, routes, position };
+  const tips = tipsOf(graphOfBoxes);
+  const lines = boxes.map((_, at) => edgesOf(at, { ...graphOfBoxes, tips }));
   const notes = [[leftOut(graph, shown), "quiet"], [stale && staleText(stale), "stale"]]
     .flatMap(([text, kind]) => (text ? wrapped(text, NOTE_CHARACTERS).map((line) => [line, kind]) : []));
   const longest = Math.max(0, ...notes.map(([line]) => line.length * SMALL_CHARACTER));
@@ -60,44 +64,64 @@ function rootBox(name, graph) {
     svg("rect", { x: round(x - width / 2), y, width: round(width), height: 22, rx: 11 }),
     words(x, y + 15, text, "", "middle"),
     graph.output ? words(x + width / 2 + 4, y + 15, `output ${graph.output}`, "quiet") : null);
-  return { width: width + (graph.output ? 60 : 0), height: 22, draw };
+  // The middle of the box stays that of the name.
+  return { width: width + (graph.output ? 2 * ROOT_NOTE : 0), height: 22, draw };
 }
 
-function nodeBox(node, isNew, isDifferent) {
+function nodeBox(node, saved, isNew, isDifferent) {
   const isLeaf = node.variable !== null;
   const sign = signOf(isNew, isDifferent);
   const lines = [[`${sign && `${sign} `}#${node.at} ${node.name}`, ""], ...(isLeaf && node.variable ? [[node.variable, "strong"]] : [])];
-  const width = Math.max(...lines.map(([text]) => Math.min(text.length, MOST_CHARACTERS))) * CHARACTER + 16;
-  const height = lines.length * LINE + 9;
+  const notes = saved.flatMap(({ text, isStale }) => wrapped(text, SAVED_CHARACTERS).map((line) => [line, isStale ? "stale" : "quiet"]));
+  const width = Math.max(...lines.map(([text]) => Math.min(text.length, MOST_CHARACTERS) * CHARACTER), ...notes.map(([text]) => text.length * SMALL_CHARACTER)) + 16;
+  const height = lines.length * LINE + notes.length * SMALL_LINE + 9;
   const draw = ({ x, y }) => svg("g", { class: classOf(isNew, isDifferent, "node", isLeaf && "leaf"), "data-node": node.at },
     svg("title", {}, plain(nodeTitle(node))),
     svg("rect", { x: round(x - width / 2), y, width: round(width), height, rx: isLeaf ? 12 : 4 }),
-    lines.map(([text, kind], at) => words(x, y + 16 + at * LINE, text, kind, "middle")));
+    lines.map(([text, kind], at) => words(x, y + 16 + at * LINE, text, kind, "middle")),
+    notes.map(([text, kind], at) => words(x, y + 15 + lines.length * LINE + at * SMALL_LINE, text, kind, "middle", Infinity)));
   return { width, height, draw };
 }
 
 const STUB = 16;
+const ROOT_NOTE = 60;
 
-// The edges of a box, each from its own place on the lower side.
-function edgesOf(from, { box, edges, drawn, places, routes, position }) {
-  const { x, y } = places[from];
+// The place from which an edge leaves: each has its own on the lower side of the box.
+function startOf({ x, y }, box, edges, edge) {
   const step = Math.min(26, (box.width - 12) / Math.max(1, edges.length));
-  const isMany = edges.length > 1;
-  return edges.map((edge, at) => {
-    const start = [x + (at - (edges.length - 1) / 2) * step, y + box.height];
-    const number = drawn.indexOf(edge);
-    const lanes = number < 0 ? null : routes[number];
+  return [x + (edges.indexOf(edge) - (edges.length - 1) / 2) * step, y + box.height];
+}
+
+// The place at which each edge arrives, beside the others from left to right: { edge: [x, y] }.
+function tipsOf({ boxes, edges, drawn, places, routes, position }) {
+  const arrivals = boxes.map(() => []);
+  drawn.forEach((some, from) => some.forEach((edge, number) => {
+    const lanes = routes[from][number];
+    if (!lanes) return; // closes a cycle
+    arrivals[position.get(edge.to)].push({ edge, x: lanes.at(-1)?.[0] ?? startOf(places[from], boxes[from], edges[from], edge)[0] });
+  }));
+  return new Map(arrivals.flatMap((some, box) => {
+    const step = Math.min(12, (boxes[box].width - 12) / Math.max(1, some.length));
+    return some.sort((one, two) => one.x - two.x)
+      .map(({ edge }, at) => [edge, [places[box].x + (at - (some.length - 1) / 2) * step, places[box].y]]);
+  }));
+}
+
+function edgesOf(from, { boxes, edges: all, drawn, places, routes, tips }) {
+  const edges = all[from];
+  return edges.map((edge) => {
+    const start = startOf(places[from], boxes[from], edges, edge);
+    const tip = tips.get(edge);
+    const lanes = tip && routes[from][drawn[from].indexOf(edge)];
     // The number stands on the side from which the edge bends away.
-    const next = lanes ? lanes[0]?.[0] ?? places[position.get(edge.to)].x : start[0];
-    const label = isMany ? words(start[0] + (next > start[0] ? -3 : 3), start[1] + 11, String(edge.input), "input", next > start[0] ? "end" : null) : null;
-    if (!lanes) {
-      const [kind, shape] = edge.kind === "none" ? ["no-edge", `h-4 h8`] : ["unseen", "l-3 -5 m3 5 l3 -5"];
+    const next = tip ? lanes[0]?.[0] ?? tip[0] : start[0];
+    const [aside, anchor] = next > start[0] ? [-3, "end"] : [3, null];
+    const label = edges.length > 1 ? words(start[0] + aside, start[1] + 11, String(edge.input), "input", anchor) : null;
+    if (!tip) {
+      const [kind, shape] = edge.kind === "none" ? ["no-edge", "h-4 h8"] : ["unseen", "l-3 -5 m3 5 l3 -5"];
       return svg("g", { class: kind, "data-from": from - 1, "data-input": edge.input }, label,
         svg("path", { d: `M${round(start[0])} ${start[1]} v${STUB - 4} ${shape}` }));
     }
-    const end = places[position.get(edge.to)];
-    const sharing = drawn.filter(({ to }) => to === edge.to);
-    const tip = [end.x + (sharing.indexOf(edge) - (sharing.length - 1) / 2) * 12, end.y];
     return svg("g", { class: "edge", "data-from": from - 1, "data-to": edge.to, "data-input": edge.input },
       svg("path", { d: curve(start, lanes, tip) }), svg("path", { class: "tip", d: `M${round(tip[0])} ${tip[1]} l-3.5 -6 h7 z` }), label,
       edge.nr && from ? words(tip[0] + 5, tip[1] - 3, `:${edge.nr}`, "input") : null);
@@ -172,9 +196,9 @@ function drawTensor(tensor, y, { scale, storage, news, differences }) {
   const parts = [
     svg("rect", { class: "lane", x: NAMES_WIDTH, y: y + 2, width: CELLS_WIDTH, height: CELL_HEIGHT, rx: 2 }), cells,
     words(8, y + 13, `${signOf(said, differing)}${said || differing ? " " : ""}${tensor.name}`, "name", null, 12),
-    all.map(([text, kind], at) => words(18, y + 28 + at * 13, text, kind, null, Infinity)),
+    all.map(([text, kind], at) => words(18, y + 28 + at * SMALL_LINE, text, kind, null, Infinity)),
   ];
-  let height = 20 + all.length * 13;
+  let height = 20 + all.length * SMALL_LINE;
   if (tensor.grad) {
     const drawn = drawGrad(tensor.grad, y + height, news, differences);
     parts.push(drawn.group);
@@ -193,8 +217,8 @@ function drawGrad(grad, y, news, differences) {
   const group = svg("g", { class: classOf(said, differing, "grad"), "data-grad": grad.name },
     svg("path", { d: `M22 ${y - 1} v9 h6` }),
     words(32, y + 12, `${sign}${sign && " "}${name}`, "name"),
-    lines.map((text, at) => words(38 + (name.length + (sign ? sign.length + 1 : 0)) * CHARACTER, y + 12 + at * 13, text, differing ? "wrong" : said ? "said" : "quiet", null, Infinity)));
-  return { group, height: 3 + lines.length * 13 };
+    lines.map((text, at) => words(38 + (name.length + (sign ? sign.length + 1 : 0)) * CHARACTER, y + 12 + at * SMALL_LINE, text, differing ? "wrong" : said ? "said" : "quiet", null, Infinity)));
+  return { group, height: 3 + lines.length * SMALL_LINE };
 }
 
 // Where bytes of a storage stand: in cells of an element where they are few, to scale otherwise.

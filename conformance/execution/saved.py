@@ -1,0 +1,80 @@
+"""The saved tensors of a program's nodes after each statement, and the file of torch's.
+
+Traces do not have them, because reading them changes how a program goes on. So a program is run
+anew up to each statement. The file is for drawings; nothing is compared with it.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conformance.backends import Backend
+from conformance.base.reference import reference_folder
+from conformance.execution.execute import looked_at
+from conformance.execution.recordings import fingerprint
+from conformance.observe.saved import saved_tensors
+from conformance.observe.trace import Trace
+from conformance.program.program import Program
+
+FILE = "torch-{version}-{device}.json.xz"
+
+# Words of programs in which a saved tensor may pass hooks.
+HOOKS = ("saved_tensors_hooks", "register_hooks", "save_on_cpu", "checkpoint")
+
+
+def saved_after_each(program: Program, backend: Backend, recorded: Trace) -> list[Any] | None:
+    """The saved tensors after each statement; None where the program shows another trace now."""
+    hooks = any(word in program.source for word in HOOKS)
+    found = []
+    for count, _ in enumerate(recorded.steps, start=1):
+        shown, seen = looked_at(
+            program,
+            backend,
+            count,
+            lambda observer, live: saved_tensors(observer, live, hooks=hooks),
+        )
+        if _graphs(shown) != _graphs(Trace(recorded.steps[:count])):
+            return None
+        found.append(seen)
+    return found
+
+
+def _graphs(trace: Trace) -> dict[str, Any]:
+    return {
+        name: (seen.get("graph"), seen.get("storage"), seen.get("version"))
+        for name, seen in trace.state().items()
+        if seen.get("kind") == "tensor"
+    }
+
+
+def write_saved(path: Path, found: Mapping[str, tuple[Program, list[Any]]]) -> None:
+    """Write the saved tensors of programs, which are given by ID."""
+    content = {
+        name: [fingerprint(program), rows] for name, (program, rows) in sorted(found.items())
+    }
+    text = json.dumps(content, separators=(",", ":"))
+    path.write_bytes(lzma.compress(text.encode("ascii"), preset=9))
+
+
+@cache
+def _content(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
+    return content
+
+
+def recorded_saved(program: Program, version: str, device: str) -> list[Any] | None:
+    """The saved tensors of a program by statement, on a version of torch.
+
+    None where they are not recorded, or not for the program's present code.
+    """
+    folder = reference_folder("saved")
+    path = folder / FILE.format(version=version, device=device) if folder else None
+    if path is None or not path.exists():
+        return None
+    made_for, rows = _content(path).get(program.id, (None, None))
+    return rows if made_for == fingerprint(program) else None

@@ -1,0 +1,92 @@
+"""The saved tensors of programs after each statement, and those recorded of torch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import made_drawings
+import pytest
+
+from conformance.backends import find
+from conformance.base.reference import reference_folder
+from conformance.execution.execute import trace
+from conformance.execution.recorded import find_recording
+from conformance.execution.saved import recorded_saved, saved_after_each
+from conformance.program.program import Program
+from conformance.suite.chapters import read_chapter
+
+IMPL = find("impl")
+HOOKED = """\
+x = torch.ones(2, requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t): y = x.exp()
+"""
+PARTS = """\
+x = torch.ones(2, requires_grad=True)
+ys = [x.exp(), (x * x, 3)]
+"""
+
+
+def saved(source: str) -> list[object] | None:
+    program = Program("SAVED-01.1", "saved", source, "")
+    return saved_after_each(program, IMPL, trace(program, IMPL))
+
+
+def test_a_node_has_its_saved_tensors_until_they_are_freed():
+    assert saved(made_drawings.CHAIN) == [
+        {},
+        {"y": {"0": [["result", "y", 0, 0]]}},
+        {"y": {"0": [["result", "y", 0, 0]]}, "z": {"1": [["result", "y", 0, 0]]}},
+        {"y": {"0": None}, "z": {"1": None}},
+    ]
+
+
+def test_a_stale_one_has_both_versions():
+    rows = saved(made_drawings.ALIASED)
+    assert rows[2] == {"y": {"0": [["result", "y", 0, 0]]}}
+    assert rows[3] == rows[4] == {"y": {"0": [["result", None, 0, 1]]}}
+
+
+def test_versions_are_left_out_where_hooks_may_have_unpacked():
+    assert saved(HOOKED)[1] == {"y": {"0": [["result", "y", None, None]]}}
+
+
+def test_parts_of_containers_have_theirs():
+    assert saved(PARTS)[1] == {
+        "ys[0]": {"0": [["result", "ys[0]", 0, 0]]},
+        "ys[1][0]": {"0": [["other", "x", 0, 0], ["self", "x", 0, 0]]},
+    }
+
+
+def test_a_program_that_shows_another_trace_has_none():
+    program = Program("SAVED-01.1", "saved", made_drawings.CHAIN, "")
+    other = replace(program, source=made_drawings.DIAMOND)
+    assert saved_after_each(program, IMPL, trace(other, IMPL)) is None
+
+
+def programs(chapter: str) -> list[Program]:
+    folder = reference_folder("spec")
+    assert folder is not None
+    return read_chapter(folder / chapter).programs
+
+
+def test_those_of_torch_are_recorded_for_the_statements_of_its_traces():
+    recording = find_recording("recorded:torch-2.15")
+    found = {one.id: recorded_saved(one, "2.15", "cpu") for one in programs("07-versions.md")}
+    known = [one for one in programs("07-versions.md") if found[one.id]]
+    assert len(known) > len(found) / 2
+    for program in known:
+        assert len(found[program.id]) == len(recording.trace(program).steps)
+    assert recorded_saved(replace(known[0], source="x = torch.ones(1)"), "2.15", "cpu") is None
+    assert recorded_saved(known[0], "1.0", "cpu") is None
+
+
+@pytest.mark.parametrize("chapter", ["07-versions.md", "08-hooks.md", "24-losses.md"])
+def test_impl_saves_as_torch_does(chapter: str):
+    recording = find_recording("recorded:torch-2.15")
+    compared = 0
+    for program in programs(chapter):
+        if rows := recorded_saved(program, "2.15", "cpu"):
+            found = saved_after_each(program, IMPL, recording.trace(program))
+            assert found == rows, program.id
+            compared += 1
+    assert compared > 10
