@@ -132,3 +132,24 @@ def test_without_javascript_the_chapters_are_whole(site: Path) -> None:
 
 class TestEveryPage(EveryPage):
     PAGES = PAGES
+
+
+def test_a_program_can_be_copied_and_the_rules_stay_in_reach(opened: Any, site: Path) -> None:
+    page = opened((site / "ties.html").as_uri(), mark=MARK)
+    page.execute_script(
+        "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+        "document.querySelector('.copy-example').click();"
+    )
+    text = wait(lambda: page.execute_script("return window.copied"))
+    assert text.startswith("import torch\n") or "torch" in text
+    compile(text, "copied", "exec")
+    page.execute_script("window.scrollTo(0, document.body.scrollHeight)")
+    contents = one(page, ".contents summary")
+    wait(
+        lambda: page.execute_script(
+            "return document.querySelector('.contents').getBoundingClientRect().top >= 0"
+        )
+    )
+    contents.click()
+    one(page, ".contents li a").click()
+    wait(lambda: not page.execute_script("return document.querySelector('.contents').open"))

@@ -8,6 +8,17 @@ document.getElementById("unfold").addEventListener("click", ({ currentTarget }) 
   currentTarget.setAttribute("aria-pressed", String(unfolded));
 });
 
+for (const link of document.querySelectorAll(".contents a")) {
+  link.addEventListener("click", () => { link.closest("details").open = false; });
+}
+
+for (const button of document.querySelectorAll(".copy-example")) {
+  button.addEventListener("click", () => {
+    const lines = button.closest(".example").querySelectorAll(".code > li > code");
+    copy(`${[...lines].map((line) => line.textContent).join("\n")}\n`, button);
+  });
+}
+
 let reading = null;
 const traceOf = async (id) => {
   reading ??= unpacked(document.querySelector("[data-blob=traces]").textContent);
