@@ -76,7 +76,7 @@ def copy(self: Array, src: Array) -> Array:
     refuse_copy(self)
     if src.shape != self.shape:
         check_shape(self.shape, broadcast_shapes(self.shape, src.shape))
-    if discards(src.dtype, self.dtype) and src.size:
+    if discards(src.dtype, self.dtype) and self.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     value = converted(src, self.dtype)
     # A copy, because source and target may overlap.

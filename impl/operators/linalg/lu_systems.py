@@ -83,6 +83,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     batches broadcast. Raises RuntimeError for other shapes and dtypes.
     """
     factors, right = LU._raw, B._raw
+    not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots)
     not_implemented.check_floating("torch.linalg.lu_solve", factors)
     if factors.dtype != right.dtype:
         raise RuntimeError(
