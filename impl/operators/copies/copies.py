@@ -194,7 +194,9 @@ def _fill_value(name: str, value):
 def fill(input, value):
     """A copy with every element set to a number or a 0-dim tensor (torch.fill)."""
     value = _fill_value("fill", value)
-    return (fill_tensor if isinstance(value, Tensor) else fill_scalar)(input, value)
+    if isinstance(value, Tensor):
+        return fill_tensor(input, value)
+    return inference_mode.count_made(input, fill_scalar(input, value))
 
 
 @function("fill_")

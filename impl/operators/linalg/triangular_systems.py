@@ -93,7 +93,9 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
 Solution = return_type("triangular_solve", "solution", "cloned_coefficient")
 
 
-@lapack.factorisation("TriangularSolveBackward0", "solution", "cloned_coefficient", autocast="fp32")
+@lapack.factorisation(
+    "TriangularSolveBackward0", "solution", "cloned_coefficient", autocast="fp32", writes=1
+)
 def triangular_solve_pair(self: Array, A: Array, upper, transpose, unitriangular) -> tuple:
     coefficient, right = lapack.broadcast_batches(A, self)
     solution = solved(coefficient, right, upper, True, unitriangular, int(transpose))
