@@ -235,8 +235,8 @@ def float_power(input, exponent, *, out=None):
             f"the output given to float_power has dtype {out.dtype.legacy} but the operation's "
             f"result requires dtype {wide.legacy}"
         )
-    input = input.to(wide) if isinstance(input, Tensor) else number(input)
     exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
+    input = input.to(wide) if isinstance(input, Tensor) else number(input)  # as C++ casts them
     return pow_(input, exponent, out=out)
 
 
