@@ -90,6 +90,13 @@ def count_making(operator, args, outputs) -> None:
             output._storage.version += times
 
 
+def count_made(source, result):
+    """`count_making` for a result that one write made of a tensor, by no operator; returns it."""
+    if source._inference and not STATE.inference:
+        result._storage.version += 1
+    return result
+
+
 def _is_flagged(value) -> bool:
     return getattr(value, "_requires_grad", False)
 

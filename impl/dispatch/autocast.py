@@ -103,6 +103,11 @@ def raised(*values) -> list:
 
 def _widest(*values) -> list:
     kinds = [v.dtype for v in values if _is_eligible(v)]
+    for kind in kinds:
+        if kind is float32:  # which is the widest, whatever follows
+            break
+        if kind is not STATE.autocast:
+            raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
     if not kinds or all(kind is kinds[0] for kind in kinds):
         return list(values)
     return [_raised(v) for v in values]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,10 @@ from impl.core.dtypes import (
     DIFFERENTIABLE,
     bfloat16,
     float16,
-    result_dtype,
 )
 from impl.core.named_types import type_name
 from impl.core.sizes import broadcast_shapes
 from impl.core.state import STATE
-from impl.core.strides import strides_of
 from impl.dispatch import fast_path, forward_rules
 from impl.dispatch.autocast import cast_operands
 from impl.dispatch.derivatives import DerivativeInfo
@@ -32,23 +29,17 @@ from impl.dispatch.facts import (
 )
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
 from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
-from impl.dispatch.out import check_out, warn_discarded, warn_temporary, write_out
-from impl.dispatch.output_layout import OutputLayout
-from impl.dispatch.record import underived_write
-from impl.dispatch.rows import parts_in_order
-from impl.dispatch.type_promotion import common_dtype
+from impl.dispatch.operator_writes import OperatorWrites
 from impl.graph.edge import gradient_edge
 from impl.graph.node_creation_hooks import created
-from impl.kernels.casting import discards
-from impl.tape import inplace
-from impl.tensor import batched_tensor, forward_grad, memory_overlap, write
+from impl.tensor import batched_tensor
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
-class Operator(OutputLayout):
+class Operator(OperatorWrites):
     """A primitive operator; calling it applies it to tensors (see `impl.dispatch.definition`)."""
 
     # Which calls the fast path serves: "call", "view", or None. A subclass that changes how the
@@ -57,11 +48,7 @@ class Operator(OutputLayout):
     is_view = False  # whether the results are views of the first argument
     # Functions that a definition may register by the methods below.
     validate = None  # checks the raw arguments before they are promoted
-    _validate_out: Any = None  # checks the dtype of out= and the raw arguments
-    _out_first = False  # whether it does before the operands are checked
-    _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
     _kernel_in_memory = None  # the kernel over an array that is written itself
-    _kernel_on_shared_memory = None  # the kernel for an operand in the memory that is written
 
     def __init__(
         self,
@@ -146,13 +133,6 @@ class Operator(OutputLayout):
         """Register the kernel of a write in place, for operands of one shape, dtype and layout: it
         writes its first argument."""
         self._kernel_in_memory = kernel
-        return kernel
-
-    def on_shared_memory(self, kernel):
-        """Register the kernel of a write in place or to `out=` whose memory an operand has a part
-        of: it takes the array that will be written, whose elements it may change, and the operands,
-        which see that."""
-        self._kernel_on_shared_memory = kernel
         return kernel
 
     def __call__(self, *args):
@@ -257,35 +237,13 @@ class Operator(OutputLayout):
             if self.elementwise and len(shapes) > 1:
                 raise RuntimeError(messages.broadcast(shapes)) from None
             raise RuntimeError(str(error)) from error
-        return result if rounded is None else result.astype(rounded)
-
-    def _call_kernel_into(self, target: Tensor, operands, raws, resizes: bool):
-        """The kernel's result, for `target`, which one of the operands may share memory with."""
-        result = self._called_for(target, raws, resizes)
-        kernel = self._kernel_on_shared_memory
-        if kernel is None or (np.shape(result), result.dtype) != (target.shape, target._raw.dtype):
-            return result
-        if any(memory_overlap.share_memory(target, operand) for operand in operands):
-            return kernel(target._array(), *raws)
-        return result
-
-    def _called_for(self, target: Tensor, raws, resizes: bool):
-        """The kernel's result, for `target`. Whether that has its shape, unless it `resizes`, and
-        takes its dtype is looked at before the kernel is looked for, as in TensorIterator."""
-        try:
-            return self._call_kernel(raws)
-        except (IndexError, RuntimeError) as error:
-            if of_kernel(error) and not hasattr(error, "written"):
-                present = [raws[i] for i in self.tensor_positions if raws[i] is not None]
-                if self.elementwise and not resizes:
-                    shape = broadcast_shapes(*map(np.shape, present))
-                    memory_overlap.check_shape(target._raw.shape, shape)
-                if self.promote is not None and not self.compares:
-                    memory_overlap.check_cast(result_dtype(present).numpy, target._raw.dtype)
-            written = getattr(error, "written", None)
-            if written is not None and not resizes:  # until there
-                target._array()[...] = written
+        except NotImplementedError as error:
+            if self.elementwise and of_kernel(error):  # shapes are looked at before
+                broadcast_shapes(
+                    *(np.shape(r) for r in map(raws.__getitem__, self.tensor_positions))
+                )
             raise
+        return result if rounded is None else result.astype(rounded)
 
     def record(self, args, outputs, mask: int) -> None:
         dtype = outputs[self.differentiable_outputs[0]]._raw.dtype
@@ -325,141 +283,3 @@ class Operator(OutputLayout):
                     created(outputs[0]._node)
         forward_rules.propagate(self, args, outputs)
         return outputs[0]
-
-    def inplace(self, *args):
-        """Apply and write the result into the first argument, rewriting its history.
-
-        Raises RuntimeError as torch does: on leaves and their views, forbidden views, memory that
-        overlaps itself, a broadcast that would change the shape, a dtype that cannot be cast.
-        """
-        if STATE.batched and batched_tensor.holds(args):
-            return batched_tensor.written(self.inplace, self.name, args)
-        if self.validated_numbers:
-            args = self._with_numbers(args)
-        target = args[0]
-        raws, mask, _ = self._unwrap(args, written=True)
-        inplace.check(target, mask != 0)
-        # Of the operators that write, torch's copy_ alone looks at the dtype that is written.
-        looks = self.node_name == "CopyBackwards"
-        tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)
-        edges = self.edges(args, mask) if tracked else ()
-        operands = [args[i] for i in self.guarded]
-        memory = self.memory
-        late = memory.disjoint == "late"
-        if not late:
-            memory_overlap.check_memory(
-                target, operands, memory.within, memory.disjoint, memory.resolves
-            )
-        others = [args[i] for i in self.tensor_positions[1:]]
-        try:
-            result = self._call_kernel_into(target, others, raws, self.grows)
-        except Exception:
-            forward_rules.refuse(self, args, written=True)
-            raise
-        if late:
-            memory_overlap.check_memory(target, operands, memory.within, True)
-        if self.grows and np.shape(result) != target._raw.shape:
-            write.resize(target, np.shape(result))
-        memory_overlap.check_fits(target, result)
-        if self.compares and discards(self._common(raws), target._raw.dtype) and result.size:
-            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
-        tangent = forward_rules.before_write(self, args)
-        if not tracked:
-            self._write(target, result, args, raws)
-            tangent.write()
-            return target
-        # Edges and saved inputs are those from before the write: afterwards the target has a new
-        # history, and an operand that shares its memory is stale, as torch has it. If a formula
-        # needs the overwritten values, a copy of them is saved, with its history.
-        recorded = (target.clone(), *args[1:]) if self.saves_target(mask) else args
-        node = self.node(recorded, None, mask, edges, (target,))
-        self._write(target, result, args, raws)
-        history = inplace.rebase_history(target, node)
-        self.save_outputs(node, args, (target,))
-        if STATE.node_creation_hooks:
-            created(history)
-        tangent.write()
-        return target
-
-    def _write(self, target: Tensor, result, args, raws) -> None:
-        """Write the result to the target, in the order of TensorIterator where that shows."""
-        parts = parts_in_order(self, target, args, raws) if self.iterates else None
-        if parts is None:
-            write.write(target, result)
-        else:
-            write.write_parts(target, parts)
-
-    def _common(self, raws) -> np.dtype:
-        """The NumPy dtype that the operands have in common."""
-        return result_dtype([raws[i] for i in self.tensor_positions]).numpy
-
-    def call_out(self, out, args):
-        """Apply and write into `out=`; nothing is recorded but that there is no derivative.
-
-        Raises RuntimeError as `check_out` does.
-        """
-        if self.validated_numbers:
-            args = self._with_numbers(args)
-        raws, mask, strided = self._unwrap(args)
-        record = None
-        if self.node_name == "NotImplemented" and isinstance(out, Tensor):
-            given = [a for a in args if isinstance(a, Tensor)]
-            record = underived_write(f"aten::{self.name}", given, (out,))
-        else:
-            linked = mask != 0 or (self.list_edges and self._links_list(args))
-            check_out(self.name, out, linked, plain=not self.grad_inputs)
-        if self._validate_out is not None:
-            self._check_out(out, raws)
-        if self.elementwise and not (self.memory.disjoint or self.memory.within):
-            operands = [args[i] for i in self.tensor_positions]
-            memory_overlap.check_memory(out, operands, resolves=self.memory.resolves)
-        if self.memory.disjoint:
-            operands = [args[i] for i in self.guarded]
-            memory_overlap.check_memory(out, operands, False, True, self.memory.resolves)
-        present = [args[i] for i in self.tensor_positions if args[i] is not None]
-        try:
-            raw = self._call_kernel_into(out, present, raws, resizes=True)
-        except Exception:
-            forward_rules.refuse(self, args)
-            raise
-        if self._casts_out:
-            warn_temporary(out, raw, common_dtype(raw, present))
-        parts = None
-        if self.iterates and (out._raw.shape, out._raw.dtype) == (raw.shape, raw.dtype):
-            parts = parts_in_order(self, out, args, raws)
-        if parts is not None:
-            write.write_parts(out, parts)
-        elif self.lays_out:
-            write_out(out, raw, strides_of(raw))
-        elif self.elementwise and (strided or not raw.size) and raw.ndim:
-            write_out(out, raw, self._elementwise_strides(raw, args))
-        else:
-            write_out(out, raw)
-        if self._casts_out or self.compares:
-            warn_discarded(out, common_dtype(raw, present))
-        forward_grad.refuse_out(self.name, (*args, out))
-        if record is not None:
-            record()
-        return out
-
-    def _check_out(self, out, raws) -> None:
-        """Raise RuntimeError for an `out=` of a wrong dtype; a structured kernel looks at it after
-        it has looked at its operands, and before it looks whether it knows their dtype."""
-        try:
-            self._validate_out(out._raw.dtype, *raws)
-        except RuntimeError:
-            if not self._out_first:
-                self._look_at_operands(raws)
-            raise
-
-    def _look_at_operands(self, raws) -> None:
-        """Raise the errors that torch raises before it runs the kernel."""
-        try:
-            self._call_kernel([*raws])
-        except (IndexError, RuntimeError) as error:
-            if not of_kernel(error):
-                raise
-
-    def _links_list(self, args) -> bool:
-        """Whether a tensor of the list of tensors requires grad."""
-        return any(requires_grad(t) for t in args[self.list_position])

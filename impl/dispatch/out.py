@@ -165,8 +165,10 @@ def warn_discarded(out: Tensor, common: np.dtype) -> None:
 
 
 def fill_out(out: Tensor, value) -> None:
-    """Store a factory's value in `out`, which is resized to its shape without a warning."""
-    resize(out, np.shape(value), None)
+    """Store a factory's value in `out`, which is resized to its shape without a warning if it has
+    another one."""
+    if out._raw.shape != np.shape(value):
+        resize(out, np.shape(value), None)
     write_out(out, value)
 
 

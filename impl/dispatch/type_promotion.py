@@ -25,7 +25,7 @@ from impl.dispatch.facts import (
 from impl.tensor.tensor import Tensor, requires_grad
 
 _BFLOAT16, _FLOAT16 = bfloat16.numpy, float16.numpy
-_COMPLEX_HALF = "ComplexHalf support is experimental and many operators don't support it yet."
+COMPLEX_HALF = "ComplexHalf support is experimental and many operators don't support it yet."
 _NUMBERS = (bool, int, float, complex, np.generic)
 
 
@@ -45,7 +45,7 @@ class TypePromotion(DerivativeInfo):
             if self.complex is None or self.complex.kernel is None:
                 raise
             for _ in range(2):
-                warnings.warn(_COMPLEX_HALF, UserWarning, stacklevel=5)
+                warnings.warn(COMPLEX_HALF, UserWarning, stacklevel=5)
             text = f"\"{self.complex.kernel}\" not implemented for 'ComplexHalf'"
             raise NotImplementedError(text) from None
         if d.category == COMPLEX and self.complex is not None:

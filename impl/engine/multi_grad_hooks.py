@@ -45,7 +45,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
 def _register_all(tensors, fn) -> list[RemovableHandle]:
     nodes = []
     for tensor in tensors:
-        edge = found_edge(tensor)
+        edge = found_edge(tensor) if tensor.requires_grad else None
         if edge is None:
             raise AssertionError("Expected gradient function to be set")
         nodes.append(edge[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from impl.core.named_types import type_name
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
 from impl.graph.edge import gradient_edge
@@ -38,8 +39,7 @@ def unpack_dual(dual: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
     """The primal, a view without tangent, and the tangent. Raises RuntimeError as `make_dual`."""
     if not isinstance(dual, Tensor):
         raise TypeError(
-            "_unpack_dual(): argument 'dual' (position 1) must be Tensor, "
-            f"not {type(dual).__name__}"
+            f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type_name(dual)}"
         )
     if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")

@@ -33,7 +33,7 @@ class FastViewCall(FastCall):
         self._add("if n0 is not None:")
         self.indent += 1
         self._node(edges)
-        self._add("node._sequence = next_sequence()")
+        self._add(f"node._sequence = {self.sequence}")
         self._add("node._meta = meta")
         self._add("out._node = node")
         self.indent -= 1

@@ -8,6 +8,7 @@ import numpy as np
 
 from impl.core import inference_mode
 from impl.core.dtypes import BY_NUMPY, dtype
+from impl.core.named_types import type_name
 from impl.core.state import STATE
 from impl.core.storage import Storage
 from impl.core.strides import contiguous_strides, element_strides, extent
@@ -170,7 +171,7 @@ def from_numpy(ndarray) -> Tensor:
     (torch.from_numpy).
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {type_name(ndarray)})")
     if not ndarray.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from impl.core import dtypes
+from impl.core import dtypes, inference_mode
 from impl.core.devices import device
 from impl.core.dtypes import dtype
 from impl.core.registry import tensor_ops
@@ -22,7 +22,12 @@ from impl.tensor.tensor import Tensor, new
 
 def _new_constant(name: str, make):
     def constant(self, size, *, dtype=None):
-        return make(size, self._raw.dtype if dtype is None else dtype.numpy)
+        made = make(size, self._raw.dtype if dtype is None else dtype.numpy)
+        return (
+            made
+            if make is np.empty
+            else inference_mode.count_made(self, new(made if made.ndim else made[()]))
+        )
 
     constant.__name__ = constant.__qualname__ = name
     constant.__doc__ = f"A tensor of the given sizes in the dtype of this one (Tensor.{name})."
@@ -37,7 +42,7 @@ new_empty = _new_constant("new_empty", np.empty)
 @factory(sized=listed, method=True)
 def new_full(self, size, fill_value, *, dtype=None):
     """A tensor filled with one value, in the dtype of this one (torch.Tensor.new_full)."""
-    return full(size, fill_value, dtype=dtype or self.dtype)
+    return inference_mode.count_made(self, full(size, fill_value, dtype=dtype or self.dtype))
 
 
 @factory(method=True)

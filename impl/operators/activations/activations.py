@@ -39,6 +39,14 @@ def relu(self: Array) -> Array:
     return at_least(self, self.dtype.type(0))
 
 
+@function("relu_")
+def relu_in_place(input):
+    """`relu` written into the tensor. Raises NotImplementedError for bools first (torch.relu_)."""
+    if input._raw.dtype.kind == "b":
+        raise NotImplementedError("Boolean inputs not supported for relu")
+    return relu.inplace(input)
+
+
 relu.gradient(self="F.threshold_backward(grad, result, 0)")
 
 

@@ -68,6 +68,10 @@ dropped_by.laid_out_as(copied_layout)
 dropped_by.differentiable("result0")
 dropped_by.gradient(
     self=lambda F, grad, result1, p, train: grad * result1 * (_scale(p) if train else 1.0)
+).forward(
+    result0=lambda F, self_t, result1, p, train: (
+        self_t if train is False else self_t * result1 * _scale(p)
+    )
 )
 
 

@@ -73,7 +73,8 @@ def _check_joins(first, shape, dim: int, number: int) -> None:
 
 
 def _cat_gradient(F, grad, tensors_shape, tensors_dtype, dim):
-    dim = wrap_dim(dim, grad.ndim)
+    if not all(map(_is_legacy_empty, tensors_shape)):
+        dim = wrap_dim(dim, grad.ndim)
     result, start = [], 0
     for shape, dtype in zip(tensors_shape, tensors_dtype, strict=True):
         if _is_legacy_empty(shape):
@@ -117,6 +118,7 @@ def _published_cat(name: str):
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         if out is not None:
             if isinstance(out, Tensor):
+                _refuse_scalars([item._raw for item in items])
                 memory_overlap.check_memory(out, items, True, disjoint=True)
             return cat.call_out(out, (items, dim))
         return cat(items, dim)

@@ -76,7 +76,7 @@ def copy(self: Array, src: Array) -> Array:
     refuse_copy(self)
     if src.shape != self.shape:
         check_shape(self.shape, broadcast_shapes(self.shape, src.shape))
-    if discards(src.dtype, self.dtype) and src.size:
+    if discards(src.dtype, self.dtype) and self.size:
         warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
     value = converted(src, self.dtype)
     # A copy, because source and target may overlap.
@@ -194,7 +194,9 @@ def _fill_value(name: str, value):
 def fill(input, value):
     """A copy with every element set to a number or a 0-dim tensor (torch.fill)."""
     value = _fill_value("fill", value)
-    return (fill_tensor if isinstance(value, Tensor) else fill_scalar)(input, value)
+    if isinstance(value, Tensor):
+        return fill_tensor(input, value)
+    return inference_mode.count_made(input, fill_scalar(input, value))
 
 
 @function("fill_")

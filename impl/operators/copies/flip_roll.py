@@ -139,7 +139,7 @@ def _triangle(name: str, keep):
     def kernel(self: Array, diagonal=0) -> Array:
         if self.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return keep(self, diagonal)
+        return np.ascontiguousarray(keep(self, diagonal))
 
     kernel.__name__ = name
     kernel.__annotations__ = {"self": "Array"}

@@ -155,7 +155,7 @@ def _means(ndim: int, input, output_size) -> Tensor:
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{shown}"
         )
-    if any(n != 1 for n in size):
+    if any(n != 1 for n in size) or not input._raw.ndim:
         return getattr(tensor_ops, f"{name}_op")(input, size)
     result = input.mean(tuple(range(-1, -ndim - 1, -1)), True)
     shape = input._raw.shape

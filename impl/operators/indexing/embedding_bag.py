@@ -58,12 +58,12 @@ def _check_dims(weight, indices, offsets) -> None:
         raise RuntimeError(
             f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}"
         )
-    existing_dim(0, offsets.ndim)
 
 
 def _check(weight, indices, offsets, mode: int, per_sample_weights, include_last_offset) -> None:
     _check_dims(weight, indices, offsets)
     _check_types(weight, indices, offsets)
+    existing_dim(0, offsets.ndim)
     if offsets.size:
         if offsets[0] != 0:
             raise RuntimeError(

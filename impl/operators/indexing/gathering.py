@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from impl.core import inference_mode
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, int64
 from impl.core.indices import GATHER_DTYPE, INDEX_DTYPES, check_along
@@ -193,7 +194,7 @@ def nonzero(input, *, as_tuple=False):
     if raw.ndim:
         columns[...] = np.nonzero(raw)
     # torch stores the result column by column.
-    return new(columns.T, (1, count))
+    return inference_mode.count_made(input, new(columns.T, (1, count)))
 
 
 @function("nonzero_static")

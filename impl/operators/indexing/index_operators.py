@@ -27,6 +27,8 @@ from impl.tensor.allocation import ordered_like, preserved
 from impl.tensor.memory_overlap import check_disjoint
 from impl.tensor.tensor import Tensor, new, requires_grad
 
+_INDEX_DTYPES = (np.int64, np.int32, np.bool_, np.uint8)
+
 
 def expanded(shape, indices) -> list:
     """Indices as integer arrays or None: masks become the positions they select.
@@ -36,6 +38,8 @@ def expanded(shape, indices) -> list:
     """
     if len(indices) > len(shape):
         raise IndexError(_too_many(shape, len(indices)))
+    if any(i is not None and i.dtype not in _INDEX_DTYPES for i in indices):
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     result: list = []
     for index in indices:
         if index is None:
@@ -51,10 +55,8 @@ def expanded(shape, indices) -> list:
                 )
             check_mask(shape, len(result), index.shape)
             result += np.nonzero(index)
-        elif index.dtype in (np.int32, np.int64):
-            result.append(np.asarray(index, np.intp))
         else:
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            result.append(np.asarray(index, np.intp))
     if len(result) > len(shape):
         raise IndexError(_too_many(shape, len(result)))
     _check_broadcast(result)

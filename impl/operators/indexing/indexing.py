@@ -16,6 +16,7 @@ import numpy as np
 from impl.core.dtypes import int64
 from impl.core.registry import tensor_ops
 from impl.core.state import STATE
+from impl.dispatch.record import check_write
 from impl.factories.creation import array_of
 from impl.operators.copies.copies import copy_, fill_
 from impl.operators.indexing.index_operators import check_mask, from_scalar, index_, put_at
@@ -295,13 +296,14 @@ def _fill_at(target: Tensor, indices: list, number) -> None:
     index = indices[dim]
     kind = index._raw.dtype
     one = indices[:-1] == [None] * dim
-    for at, mask in enumerate(indices):
-        if mask is not None and mask._raw.dtype in (np.bool_, np.uint8):
-            check_mask(target._raw.shape, at, mask._raw.shape)
     if one and kind in (np.bool_, np.uint8):
+        check_mask(target._raw.shape, dim, index._raw.shape)
         ones = (1,) * (target._raw.ndim - dim - index._raw.ndim)
         masked_fill_(target, tensor_ops.view(index, (*index._raw.shape, *ones)), number)
     elif one and kind == np.int64 and (index._raw.ndim == 1 or index.is_contiguous()):
+        check_write(target)
+        if not target._raw.size:
+            from_scalar(number, target)  # raises where it is out of range
         index_fill_(target, dim, tensor_ops.reshape(index, (-1,)), number)
     else:
         put_at(target, indices, from_scalar(number, target))

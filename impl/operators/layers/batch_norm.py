@@ -28,6 +28,7 @@ from impl.operators.layers.batch_norm_kernels import (
 from impl.operators.layers.normalization import (
     Normalized,
     affine_tangent,
+    check_mixed,
     check_parameters,
     elements,
     input_gradient,
@@ -56,6 +57,8 @@ def native_batch_norm(
     eps,
 ) -> tuple:
     refuse_integers(input, "batch_norm")
+    check_mixed(input, weight, bias, running_mean, running_var)
+    _check_statistics(running_mean, running_var)
     check_parameters(input, "batch_norm", weight, bias, running_mean, running_var)
     count = input.shape[1]
     weight, bias, running_mean, running_var = (
@@ -77,6 +80,12 @@ def native_batch_norm(
         saved = nothing, nothing.copy()
     result = normalized(input, mean, invstd, weight, bias)
     return formatted_as(result.astype(input.dtype, copy=False), input), *saved
+
+
+def _check_statistics(*statistics) -> None:
+    for value in statistics:
+        if value is not None and value.ndim != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {value.ndim}")
 
 
 def _running(running_mean, running_var, dtype: np.dtype, eps) -> tuple:
@@ -238,6 +247,12 @@ def refuse_gradients(running_mean, running_var) -> None:
         refuse_gradient("native_batch_norm", name, value)
 
 
+def check_pair(running_mean, running_var) -> None:
+    """Raise ValueError for one of the running statistics without the other."""
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+
+
 def _check_counts(input, weight, bias, running_mean, running_var, training) -> None:
     if not input._raw.size:
         return  # ATen looks at nothing else then
@@ -273,6 +288,7 @@ def batch_norm(
 def _normalized(input, weight, bias, running_mean, running_var, training, momentum, eps) -> Tensor:
     if input._raw.size:
         refuse_gradients(running_mean, running_var)
+        check_pair(running_mean, running_var)
         return native_batch_norm(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )[0]

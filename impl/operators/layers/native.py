@@ -26,22 +26,27 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     return group_norm.native_group_norm(input, weight, bias, N, C, HxW, group, eps)
 
 
-@function(method=False, out=True)
+def _check_pair_first(out, input, weight, bias, running_mean, running_var, *rest) -> None:
+    batch_norm.check_pair(running_mean, running_var)
+
+
+@function(method=False, out=True, before=_check_pair_first)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm`, the means, and the inverse deviations, which are empty unless in training
     (torch.native_batch_norm). Raises RuntimeError for no elements in training, ValueError for no
     running statistics otherwise."""
     batch_norm.refuse_gradients(running_mean, running_var)
-    if training and not input._raw.size:
-        raise RuntimeError(
-            f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
-        )
     for name, value in (("running_mean", running_mean), ("running_var", running_var)):
         if value is None and not training:
             raise ValueError(f"{name} must be defined in evaluation mode")
     if not input._raw.ndim:
         raise RuntimeError(messages.NEGATIVE_CAPACITY)
     input.size(1)
+    batch_norm.check_pair(running_mean, running_var)
+    if training and not input._raw.size:
+        raise RuntimeError(
+            f"input tensor must have at least one element, but got input_sizes = {[*input.shape]}"
+        )
     return batch_norm.native_batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )

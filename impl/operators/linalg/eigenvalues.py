@@ -8,16 +8,18 @@ makes the eigenvectors' derivative independent of their lengths and phases (lina
 from __future__ import annotations
 
 import functools
+import warnings
 
 import numpy as np
 
-from impl.core.dtypes import FLOATING
+from impl.core.dtypes import FLOATING, float16
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.autocast import fp32
 from impl.dispatch.definition import Array, owned
 from impl.dispatch.out import check_castable, named_out, store, store_exactly
 from impl.dispatch.record import store_underived
+from impl.dispatch.type_promotion import COMPLEX_HALF
 from impl.operators.linalg import lapack
 from impl.operators.linalg.lapack import _LinAlgError as LinAlgError
 from impl.operators.linalg.linear_systems import solve
@@ -100,6 +102,9 @@ def _check_general(name: str, A: Tensor) -> None:
     if name == "linalg.eig" and not np.isfinite(A._raw).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     lapack.check_square(name, A._raw)
+    if A.dtype is float16:  # one for each result
+        for _ in range(2 if name == "linalg.eig" else 1):
+            warnings.warn(COMPLEX_HALF, UserWarning, stacklevel=4)
     lapack.require_kernel(A._raw, "linalg_eig_out_cpu")
 
 

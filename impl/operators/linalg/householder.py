@@ -184,7 +184,9 @@ def householder_product(input, tau, *, out=None):
         raise RuntimeError(
             f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"
         )
-    if not factors.ndim or vectors.shape[-1] < factors.shape[-1]:
+    if not factors.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    if vectors.shape[-1] < factors.shape[-1]:
         raise RuntimeError(
             f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
         )

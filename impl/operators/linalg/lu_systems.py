@@ -112,6 +112,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """
     not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots)
     factors, right = LU._raw, B._raw
+    not_implemented.refuse_gradient("linalg_lu_solve", "pivots", pivots)
     not_implemented.check_floating("torch.linalg.lu_solve", factors)
     check_dtypes(factors, right)
     if pivots._raw.dtype != np.int32:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 
 import numpy as np
 
-from impl.core import dtypes
+from impl.core import dtypes, messages
 from impl.core.dims import wrap_dim, wrap_dims
 from impl.core.dtypes import FLOATING
 from impl.core.registry import array_ops, tensor_ops
@@ -40,6 +41,8 @@ def raw_norm(raw, order: float, axes, keepdim: bool):
     elif order == -math.inf:
         result = np.min(size, axis=axes, keepdims=keepdim)
     elif order == 0:
+        if kind.kind == "c" and raw.size:  # ATen casts ones and zeros of the elements' dtype
+            warnings.warn(messages.DISCARDED, UserWarning, stacklevel=4)
         result = np.sum(size != 0, axis=axes, keepdims=keepdim, dtype=size.dtype)
     elif order == 1:
         result = np.sum(size, axis=axes, keepdims=keepdim)

@@ -126,7 +126,7 @@ def qr(A, mode="reduced", *, out=None):
 def geqrf_pair(self: Array) -> tuple:
     lapack.require_kernel(self, "geqrf_cpu")
     reflections, tau = np.linalg.qr(self, "raw")
-    return lapack.column_major(reflections.swapaxes(-1, -2)), tau
+    return lapack.column_major(reflections.swapaxes(-1, -2)), np.ascontiguousarray(tau)
 
 
 def _refuse(F, grads):

@@ -215,7 +215,7 @@ linalg_svd.forward(U=_left_tangent, S=_values_tangent, Vh=_right_tangent)
 def _decomposed(A: Tensor, full_matrices: bool, compute_uv: bool, driver) -> tuple:
     lapack.check_matrices("linalg.svd", A._raw)
     not_implemented.check_floating("linalg.svd", A._raw)
-    if driver is not None:
+    if driver is not None and A._raw.size:
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
             "cuSOLVER backend."

@@ -14,8 +14,9 @@ from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
 from impl.dispatch.definition import Array, function
-from impl.dispatch.out import named_out, stored
+from impl.dispatch.out import fit, named_out, stored
 from impl.operators.linalg import lapack
+from impl.tensor.tensor import Tensor
 
 
 def solved(A, B, upper: bool, left: bool = True, unitriangular: bool = False, turned: int = 0):
@@ -92,7 +93,9 @@ def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=Non
 Solution = return_type("triangular_solve", "solution", "cloned_coefficient")
 
 
-@lapack.factorisation("TriangularSolveBackward0", "solution", "cloned_coefficient", autocast="fp32")
+@lapack.factorisation(
+    "TriangularSolveBackward0", "solution", "cloned_coefficient", autocast="fp32", writes=1
+)
 def triangular_solve_pair(self: Array, A: Array, upper, transpose, unitriangular) -> tuple:
     coefficient, right = lapack.broadcast_batches(A, self)
     solution = solved(coefficient, right, upper, True, unitriangular, int(transpose))
@@ -112,6 +115,8 @@ def _pair_gradients(F, grads, self, A, solution, upper, transpose, unitriangular
             else:
                 to_A = F.matrix_product(to_b, F.adjoint_matrix(solution))
             to_A = triangle(F, -to_A, upper, unitriangular)
+    if to_b is None and needs[0]:
+        to_b = F.zeros_like(self)
     if needs[1]:
         if to_A is None:
             to_A = F.zeros_like(A)
@@ -146,8 +151,12 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
                 f"has {given._raw.ndim} dimensions instead"
             )
     check_together("triangular_solve", input._raw, A._raw)
-    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     result = Solution(triangular_solve_pair(input, A, upper, transpose, unitriangular))
+    if isinstance(out, (tuple, list)) and len(out) == 2:
+        for one, value in zip(out, result, strict=True):  # before the warning of the kernel
+            if isinstance(one, Tensor):
+                fit(one, value._raw.shape, value._strides)
+    warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
     return stored("triangular_solve", out, result)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype, int32
 from impl.core.registry import array_ops, tensor_ops
 from impl.core.return_types import return_type
+from impl.core.sizes import broadcast_shapes
 from impl.core.strides import contiguous_strides
 from impl.dispatch.definition import Array, formula_operation, function, operator, written
 from impl.dispatch.not_implemented import refuse_bool, require_floating
-from impl.dispatch.out import named_out, store
+from impl.dispatch.out import named_out, store, warn_resized
 from impl.kernels.reduced_precision import rounded_once, widened
 from impl.tensor.allocation import copied_layout
 from impl.tensor.memory_overlap import check_memory
@@ -102,6 +103,33 @@ def frexp(input, *, out=None):
 def ldexp(self: Array, other: Array) -> Array:
     """self * 2 ** other (torch.ldexp)."""
     return self * np.exp2(other)
+
+
+_copy, _in_place = Tensor.ldexp, Tensor.ldexp_
+
+
+@function("ldexp")
+def ldexp_copy(input, other, *, out=None):
+    """`ldexp`; torch resizes a copy of floating numbers for an exponent of integers, with a
+    warning."""
+    shape = input._raw.shape
+    floating = input.dtype.category >= FLOATING
+    if out is not None:
+        return ldexp.call_out(out, (input, other))
+    if floating and other.dtype.category < FLOATING and input._raw.size:
+        common = broadcast_shapes(shape, other._raw.shape)
+        if common != shape:
+            warn_resized(shape, common)
+    return _copy(input, other)
+
+
+@function("ldexp_")
+def ldexp_in_place(self, other):
+    """`ldexp` written into the tensor. Raises RuntimeError for integers (torch.Tensor.ldexp_)."""
+    if self.dtype.category < FLOATING:
+        kind = self.dtype.legacy
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {kind}")
+    return _in_place(self, other)
 
 
 @ldexp.checked

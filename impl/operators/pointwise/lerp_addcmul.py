@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.core.dtypes import BY_NUMPY, result_dtype
+from impl.core.dtypes import BY_NUMPY, FLOATING, get_default_dtype, result_dtype
 from impl.core.registry import FUNCTIONS, array_ops
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.formula_helpers import times
@@ -180,6 +180,13 @@ addcdiv.forward(
 
 
 def _over(F, number, value):
+    """A number divided by a value: torch divides a tensor of the value's dtype in place."""
+    kind = BY_NUMPY[F.dtype_of(value)]
+    if kind.category < FLOATING:
+        made = get_default_dtype().legacy
+        raise RuntimeError(
+            f"result type {made} can't be cast to the desired output type {kind.legacy}"
+        )
     if F is array_ops:
         return value.dtype.type(number) / value
     return FUNCTIONS["true_divide"](number, value)

@@ -68,4 +68,8 @@ def ndtr(input, *, out=None):
         input = input.to(get_default_dtype())
     scaled = tensor_ops.mul_scalar(input, math.sqrt(0.5))
     result = tensor_ops.mul_scalar(tensor_ops.add_scalar(tensor_ops.erf(scaled), 1), 0.5)
-    return result if out is None else copy_out("special_ndtr", out, result)
+    if out is None:
+        return result
+    if not result.requires_grad:
+        result = result.contiguous()  # in which layout `out` is resized
+    return copy_out("special_ndtr", out, result)

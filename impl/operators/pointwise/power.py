@@ -149,9 +149,17 @@ def _not_negative(F, exponent):
     return (F.imaginary_part(exponent) == 0) & (F.real_part(exponent) >= 0)
 
 
+@formula_operation
+def row_major_zeros(like):
+    return np.zeros(like.shape, like.dtype)
+
+
+tensor_ops.row_major_zeros = lambda like: tensor_ops.zeros_like(like).contiguous()
+
+
 def _of_base_by_number(F, grad, self, exponent):
     if exponent == 0 and not isinstance(exponent, bool):  # no bool equals a number in ATen
-        return F.zeros_like(grad)
+        return F.row_major_zeros(grad)
     return grad * F.conj(F.mul_scalar(F.pow_scalar(self, exponent - 1), exponent))
 
 
@@ -227,8 +235,8 @@ def float_power(input, exponent, *, out=None):
             f"the output given to float_power has dtype {out.dtype.legacy} but the operation's "
             f"result requires dtype {wide.legacy}"
         )
-    input = input.to(wide) if isinstance(input, Tensor) else number(input)
     exponent = exponent.to(wide) if isinstance(exponent, Tensor) else number(exponent)
+    input = input.to(wide) if isinstance(input, Tensor) else number(input)  # as C++ casts them
     return pow_(input, exponent, out=out)
 
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import scipy.special
 
-from impl.core.dtypes import bfloat16
+from impl.core.dtypes import BY_NUMPY, bfloat16
 from impl.dispatch.definition import Array, function, operator
 from impl.dispatch.facts import NoComplex
-from impl.dispatch.not_implemented import require_floating
+from impl.dispatch.not_implemented import not_implemented, require_floating
 from impl.dispatch.out import named_out
 from impl.kernels.casting import element
 from impl.kernels.reduced_precision import at_least_float32, rounded_once, rounded_once_in
@@ -73,6 +73,9 @@ def _digamma(value):
 
 @at_least_float32
 def _polygamma(value, n: int):
+    if value.dtype.kind == "c":
+        kernel = {0: "digamma", 1: "trigamma"}.get(n, "polygamma")
+        raise not_implemented(kernel, BY_NUMPY[value.dtype])
     if n == 0:
         return _digamma(value)
     if n == 1:
@@ -107,9 +110,7 @@ lgamma = unary(
 digamma = unary("digamma", _digamma, "The derivative of lgamma", complex=NoComplex("digamma"))
 
 
-@operator(
-    promote="float", elementwise=True, function=False, method=False, complex=NoComplex("trigamma")
-)
+@operator(promote="float", elementwise=True, function=False, method=False)
 def polygamma(n, self: Array) -> Array:
     return _polygamma(self, n)
 
@@ -129,7 +130,6 @@ def polygamma_(n, input, *, out=None):
     elementwise=True,
     function=False,
     method=False,
-    complex=NoComplex("trigamma"),
 )
 def polygamma_into(self: Array, n) -> Array:
     return _polygamma(self, n)

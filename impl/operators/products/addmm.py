@@ -11,7 +11,7 @@ from impl.core import messages
 from impl.core.dims import existing_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, REDUCED, WIDE, result_dtype
 from impl.dispatch.definition import Array, function, operator
-from impl.dispatch.facts import SavedAs
+from impl.dispatch.facts import MemoryOverlap, SavedAs
 from impl.dispatch.formula_helpers import multiplied
 from impl.dispatch.out import exact_dtype_out
 from impl.kernels.casting import check_numbers, storable
@@ -140,7 +140,12 @@ addmm.forward(
 )
 
 
-@operator(out=True, numbers=False, validated_numbers=("beta", "alpha"))
+@operator(
+    out=True,
+    numbers=False,
+    validated_numbers=("beta", "alpha"),
+    memory=MemoryOverlap(within=True),
+)
 def addmv(self: Array, mat: Array, vec: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (mat @ vec), self broadcast to the product (torch.addmv)."""
     if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
@@ -299,6 +304,7 @@ addbmm.forward(
     validated_numbers=("beta", "alpha"),
     autocast="lower_precision_fp",
     writes=1,
+    memory=MemoryOverlap(within=True, operands="none"),
 )
 def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1) -> Array:
     """beta * self + alpha * (batch1 @ batch2) matrix by matrix (torch.baddbmm)."""

@@ -81,7 +81,7 @@ def _check(input1, input2, weight, bias) -> None:
     if any(t.dtype is not input1.dtype for t in present.values()):
         shown = ", ".join(f"{name}: {t.dtype.c_name}" for name, t in present.items())
         raise RuntimeError(f"All tensors must have the same dtype, got {shown}")
-    one, two, shape = input1._raw.shape, input2._raw.shape, weight._raw.shape
+    one, two = input1._raw.shape, input2._raw.shape
     if len(one) != len(two):
         raise RuntimeError(
             f"bilinear(): input dimensions do not match: got {len(one)} and {len(two)}"
@@ -91,16 +91,17 @@ def _check(input1, input2, weight, bias) -> None:
             raise RuntimeError(
                 f"bilinear(): input batch dimensions do not match at dim {d}: got {n} and {m}"
             )
-    for i, sizes in enumerate((one, two), 1):
-        if sizes[-1] != shape[i]:
+    for i, value in enumerate((input1, input2), 1):
+        got, expected = value.size(-1), weight.size(i)
+        if got != expected:
             raise RuntimeError(
-                f"bilinear(): input{i} size does not match weight size: got {sizes[-1]} but "
-                f"expected {shape[i]}"
+                f"bilinear(): input{i} size does not match weight size: got {got} but "
+                f"expected {expected}"
             )
-    if bias is not None and bias._raw.shape[0] != shape[0]:
+    if bias is not None and bias.size(0) != weight.size(0):
         raise RuntimeError(
-            f"bilinear(): bias size does not match weight size: got {bias._raw.shape[0]} but "
-            f"expected {shape[0]}"
+            f"bilinear(): bias size does not match weight size: got {bias.size(0)} but "
+            f"expected {weight.size(0)}"
         )
 
 

@@ -21,7 +21,7 @@ from impl.dispatch.out import named_out, store
 from impl.kernels.vectorized import MODERATE, sum_of_rows
 from impl.operators.products.addmm import addmm
 from impl.operators.products.matmul import matrices
-from impl.operators.products.products import matmul_of, require_tensor
+from impl.operators.products.products import matmul, matmul_of, require_tensor
 from impl.operators.views.shape import unsafe_view
 from impl.operators.views.transposition import t
 from impl.tensor import forward_grad
@@ -36,6 +36,8 @@ def linear(input, weight, bias=None, *, out=None):
     """
     require_tensor("linear", "input", 1, input)
     require_tensor("linear", "weight", 2, weight)
+    if out is not None and bias is None:
+        return matmul(input, t(weight), out=out)
     result = _layer(input, weight, bias) if isinstance(bias, Tensor) else None
     if result is None:
         result = _composed(input, weight, bias)

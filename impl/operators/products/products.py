@@ -59,6 +59,8 @@ def matmul(input, other, *, out=None):
     require_tensor("matmul", "other", 2, other)
     if out is not None and input._raw.ndim and other._raw.ndim:
         check_out("matmul", out, requires_grad(input) or requires_grad(other))
+        if input._raw.ndim == other._raw.ndim == 1:
+            inner_product_out(out._raw.dtype, input._raw)
     result = (matmul_of if STATE.autocast is None else lower_precision_fp(matmul_of))(input, other)
     if out is None:
         return result

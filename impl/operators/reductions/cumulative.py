@@ -7,9 +7,12 @@ cumprod divides by the elements, or multiplies the other elements where one is z
 
 from __future__ import annotations
 
+import warnings
+
 import ml_dtypes
 import numpy as np
 
+from impl.core import messages
 from impl.core.dims import wrap_dim
 from impl.core.dtypes import BY_NUMPY, INTEGRAL, bool_
 from impl.core.registry import array_ops, tensor_ops
@@ -22,6 +25,7 @@ from impl.dispatch.not_implemented import (
 )
 from impl.dispatch.out import named_out, stored_elementwise, typed_out, working_dtype
 from impl.dispatch.record import check_write
+from impl.kernels.casting import discards
 from impl.kernels.reduced_precision import widened
 from impl.operators.reductions.reductions import accumulate, in_dtype
 from impl.tensor.memory_overlap import check_memory
@@ -133,7 +137,12 @@ cumprod_along.gradient(
 
 @formula_operation
 def cast_to(value, dtype):
-    return value if value.dtype == dtype else value.astype(dtype)
+    if value.dtype == dtype:
+        return value
+    if discards(value.dtype, dtype):
+        warnings.warn(messages.DISCARDED, UserWarning, stacklevel=3)
+        value = value.real
+    return value.astype(dtype)
 
 
 tensor_ops.cast_to = lambda value, dtype: (

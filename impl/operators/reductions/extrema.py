@@ -313,6 +313,13 @@ def _of_dim(name: str, arg):
     return op
 
 
+_UNCASTABLE = (
+    "Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to "
+    "be true, but got false.  (Could this error message be improved?  If so, please report an "
+    "enhancement request to PyTorch.)"
+)
+
+
 def _identity(name: str, kind: np.dtype):
     """The maximum or minimum of no elements as torch stores it: the smallest or largest value."""
     least, most = -math.inf, math.inf
@@ -344,6 +351,8 @@ def _overloaded(name: str, all_op, dim_op, elementwise, words: str) -> None:
         if out is None:
             return all_op(input)
         kind = input._raw.dtype
+        if isinstance(out, Tensor) and input.dtype.category > out.dtype.category:
+            raise RuntimeError(_UNCASTABLE)
         return store(name, out, all_op(input) if input._raw.size else new(_identity(name, kind)))
 
     extremum.__doc__ = (

@@ -128,7 +128,8 @@ def sort(input, dim=-1, descending=False, *, stable=_UNSTATED):
 @function(out="sort", storing=store_exactly, batching="by_example")
 def argsort(input, dim=-1, descending=False, stable=False):
     """The indices that sort along `dim` (torch.argsort)."""
-    return sort_stable(input.detach(), dim, descending, stable)[1]
+    source = input if input._inference else input.detach()
+    return sort_stable(source, dim, descending, stable)[1]
 
 
 @function(out="sort", storing=store_exactly)

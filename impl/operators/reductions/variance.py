@@ -10,7 +10,9 @@ import numpy as np
 from impl.core.dims import wrap_dims
 from impl.core.dtypes import BY_NUMPY, FLOATING, real_of
 from impl.dispatch.definition import Array, function, operator
+from impl.dispatch.out import fit
 from impl.operators.reductions.reductions import reduced_size, restore
+from impl.tensor.tensor import Tensor
 
 
 def _correction(dim, correction, unbiased):
@@ -172,13 +174,22 @@ def spread(apply, name: str, input, dim, unbiased, correction, keepdim):
     return apply(input, dim, correction, keepdim)
 
 
-@function(out=True)
+def _resized_first(out, input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> None:
+    """Resize `out=` before the degrees of freedom are looked at."""
+    if isinstance(out, Tensor) and input.dtype.category >= FLOATING:
+        dims = wrap_dims(None if isinstance(dim, bool) else dim, input.ndim)
+        sizes = [1 if d in dims else n for d, n in enumerate(input._raw.shape)]
+        kept = sizes if keepdim else [n for d, n in enumerate(sizes) if d not in dims]
+        fit(out, tuple(kept))
+
+
+@function(out=True, before=_resized_first)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance with Bessel's correction by default (torch.var)."""
     return spread(var_correction, "var", input, dim, unbiased, correction, keepdim)
 
 
-@function(out=True)
+@function(out=True, before=_resized_first)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation; its gradient is zero where it is zero (torch.std)."""
     return spread(std_correction, "std", input, dim, unbiased, correction, keepdim)

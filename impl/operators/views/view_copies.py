@@ -228,6 +228,12 @@ def narrow_copy(self: Array, dim, start, length) -> Array:
         )
     if self.ndim and length < 0:
         size = self.shape[wrap_dim(dim, self.ndim)]
+        if not -size <= start <= size:
+            raise IndexError(
+                f"start out of range (expected to be in range of [{-size}, {size}], but got "
+                f"{start})"
+            )
+        start = start + size if start < 0 else start
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return np.array(array_ops.narrow(self, dim, start, length), order="C")
 
