@@ -30,6 +30,7 @@ from impl.dispatch.facts import (
     NoComplex,
     SavedAs,
 )
+from impl.dispatch.gradient_plan import INPUT
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
 from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
 from impl.dispatch.out import check_out, warn_discarded, warn_temporary, write_out
@@ -176,6 +177,8 @@ class Operator(OutputLayout):
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
+        if mask:
+            self._check_saved(args, mask)
         try:
             result = self._call_kernel(raws)
         except Exception:
@@ -235,6 +238,15 @@ class Operator(OutputLayout):
                 ):
                     mask |= bit
         return mask
+
+    def _check_saved(self, args, mask: int) -> None:
+        """Raise RuntimeError for an inference tensor that a node would save: torch makes the node
+        before it calls the kernel."""
+        if not any(getattr(args[i], "_inference", False) for i in self.tensor_positions):
+            return
+        for kind, which in self.plan(mask).reads:
+            if kind == INPUT and isinstance(args[which], Tensor):
+                inference_mode.check_save(args[which])
 
     def _call_kernel(self, raws):
         if self.complex is not None and self.complex.refuses:
@@ -321,6 +333,8 @@ class Operator(OutputLayout):
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
+        if mask:
+            self._check_saved(args, mask)
         # Of the operators that write, torch's copy_ alone looks at the dtype that is written.
         looks = self.node_name == "CopyBackwards"
         tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)
