@@ -8,10 +8,12 @@ from __future__ import annotations
 import functools
 import math
 
+from impl.core.dtypes import float64
 from impl.core.registry import FUNCTIONS, NATIVE
 from impl.dispatch.definition import native, taking_out
 from impl.dispatch.out import storing_same
 from impl.factories import draws
+from impl.kernels.casting import storable
 from impl.operators.activations import activations as units
 from impl.operators.activations import prelu_rrelu_glu as paired
 from impl.tensor.tensor import Tensor
@@ -102,6 +104,7 @@ logsigmoid = log_sigmoid
 
 
 def _rrelu(input, lower, upper, training: bool, inplace: bool) -> Tensor:
+    lower, upper = (storable(bound, float64.numpy).item() for bound in (lower, upper))
     if not inplace:
         for name, bound in (("lower", lower), ("upper", upper)):
             if not math.isfinite(bound):

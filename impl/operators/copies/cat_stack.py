@@ -289,13 +289,13 @@ def meshgrid(tensors, *, indexing=None):
 def _check_coordinates(tensors) -> None:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     for tensor in tensors:
         if tensor._raw.ndim > 1:
             raise RuntimeError(
                 f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}"
             )
-    if len({tensor.dtype for tensor in tensors}) > 1:
-        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
 
 
 def _grids(tensors) -> list[Tensor]:

@@ -228,6 +228,7 @@ def narrow_copy(self: Array, dim, start, length) -> Array:
         )
     if self.ndim and length < 0:
         size = self.shape[wrap_dim(dim, self.ndim)]
+        start += size * (start < 0)
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return np.array(array_ops.narrow(self, dim, start, length), order="C")
 
