@@ -27,6 +27,7 @@ from impl.dispatch.facts import (
     NoComplex,
     SavedAs,
 )
+from impl.dispatch.gradient_plan import INPUT
 from impl.dispatch.kernel_parameters import camel, positional, public_name, signature_of
 from impl.dispatch.not_implemented import of_kernel, refuse_integer_input
 from impl.dispatch.operator_writes import OperatorWrites
@@ -164,6 +165,8 @@ class Operator(OperatorWrites):
         if self.list_edges:
             return self._apply_list(args)
         raws, mask, strided = self._unwrap(args)
+        if mask:
+            self._check_saved(args, mask)
         try:
             result = self._call_kernel(raws)
         except Exception:
@@ -223,6 +226,15 @@ class Operator(OperatorWrites):
                 ):
                     mask |= bit
         return mask
+
+    def _check_saved(self, args, mask: int) -> None:
+        """Raise RuntimeError for an inference tensor that a node would save: torch makes the node
+        before it calls the kernel."""
+        if not any(getattr(args[i], "_inference", False) for i in self.tensor_positions):
+            return
+        for kind, which in self.plan(mask).reads:
+            if kind == INPUT and isinstance(args[which], Tensor):
+                inference_mode.check_save(args[which])
 
     def _call_kernel(self, raws):
         if self.complex is not None and self.complex.refuses:

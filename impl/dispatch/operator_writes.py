@@ -38,6 +38,7 @@ class OperatorWrites(OutputLayout):
     iterates: bool  # whether it goes through memory as TensorIterator does
     _unwrap: Any
     _call_kernel: Any
+    _check_saved: Any
     _validate_out: Any = None  # checks the dtype of out= and the raw arguments
     _out_first = False  # whether it does before the operands are checked
     _casts_out = False  # whether torch computes a result for an out= of another dtype beside it
@@ -63,6 +64,8 @@ class OperatorWrites(OutputLayout):
         target = args[0]
         raws, mask, _ = self._unwrap(args, written=True)
         inplace.check(target, mask != 0)
+        if mask:
+            self._check_saved(args, mask)
         # Of the operators that write, torch's copy_ alone looks at the dtype that is written.
         looks = self.node_name == "CopyBackwards"
         tracked = mask and (not looks or target._raw.dtype in DIFFERENTIABLE)

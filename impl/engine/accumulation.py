@@ -141,7 +141,7 @@ def _obeys(own, shape, strides) -> bool:
     """Whether a gradient's strides are those of a leaf, or row-major where that is not dense."""
     if is_dense(shape, strides):
         # A stride of zero marks an expanded gradient, which is a view, whatever its size.
-        return all(
+        return len(own) == len(shape) and all(
             a == b if n != 1 else a != 0 for a, b, n in zip(own, strides, shape, strict=True)
         )
     return is_contiguous(shape, own)

@@ -75,6 +75,7 @@ def run_backward(
 def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: bool, form) -> list:
     roots = _roots(tensors, cotangents, form)
     task = GraphTask(form, keep_graph)
+    cycles = False
     previous = STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all
     try:
         STATE.reentrant_depth += 1
@@ -84,8 +85,7 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         if inputs is not None:
             _aim(task, roots, inputs, accumulate)
         roots = task.validate_roots(roots)
-        if accumulate and create_graph:
-            warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
+        cycles = accumulate and create_graph
         fast = FAST_BACKWARD and not anomaly_mode.MODE.enabled and STATE.before_write is None
         if fast and not form.records:
             fast_backward.run(task, roots)
@@ -98,6 +98,8 @@ def _execute(tensors, cotangents, keep_graph, create_graph, inputs, accumulate: 
         return task.captured
     finally:
         STATE.reentrant_depth, STATE.grad_mode, STATE.graph_task, STATE.accumulates_all = previous
+        if cycles:  # a warning of C++, which Python is told of when the call returns
+            warnings.warn(messages.CREATE_GRAPH, UserWarning, stacklevel=3)
 
 
 def _roots(tensors, cotangents, form) -> list:

@@ -397,15 +397,14 @@ def _in_columns(block: Tensor, output: Tensor) -> Tensor:
 def _rows(output: Tensor, inputs: list) -> list[Tensor]:
     """The Jacobian of one output with respect to each input."""
     size = output.numel()
-    if not size:
-        return [zeros(*output.shape, *x.shape, dtype=x.dtype) for x in inputs]
     every = []
-    for number in range(size):
+    for number in range(size or 1):  # without elements, the rows of none have the graph of one
         seed = zeros(output.shape, dtype=output.dtype)
-        seed.view(-1)[number] = 1
+        if size:
+            seed.view(-1)[number] = 1
         every.append(_pulled([output], inputs, [seed]))
     return [
-        FUNCTIONS["stack"](rows).view((*output.shape, *x.shape))
+        FUNCTIONS["stack"](rows)[:size].view((*output.shape, *x.shape))
         for x, rows in zip(inputs, zip(*every, strict=True), strict=True)
     ]
 

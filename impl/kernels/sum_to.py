@@ -27,6 +27,6 @@ def sum_to(raw, shape):
         total = np.add.reduce(wide, axes, keepdims=True, out=np.empty(kept, wide.dtype))
     else:
         total = np.add.reduce(wide, axes, keepdims=True)
-    if raw.ndim > len(shape):
-        total = total.reshape(shape)
-    return total if wide is raw else total.astype(raw.dtype)
+    if wide is not raw:
+        total = total.astype(raw.dtype)
+    return total.reshape(shape) if raw.ndim > len(shape) else total

@@ -51,14 +51,17 @@ class CrossMapLRN2d(Function):
         input, output = ctx.saved_tensors
         size, scale, channels = ctx.size, ctx.scale, input.size(1)
         made = grad.new()
+        before = int(size - (size - 1) / 2)
+        ratios = input.new(channels + size - 1, *input.shape[2:])
+        total = input.new(*input.shape[2:])
+        factor = -2 * ctx.alpha * ctx.beta / size
         made.resize_as_(input)
         FUNCTIONS["pow"](scale, -ctx.beta, out=made).mul_(grad)
-        before = int(size - (size - 1) / 2)
-        ratios = input.new(channels + size - 1, *input.shape[2:]).zero_()
-        factor = -2 * ctx.alpha * ctx.beta / size
+        ratios.zero_()
         for n in range(input.size(0)):
-            ratios.narrow(0, before, channels).copy_(grad[n] * output[n]).div_(scale[n])
-            total = ratios.narrow(0, 0, size - 1).sum(0)
+            centre = ratios.narrow(0, before, channels)
+            FUNCTIONS["mul"](grad[n], output[n], out=centre).div_(scale[n])
+            FUNCTIONS["sum"](ratios.narrow(0, 0, size - 1), 0, keepdim=False, out=total)
             for c in range(channels):
                 total.add_(ratios[c + size - 1])
                 made[n][c].addcmul_(input[n][c], total, value=factor)

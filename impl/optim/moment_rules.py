@@ -41,14 +41,17 @@ class Adam(UpdateRule):
 
     def _defaults(self, options):
         lr, betas = options["lr"], options["betas"]
-        looped = options["capturable"] or not options["foreach"]
-        if isinstance(lr, Tensor) and not looped:
+
+        def refused(value) -> bool:
+            return isinstance(value, Tensor) and options["foreach"] and not options["capturable"]
+
+        if refused(lr):
             raise ValueError(_TENSOR.format("lr"))
         settings = super()._defaults(options)
         if {type(beta) for beta in betas} not in ({float}, {Tensor}):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
-            if isinstance(beta, Tensor) and not looped:
+            if refused(beta):
                 raise ValueError(_TENSOR.format(f"betas[{i}]"))
             if isinstance(beta, Tensor) and beta.numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")

@@ -85,7 +85,8 @@ class Optimizer(Hooked):
                     "optimizer can only optimize Tensors, but one of the params is "
                     + typename(param)
                 )
-            if not (param.is_leaf or param.retains_grad):
+            differentiable = self.defaults.get("differentiable")
+            if not differentiable and not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from impl.core.dtypes import FLOATING, REDUCED, dtype, float32, float64, get_default_dtype
 from impl.core.registry import FUNCTIONS
+from impl.core.state import STATE
 from impl.factories import creation
 from impl.optim.optimizer import Optimizer
 from impl.optim.options import check_option
@@ -114,6 +115,7 @@ class UpdateRule(Optimizer):
             state = self.state[param] or self._begin(group, param)
             self._check_capture(group)
             state["step"] += 1
+            state["step"]._storage.version -= _hides_writes(group)
             kept = [None if name is None else state[name] for name in names]
             with computed(group, param, grad, kept) as (param, grad, kept):
                 if decay_real:
@@ -123,12 +125,25 @@ class UpdateRule(Optimizer):
                 yield state["step"], *as_real(param, grad, *kept)
 
 
+def _hides_writes(group: dict[str, Any]) -> bool:
+    """Whether no version shows the writes to lists of tensors: under a dispatch mode kernels count
+    none."""
+    return bool(group.get("foreach")) and STATE.before_write is not None
+
+
 @contextmanager
 def computed(
     group: dict[str, Any], param: Tensor, grad: Tensor, kept: list[Tensor | None]
 ) -> Iterator[tuple[Tensor, Tensor, list]]:
     """The tensors with which a step of a parameter computes: those that were given, or their
     copies in float32 where a fused kernel updates half precision, which rounds its results."""
+    if _hides_writes(group):
+        storages = [t._storage for t in (param, *kept) if t is not None]
+        versions = [storage.version for storage in storages]
+        yield param, grad, kept
+        for storage, version in zip(storages, versions, strict=True):
+            storage.version = version
+        return
     if not (group.get("fused") and param.dtype.numpy in REDUCED):
         yield param, grad, kept
         return

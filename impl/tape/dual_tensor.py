@@ -67,7 +67,7 @@ def primal(value: Any) -> Any:
         result._tangent = None
         return result
     result = unrelated(view_of(value, geometry(value)))
-    if STATE.enabled and requires_grad(value):
+    if STATE.enabled and requires_grad(value) and not value._inference:
         node = CppFunction()
         node._set_next_edges((gradient_edge(value),))
         node._set_input_metadata((value,))

@@ -67,6 +67,8 @@ def disable_saved_tensors_hooks(error_message: str):
 
     Entering this block raises the same error if such hooks are active.
     """
+    if isinstance(error_message, (bytes, bytearray)):  # as pybind11 reads a string
+        error_message = error_message.decode()
     if not isinstance(error_message, str):
         raise TypeError(
             "_saved_tensors_hooks_disable(): incompatible function arguments. The following "

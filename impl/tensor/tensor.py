@@ -218,6 +218,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         if node is not None:
             node._expect(self)
 
+    @read_only
+    def _backward_hooks(self) -> dict | None:
+        """The hooks of `register_hook` by their ids; None if there never was one."""
+        return self._hooks
+
     def register_hook(self, hook):
         """See `impl.graph.hooks.register_tensor_hook`."""
         return hooks.register_tensor_hook(self, hook)

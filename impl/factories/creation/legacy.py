@@ -10,7 +10,7 @@ from impl.core import dtypes, inference_mode
 from impl.core.devices import device
 from impl.core.dtypes import dtype
 from impl.core.registry import tensor_ops
-from impl.core.sizes import sizes_of
+from impl.core.sizes import negative_size, sizes_of
 from impl.core.storage import Storage
 from impl.factories.creation.constants import empty_strided, full
 from impl.factories.creation.from_data import COPY_WARNING, array_copy, as_tensor, copy_of
@@ -88,13 +88,19 @@ def legacy_constructor(
                 raise TypeError(f"expected {_options_text(d)} (got {_options_text(data.dtype)})")
             return tensor_ops.alias(data)
         if isinstance(data, tuple) and hasattr(data, "numel"):  # a torch.Size gives sizes
-            return new(np.empty(data, d.numpy))
+            return _uninitialised(data, d)
         if not hasattr(data, "__getitem__") or isinstance(data, np.generic):
             raise TypeError(f"new(): data must be a sequence (got {_name_of(type(data))})")
         return as_tensor(data, d)
     if not args:
         return new(np.empty(0, d.numpy))
-    return new(np.empty(sizes_of(args), d.numpy))
+    return _uninitialised(sizes_of(args), d)
+
+
+def _uninitialised(sizes, d: dtype) -> Tensor:
+    if any(n < 0 for n in sizes):
+        raise negative_size(sizes)
+    return new(np.empty(sizes, d.numpy))
 
 
 def _is_data(value) -> bool:

@@ -45,10 +45,10 @@ class MultiheadAttention(Module):
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        same = self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
-        same = self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
         factory = {"device": device, "dtype": dtype}
         for name, width in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
             weight = empty_parameter((embed_dim, width), not same, **factory)

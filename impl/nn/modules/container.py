@@ -205,10 +205,10 @@ def _pairs(kind: str, method: str, given) -> list[tuple]:
         element = f"{kind} update sequence element #{i}"
         if not isinstance(pair, Iterable):
             raise TypeError(f"{element} should be Iterable; is{type(pair).__name__}")
-        values = tuple(pair)
-        if len(values) != 2:
-            raise ValueError(f"{element} has length {len(values)}; 2 is required")
-        pairs.append(values)
+        sequence: Any = pair  # a sequence too, or Python refuses it here
+        if len(sequence) != 2:
+            raise ValueError(f"{element} has length {len(sequence)}; 2 is required")
+        pairs.append((sequence[0], sequence[1]))
     return pairs
 
 

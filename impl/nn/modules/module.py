@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from impl.core.registry import FUNCTIONS
 from impl.nn.modules.calling import Calling
 from impl.nn.modules.conversion import Convertible
 from impl.nn.modules.global_hooks import (
@@ -206,7 +207,7 @@ class Module(Calling, Convertible, Stateful):
         Raises KeyError for an invalid or existing name, TypeError unless given a module.
         """
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type_name(module)} is not a Module subclass")
+            raise TypeError(f"{FUNCTIONS['typename'](module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
         self._modules[name] = registered("module", self, name, module)
 

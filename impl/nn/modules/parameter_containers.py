@@ -91,6 +91,11 @@ class ParameterDict(_Keyed):
         return getattr(self, key)
 
     def __setitem__(self, key: str, value) -> None:
+        if not isinstance(key, str):
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type "
+                f"is '{type(key).__name__}'). Open an issue on github if you need non-string keys."
+            )
         self._keys[key] = None
         setattr(self, key, _parameter(value))
 

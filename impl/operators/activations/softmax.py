@@ -125,6 +125,12 @@ def log_softmax_along(self: Array, dim) -> Array:
 @operator(node="SoftmaxBackwardDataBackward0", function=False, method=False)
 def softmax_backward_data(grad_output: Array, output: Array, dim) -> Array:
     require_scalar_type(output, grad_output.dtype)
+    if grad_output.shape != output.shape:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 "
+            f"'output'; but {[*grad_output.shape]} does not equal {[*output.shape]} (while "
+            "checking arguments for softmax_backward)"
+        )
     dim = wrap_dim(dim, output.ndim)
     if output.ndim and output.dtype in WIDE:
         result = grad_output * output

@@ -17,10 +17,12 @@ from impl.tensor.allocation import copied_layout, dense_strides
 
 @operator(function=False, method=False, elementwise=True, node="FlipBackward0")
 def flip(self: Array, dims) -> Array:
-    axes = [wrap_dim(d, self.ndim) for d in dims]
-    for d in axes:
-        if axes.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    axes: list[int] = []
+    for dim in dims:
+        axis = wrap_dim(dim, self.ndim)
+        if axis in axes:
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+        axes.append(axis)
     return np.flip(self, tuple(axes)).copy() if self.ndim else np.array(self)
 
 

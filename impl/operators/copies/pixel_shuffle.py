@@ -50,8 +50,6 @@ def pixel_unshuffle(self: Array, downscale_factor) -> Array:
     """
     r = downscale_factor
     _check(self, r, "pixel_unshuffle", "downscale_factor")
-    if not self.size:
-        return np.array(self)  # in its own shape, whatever the factor
     *lead, channels, height, width = self.shape
     for word, dim, size in (("height", -2, height), ("width", -1, width)):
         if size % r:
@@ -59,6 +57,8 @@ def pixel_unshuffle(self: Array, downscale_factor) -> Array:
                 f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but "
                 f"input.size({dim})={size} is not divisible by {r}"
             )
+    if not self.size:
+        return np.array(self)  # in its own shape, whatever the factor
     parts = self.reshape(*lead, channels, height // r, r, width // r, r)
     n = len(lead)
     moved = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)

@@ -60,7 +60,9 @@ def _check_dims(weight, indices, offsets) -> None:
         )
 
 
-def _check(weight, indices, offsets, mode: int, per_sample_weights, include_last_offset) -> None:
+def _check(
+    weight, indices, offsets, mode: int, per_sample_weights, include_last_offset, padding_idx
+) -> None:
     _check_dims(weight, indices, offsets)
     _check_types(weight, indices, offsets)
     existing_dim(0, offsets.ndim)
@@ -80,7 +82,8 @@ def _check(weight, indices, offsets, mode: int, per_sample_weights, include_last
     if per_sample_weights is not None and mode != _SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
     wrong = np.flatnonzero((indices < 0) | (indices >= weight.shape[0]))
-    if wrong.size and mode == _SUM and weight.dtype.itemsize < 8:
+    by_rows = weight.strides[1] == weight.itemsize or weight.shape[1] < 2
+    if wrong.size and mode != _MAX and weight.itemsize < 8 and padding_idx < 0 and by_rows:
         raise RuntimeError(
             f"Index {wrong[0]} of input takes value {indices[wrong[0]]} which is not in the valid "
             f"range [0, {weight.shape[0]})"
@@ -136,7 +139,7 @@ def embedding_bag_op(
     padding_idx,
 ) -> tuple:
     """The bags' results, the bag of each index, the bags' sizes, and the rows of the maxima."""
-    _check(weight, indices, offsets, mode, per_sample_weights, include_last_offset)
+    _check(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     count = offsets.size - 1 if include_last_offset else offsets.size
     bags = _bags(indices, offsets, count)
     kept = indices != padding_idx

@@ -128,6 +128,8 @@ def index_reduce(
         raise not_implemented(f"{_EXTREMA[reduce].__name__}_cpu", BY_NUMPY[self.dtype])
     result, places = np.array(with_dims(self)), with_dims(index)
     values = with_dims(source)
+    if not include_self:
+        _check_filled(places, dim, result.shape[dim])
     write = functools.partial(_reduced_at, reduce=reduce, include_self=include_self)
     try:
         check_in_self(places, result.shape[dim])
@@ -135,6 +137,13 @@ def index_reduce(
         raise stopped_slices(error, result, dim, places, values, write)  # noqa: B904
     result = write(result, slices(dim, places), values)
     return result if self.ndim else result[0]
+
+
+def _check_filled(index, dim: int, size: int) -> None:
+    """Raise IndexError for the index at which the fill with the reduction's identity stops."""
+    wrong = index[(index < -size) | (index >= size)]
+    if wrong.size:
+        raise IndexError(f"index {wrong[0]} is out of bounds for dimension {dim} with size {size}")
 
 
 # -- derivatives ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from impl.operators.layers.normalization import (
     tangent,
 )
 from impl.tensor import forward_grad
-from impl.tensor.tensor import Tensor
+from impl.tensor.tensor import Tensor, new
 
 
 @operator(
@@ -93,9 +93,11 @@ def _group_gradients(F, grads, input, weight, mean, rstd, N, C, HxW, group, eps,
     if of_result is not None:
         if weight is not None and not F.records:
             require_scalar_type(weight, mean.dtype)
-        if F.records and not STATE.enabled:
+        if F is not array_ops and not STATE.enabled:
             forward_grad.refuse("native_group_norm_backward", of_result, input, weight, mean, rstd)
         of = _composed_group_gradients if F.records else _group_kernel
+        if F is not array_ops and not F.records:
+            of = _kernel_of_tensors
         to_input, to_weight, to_bias = of(F, of_result, *settings)
     elif not STATE.enabled and (of_mean is not None or of_rstd is not None):
         kind = F.dtype_of(mean)
@@ -119,6 +121,13 @@ def _of_statistics(F, of_mean, of_rstd, input, rstd, N, C, HxW, group):
     if of_mean is not None:
         part = summed(part, F.div_scalar(F.expand(F.view(of_mean, columns), rows), count))
     return None if part is None else F.reshape(part, tuple(input.shape))
+
+
+def _kernel_of_tensors(F, *operands):
+    """The kernel in a pass over tensors that records nothing."""
+    arrays = [value._raw if isinstance(value, Tensor) else value for value in operands]
+    made = _group_kernel(array_ops, *arrays)
+    return tuple(value if value is None else new(value) for value in made)
 
 
 @rounded_once  # torch's kernel rounds nothing before the end

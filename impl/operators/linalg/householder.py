@@ -106,7 +106,8 @@ def _cotangents(F, grad, result, input, tau, flip: bool = False):
     before = None
     for i in range(k - 1, -1, -1) if flip else range(k):
         v, t = F.narrow(vectors, -1, i, 1), F.narrow(tau, -1, i, 1)
-        K = _reflected(F, K, v, F.narrow(inverses, -1, i, 1), not flip)
+        inverse = F.narrow(vectors, -1, i, 1), F.narrow(inverses, -1, i, 1)
+        K = _reflected(F, K, *inverse, not flip)
         if before is not None:
             K = _reflected(F, K, *before, flip)
         of_vectors[i], of_factors[i] = _of_one(F, K, v, t, i, m - i)
@@ -122,6 +123,7 @@ def _of_one(F, K, v, t, start: int, length: int):
     column = F.matrix_product(F.narrow(K, -1, start, length), v)
     t = F.unsqueeze(t, -1)
     of_vector = F.squeeze_dim(F.conj(-t * row), -2) - F.squeeze_dim(t * column, -1)
+    of_vector = F.squeeze_dim(F.unsqueeze(of_vector, -1), -1)  # a column, as ATen has it
     of_factor = -F.conj(F.matrix_product(F.narrow(row, -1, start, length), v))
     return of_vector, F.squeeze_dim(F.squeeze_dim(of_factor, -1), -1)
 

@@ -255,7 +255,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {shown}")
     first, second = (wrap_dim(d, A._raw.ndim) for d in dim)
     if first == second:
-        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({first}, {second})")
     if ord == "fro":
         return vector_norm(A, 2, (first, second), keepdim, dtype=dtype)
     if ord in ("nuc", 2, -2):

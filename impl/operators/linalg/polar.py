@@ -22,10 +22,11 @@ from impl.operators.linalg.singular_values import linalg_svd
 def _sylvester(F, spectrum, right):
     """X with H X + X H = `right`, for an H with these eigenvalues and eigenvectors."""
     eigenvalues, eigenvectors = spectrum
-    adjoint = F.adjoint_matrix(eigenvectors)
-    turned = F.matrix_product(F.matrix_product(adjoint, right), eigenvectors)
+    turned = F.matrix_product(F.adjoint_matrix(eigenvectors), right)
+    turned = F.matrix_product(turned, eigenvectors)
     turned = turned / (F.unsqueeze(eigenvalues, -1) + F.unsqueeze(eigenvalues, -2))
-    return F.matrix_product(F.matrix_product(eigenvectors, turned), adjoint)
+    turned = F.matrix_product(eigenvectors, turned)
+    return F.matrix_product(turned, F.adjoint_matrix(eigenvectors))
 
 
 def _without_negative(F, matrix):

@@ -13,7 +13,7 @@ import numpy as np
 from impl.core.dtypes import BY_NUMPY
 from impl.core.registry import tensor_ops
 from impl.core.return_types import return_type
-from impl.dispatch.definition import Array, function
+from impl.dispatch.definition import Array, function, written
 from impl.dispatch.out import fit, named_out, stored
 from impl.operators.linalg import lapack
 from impl.tensor.tensor import Tensor
@@ -115,14 +115,18 @@ def _pair_gradients(F, grads, self, A, solution, upper, transpose, unitriangular
             else:
                 to_A = F.matrix_product(to_b, F.adjoint_matrix(solution))
             to_A = triangle(F, -to_A, upper, unitriangular)
-    if to_b is None and needs[0]:
-        to_b = F.zeros_like(self)
+    if needs[0] and to_b is None:
+        to_b = F.expand(F.new_zeros(of_copy, (1,)), tuple(self.shape))
     if needs[1]:
         if to_A is None:
             to_A = F.zeros_like(A)
         if of_copy is not None:
             to_A = to_A + of_copy
     return to_b, to_A
+
+
+# Zeros, which ATen counts as a write, without a gradient of the solution.
+written(_pair_gradients, {"self": lambda arrived, made: not arrived[0], "A": 0})
 
 
 def _solution_tangent(F, self_t, A_t, A, solution, upper, transpose, unitriangular):

@@ -26,6 +26,7 @@ from impl.tensor.memory_overlap import check_cast, check_written
 
 @operator(
     writes=1,
+    written_by="soft_margin_loss",
     function=False,
     method=False,
     numbers=False,

@@ -71,7 +71,8 @@ def _differences(value: Tensor, n: int, dim: int) -> Tensor:
         return tensor_ops.zeros_like(value).copy_(value)
     size = value.size(dim)
     for length in range(size - 1, size - 1 - min(n, size), -1):
-        later, earlier = (tensor_ops.narrow(value, dim, start, length) for start in (1, 0))
+        # In the order in which torch's compiler evaluates arguments, which the engine follows back.
+        earlier, later = (tensor_ops.narrow(value, dim, start, length) for start in (0, 1))
         if value.dtype is bool_:
             value = FUNCTIONS["logical_xor"](later, earlier)
         else:
