@@ -8,6 +8,7 @@ mod factories;
 mod functional;
 mod in_place;
 mod indices;
+mod modes;
 mod neural;
 mod pointwise;
 mod pooling;
@@ -65,6 +66,7 @@ const TABLES: &[&[Entry]] = &[
     views::TABLE,
     factories::TABLE,
     autograd::TABLE,
+    modes::TABLE,
     queries::TABLE,
     neural::TABLE,
     pooling::TABLE,
