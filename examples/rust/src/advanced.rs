@@ -6,8 +6,9 @@ use crate::fault::{Outcome, index_error, lacks, runtime_error};
 use crate::geometry::{
     broadcast, check_size, contiguous_strides, expanded_strides, places, product, shown,
 };
+use crate::in_place::apply_in_place;
 use crate::indexing::read_at;
-use crate::operation::{Context, Keep, Operation, apply, apply_in_place};
+use crate::operation::{Context, Keep, Operation, apply};
 use crate::tensor::Tensor;
 use crate::views::{expand, view};
 

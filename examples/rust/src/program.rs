@@ -294,6 +294,9 @@ fn method(name: &str, values: Vec<Value>, named: library::Named) -> Outcome<Valu
             library::call_function(&format!("{path}.{name}"), rest.to_vec(), named)
         }
         (Value::List(items), "append", [item]) => {
+            if item.holds(items) {
+                return Err(lacks("a list that holds itself"));
+            }
             items.borrow_mut().push(item.clone());
             Ok(Value::None)
         }

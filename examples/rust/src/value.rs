@@ -80,6 +80,14 @@ impl Value {
         }
     }
 
+    /// Whether it is a list, or holds it.
+    pub fn holds(&self, list: &Rc<RefCell<Vec<Value>>>) -> bool {
+        match self {
+            Value::List(own) if Rc::ptr_eq(own, list) => true,
+            other => other.items().unwrap_or_default().iter().any(|item| item.holds(list)),
+        }
+    }
+
     /// The name of its class in Python.
     pub fn type_name(&self) -> &'static str {
         match self {

@@ -4,6 +4,7 @@
 mod activations;
 pub mod attributes;
 mod autograd;
+mod copies;
 mod factories;
 mod functional;
 mod in_place;
@@ -21,7 +22,7 @@ pub use factories::python;
 use crate::dtype::DType;
 use crate::fault::{Outcome, lacks, type_error};
 use crate::geometry::dimension;
-use crate::operation::apply_in_place;
+use crate::in_place::apply_in_place;
 use crate::pointwise::{UNARY, unary, unary_operation};
 use crate::tensor::Tensor;
 use crate::value::Value;
@@ -64,6 +65,7 @@ const TABLES: &[&[Entry]] = &[
     activations::TABLE,
     reductions::TABLE,
     views::TABLE,
+    copies::TABLE,
     factories::TABLE,
     autograd::TABLE,
     modes::TABLE,
